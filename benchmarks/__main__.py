@@ -1,0 +1,56 @@
+"""`python -m benchmarks NAME`: a table for people, and one JSON object as the last line for programs."""
+
+from __future__ import annotations
+
+import argparse
+
+import msgspec
+
+from benchmarks import fill, sync
+from benchmarks.recipe.base import Json
+
+_DESCRIPTIONS = {"sync": sync.DESCRIPTION, "fill": fill.DESCRIPTION}
+_SHORT_PODS, _SHORT_NODES, _SHORT_ROUNDS, _SHORT_EVENTS = 5_000, 200, 3, 2_000
+
+
+def main() -> None:
+    options = _parser().parse_args()
+    if options.list or not options.name:
+        for name, description in _DESCRIPTIONS.items():
+            print(f"{name:8} {description}")
+        return
+    print(msgspec.json.encode(_run(options)).decode())
+
+
+def _run(options: argparse.Namespace) -> Json:
+    short = options.short
+    pods = options.pods or (_SHORT_PODS if short else 50_000)
+    nodes = options.nodes or (_SHORT_NODES if short else 2_000)
+    if options.name == "fill":
+        return fill.run(pods, nodes)
+    return sync.run(
+        sync.Size(
+            pods=pods,
+            nodes=nodes,
+            rounds=options.rounds or (_SHORT_ROUNDS if short else 5),
+            events=options.events or (_SHORT_EVENTS if short else 20_000),
+            rate=options.rate,
+        )
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("name", nargs="?", choices=sorted(_DESCRIPTIONS), help="which benchmark to run")
+    parser.add_argument("--list", action="store_true", help="name the benchmarks and end")
+    parser.add_argument("--short", action="store_true", help="a small cluster and few rounds: about two minutes")
+    parser.add_argument("--pods", type=int, help="how many pods the cluster holds")
+    parser.add_argument("--nodes", type=int, help="how many nodes")
+    parser.add_argument("--rounds", type=int, help="how often each contender runs")
+    parser.add_argument("--events", type=int, help="how many updates the events phase makes")
+    parser.add_argument("--rate", type=int, default=500, help="at most this many updates a second")
+    return parser
+
+
+if __name__ == "__main__":
+    main()

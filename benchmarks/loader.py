@@ -1,0 +1,115 @@
+"""Writes to the API server as fast as it takes them: one kept connection for each of many threads."""
+
+from __future__ import annotations
+
+import http.client
+import ssl
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from benchmarks.progress import Progress
+from benchmarks.recipe.base import Json
+
+JSON = "application/json"
+STRATEGIC = "application/strategic-merge-patch+json"
+_TIMEOUT = 60
+# without it the API server decodes each body twice, in search of unknown fields
+_TRUSTED = "&fieldValidation=Ignore"
+Item = TypeVar("Item")
+
+
+class Refused(Exception):
+    """The API server answered a write with an error."""
+
+
+class Endpoint(msgspec.Struct, frozen=True):
+    """Where the API server is on this computer, and the files that let an administrator in."""
+
+    port: int
+    authority: Path
+    certificate: Path
+    key: Path
+
+    def context(self) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=self.authority)
+        context.load_cert_chain(self.certificate, self.key)
+        return context
+
+
+class Loader:
+    """A client for bulk writes. Threads share it; each has a connection of its own."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._context = endpoint.context()
+        self._mine = threading.local()
+        self._open: list[http.client.HTTPSConnection] = []
+
+    def __enter__(self) -> Loader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for connection in self._open:
+            connection.close()
+
+    def create(self, path: str, body: Json, manager: str = "kube-controller-manager") -> Json:
+        """Create an object; one that is there already is left as it is."""
+        return self._send("POST", f"{path}?fieldManager={manager}{_TRUSTED}", body, JSON, allowed=(409,))
+
+    def replace(self, path: str, body: Json, manager: str) -> Json:
+        return self._send("PUT", f"{path}?fieldManager={manager}{_TRUSTED}", body, JSON)
+
+    def patch(self, path: str, body: Json, manager: str) -> Json:
+        return self._send("PATCH", f"{path}?fieldManager={manager}", body, STRATEGIC)
+
+    def get(self, path: str) -> Json:
+        return self._send("GET", path, None, JSON)
+
+    def _send(
+        self, method: str, path: str, body: Json | None, content: str, allowed: tuple[int, ...] = ()
+    ) -> Json:
+        connection = self._connection()
+        data = None if body is None else msgspec.json.encode(body)
+        connection.request(method, path, data, {"Content-Type": content, "Accept": JSON})
+        response = connection.getresponse()
+        answer = response.read()
+        if response.status >= 300 and response.status not in allowed:
+            raise Refused(f"{method} {path} was answered {response.status}: {answer[:400]!r}")
+        return msgspec.json.decode(answer)
+
+    def _connection(self) -> http.client.HTTPSConnection:
+        connection = getattr(self._mine, "connection", None)
+        if connection is None:
+            connection = http.client.HTTPSConnection(
+                "127.0.0.1", self._endpoint.port, context=self._context, timeout=_TIMEOUT
+            )
+            self._mine.connection = connection
+            self._open.append(connection)
+        return connection
+
+
+def each(what: str, items: Iterable[Item], total: int, do: Callable[[Item], object], workers: int = 24) -> None:
+    """Do it to every item, many at a time, and say on standard error how far it has got."""
+    progress = Progress(what, total)
+    with ThreadPoolExecutor(workers) as pool:
+        waiting: set[Future[object]] = set()
+        for item in items:
+            waiting.add(pool.submit(do, item))
+            if len(waiting) >= workers * 4:
+                waiting = _settle(waiting, progress)
+        while waiting:
+            waiting = _settle(waiting, progress)
+
+
+def _settle(waiting: set[Future[object]], progress: Progress) -> set[Future[object]]:
+    """Wait for some to be done; what one raised is raised here."""
+    done, rest = wait(waiting, return_when=FIRST_COMPLETED)
+    for future in done:
+        future.result()
+    progress.add(len(done))
+    return rest

@@ -1,0 +1,361 @@
+"""`WorkloadMigration` and `WorkloadOrder`: workloads move to the new nodes in order of their dependencies."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from msgspec import Meta
+
+from shiplift.api.base import ONLY_ONE, Column, Resource, Rule, Value, unchanged
+from shiplift.api.values import (
+    Claim,
+    Count,
+    Duration,
+    Estimate,
+    LabelSelector,
+    Line,
+    Message,
+    Name,
+    Namespace,
+    Progress,
+    Reason,
+    Status,
+    Time,
+    Uid,
+    Version,
+    keyed,
+    ordered,
+    unique,
+)
+from shiplift.facts import kinds
+
+
+class Mode(StrEnum):
+    """How pods are brought to the target nodes."""
+
+    AUTO = "Auto"
+    INJECT = "Inject"
+    TEMPLATE = "Template"
+
+
+class Hold(StrEnum):
+    """When a PodDisruptionBudget keeps others from evicting held workloads."""
+
+    ALWAYS = "Always"
+    ON_FOREIGN_DRAIN = "OnForeignDrain"
+
+
+class OnCycle(StrEnum):
+    """What becomes of workloads that depend on each other."""
+
+    COLLAPSE = "Collapse"
+    STOP = "Stop"
+
+
+class OnMissing(StrEnum):
+    """What a dependency that does not exist does to its dependents."""
+
+    BLOCK = "Block"
+    IGNORE = "Ignore"
+
+
+class OnBlockedWorkload(StrEnum):
+    """What is done about pods that can never be evicted."""
+
+    SURGE = "Surge"
+    WAIT = "Wait"
+    FORCE = "Force"
+    STOP = "Stop"
+
+
+class OnNoCapacity(StrEnum):
+    """What is done when the target nodes are full."""
+
+    WAIT = "Wait"
+    CONSOLIDATE = "Consolidate"
+    STOP = "Stop"
+
+
+class Cleanup(StrEnum):
+    """When tolerations of mode Template are taken off again."""
+
+    IMMEDIATE = "Immediate"
+    ON_NEXT_ROLLOUT = "OnNextRollout"
+
+
+class MigrationState(StrEnum):
+    """Whether workloads are being moved."""
+
+    NO_UPGRADE = "NoUpgrade"
+    UPGRADE = "Upgrade"
+
+
+class WorkloadState(StrEnum):
+    """Where one workload is."""
+
+    HELD = "Held"
+    RELEASED = "Released"
+    MOVING = "Moving"
+    MET = "Met"
+    BLOCKED = "Blocked"
+    SKIPPED = "Skipped"
+
+
+class WorkloadKind(StrEnum):
+    """The kinds of workload that are moved."""
+
+    DEPLOYMENT = "Deployment"
+    STATEFUL_SET = "StatefulSet"
+
+
+class EdgeSource(StrEnum):
+    """Where a dependency was declared."""
+
+    WORKLOAD_ORDER = "WorkloadOrder"
+    DEPENDS_ON = "DependsOn"
+    KAPP = "Kapp"
+    SYNC_WAVE = "SyncWave"
+
+
+class WorkloadPolicy(Value, frozen=True, kw_only=True):
+    """How carefully workloads are moved."""
+
+    mode: Mode = Mode.AUTO
+    """`Inject` changes pods as they are created, `Template` adds tolerations to pod templates;
+    `Auto` is Inject where the API server can do it."""
+    hold: Hold = Hold.ON_FOREIGN_DRAIN
+    """When a PodDisruptionBudget keeps others from evicting held workloads."""
+    on_cycle: OnCycle = OnCycle.STOP
+    """Workloads that depend on each other move as one wave, or stall."""
+    on_missing: OnMissing = OnMissing.BLOCK
+    """Whether a dependency that does not exist blocks its dependents."""
+    on_blocked: OnBlockedWorkload = OnBlockedWorkload.WAIT
+    """What is done about pods that can never be evicted; `Force` ignores PodDisruptionBudgets."""
+    on_no_capacity: OnNoCapacity = OnNoCapacity.WAIT
+    """What is done when the target nodes are full; `Consolidate` moves some pods twice."""
+    cleanup: Cleanup = Cleanup.ON_NEXT_ROLLOUT
+    """When tolerations of mode Template are taken off again; `Immediate` rolls every workload once more."""
+    accept_daemon_set_gaps: bool = False
+    """Go on in mode Template although some DaemonSets get no new pods on the target nodes meanwhile."""
+    soak: Duration = "0s"
+    """How long a moved pod must be Ready before its workload counts as moved."""
+    progress_deadline: Duration = "10m"
+    """After this long without progress a workload is reported as stuck."""
+
+
+class WorkloadMigrationSpec(WorkloadPolicy, frozen=True, kw_only=True):
+    """Where workloads should be and how they get there."""
+
+    RULES = (
+        Rule(
+            f"!oldSelf.abort || self.abort || !({unchanged('target')})",
+            "abort cannot be withdrawn; give a new target instead",
+            ".abort",
+        ),
+    )
+
+    target: Version | None = None
+    """The kubelet version to move to; absent means the highest that is seen."""
+    paused: bool = False
+    """Finish what is in flight and start nothing."""
+    abort: bool = False
+    """Stop at once and undo everything; workloads stay where they are."""
+    node_selector: LabelSelector = LabelSelector()
+    """The nodes that take part."""
+    exclude_namespaces: Annotated[tuple[Namespace, ...], unique(most=256)] = ()
+    """Namespaces whose workloads are left alone."""
+
+
+class NodesOfVersion(Value, frozen=True, kw_only=True):
+    """How many nodes run one version."""
+
+    version: Line
+    """The kubelet version."""
+    nodes: Count
+    """How many nodes in scope run it."""
+
+
+class WorkloadStatus(Value, frozen=True, kw_only=True):
+    """Where one workload is, and what it waits for."""
+
+    kind: WorkloadKind
+    """The kind of the workload."""
+    namespace: Namespace
+    """Its namespace."""
+    name: Name
+    """Its name."""
+    state: WorkloadState
+    """Where it is."""
+    uid: Uid
+    """Its uid; a later workload of that name is another."""
+    reason: Reason | None = None
+    """Why it is there, in one word."""
+    message: Message = ""
+    """What it waits for, and what would unblock it."""
+    since: Time | None = None
+    """How long this has been so."""
+    wave: Count = 0
+    """How many workloads deep its dependencies are."""
+    pods: Progress = Progress()
+    """Pods on target nodes."""
+
+
+class Wave(Value, frozen=True, kw_only=True):
+    """Workloads with the same depth of dependencies."""
+
+    number: Count
+    """The depth, from 0."""
+    workloads: Progress = Progress()
+    """Workloads of it that were moved."""
+
+
+class Edge(Value, frozen=True, kw_only=True):
+    """One dependency that closes a cycle or cannot be met."""
+
+    dependent: Line
+    """Who depends: `<Kind> <namespace>/<name>`."""
+    dependency: Line
+    """On what."""
+    source: EdgeSource
+    """Where that was declared."""
+
+
+class OrderException(Value, frozen=True, kw_only=True):
+    """A pod that had to move before its turn."""
+
+    pod: Line
+    """The pod: `<namespace>/<name>`."""
+    workload: Line
+    """Its workload: `<Kind> <namespace>/<name>`."""
+    reason: Reason
+    """Why it could not wait."""
+    at: Time
+    """When."""
+
+
+class WorkloadMigrationStatus(Status, frozen=True, kw_only=True):
+    """How far the workloads have come."""
+
+    state: MigrationState = MigrationState.NO_UPGRADE
+    """Whether workloads are being moved."""
+    target: Version | None = None
+    """The version they are moved to."""
+    mode: Mode | None = None
+    """The mode in use."""
+    message: Message = ""
+    """What it is doing or waiting for, in one line."""
+    versions: Annotated[tuple[NodesOfVersion, ...], keyed("version", most=64)] = ()
+    """The kubelet versions in scope."""
+    progress: Progress = Progress()
+    """Workloads that were moved."""
+    pods: Progress = Progress()
+    """Pods on target nodes."""
+    moves: Count = 0
+    """Pods that were evicted for this target."""
+    eta: Estimate | None = None
+    """When it is expected to end."""
+    waves: Annotated[tuple[Wave, ...], keyed("number", most=256)] = ()
+    """Workloads by depth of their dependencies."""
+    workloads: Annotated[tuple[WorkloadStatus, ...], keyed("kind", "namespace", "name", most=2000)] = ()
+    """Workloads that are not moved yet, those that need somebody first."""
+    met: Annotated[tuple[Uid, ...], ordered(most=20000)] = ()
+    """The uids of workloads that were moved; once met, met for this target."""
+    cycles: Annotated[tuple[Edge, ...], ordered(most=256)] = ()
+    """Dependencies that close a cycle."""
+    missing: Annotated[tuple[Edge, ...], ordered(most=256)] = ()
+    """Dependencies that do not exist."""
+    exceptions: Annotated[tuple[OrderException, ...], ordered(most=256)] = ()
+    """Pods that had to move before their turn."""
+    inert_tolerations: Count = 0
+    """Workloads that keep a toleration of ours until their next rollout."""
+    claims: Annotated[tuple[Claim, ...], keyed("id", most=512)] = ()
+    """Evictions that were announced."""
+
+
+class WorkloadMigration(Resource, frozen=True, kw_only=True):
+    """Moves workloads to the nodes of the target version, in the order of their dependencies.
+    There is one, named `cluster`."""
+
+    KIND = kinds.WORKLOAD_MIGRATION
+    SHORT_NAMES = ("wm",)
+    COLUMNS = (
+        Column("State", ".status.state"),
+        Column("Target", ".status.target"),
+        Column("Mode", ".status.mode"),
+        Column("Workloads", ".status.progress.summary"),
+        Column("Pods", ".status.pods.summary"),
+        Column("Paused", ".spec.paused", "boolean"),
+        Column("ETA", ".status.eta.likely", "date", wide=True),
+        Column("Message", ".status.message", wide=True),
+    )
+    RULES = (ONLY_ONE,)
+
+    spec: WorkloadMigrationSpec = WorkloadMigrationSpec()
+    """Where workloads should be and how they get there."""
+    status: WorkloadMigrationStatus = WorkloadMigrationStatus()
+    """How far they have come."""
+
+
+class WorkloadRef(Value, frozen=True, kw_only=True):
+    """A workload, by name."""
+
+    kind: WorkloadKind
+    """The kind of the workload."""
+    name: Name
+    """Its name."""
+    namespace: Annotated[str, Meta(max_length=63, pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$")] = ""
+    """Its namespace; empty means that of the WorkloadOrder."""
+
+
+class OrderedWorkload(WorkloadRef, frozen=True, kw_only=True):
+    """A workload and what must have moved before it."""
+
+    RULES = (
+        Rule(
+            "!has(self.dependsOn) || !self.dependsOn.exists(other, other.kind == self.kind"
+            " && other.name == self.name && other.__namespace__ == self.__namespace__)",
+            "a workload cannot depend on itself",
+        ),
+    )
+
+    depends_on: Annotated[tuple[WorkloadRef, ...], keyed("kind", "namespace", "name", most=64)] = ()
+    """What must have moved before it."""
+
+
+class WorkloadOrderSpec(Value, frozen=True, kw_only=True):
+    """Which workloads wait for which."""
+
+    workloads: Annotated[tuple[OrderedWorkload, ...], keyed("kind", "namespace", "name", most=512, least=1)]
+    """The workloads, in any order."""
+
+
+class WorkloadOrderStatus(Status, frozen=True, kw_only=True):
+    """What became of the declared order."""
+
+    workloads: Count = 0
+    """How many workloads it names."""
+    dependencies: Count = 0
+    """How many dependencies it declares."""
+    missing: Annotated[tuple[Edge, ...], ordered(most=256)] = ()
+    """Dependencies that do not exist."""
+    cycles: Annotated[tuple[Edge, ...], ordered(most=256)] = ()
+    """Dependencies that close a cycle."""
+
+
+class WorkloadOrder(Resource, frozen=True, kw_only=True):
+    """Declares which workloads must have moved before which others."""
+
+    KIND = kinds.WORKLOAD_ORDER
+    SHORT_NAMES = ("wo",)
+    COLUMNS = (
+        Column("Workloads", ".status.workloads", "integer"),
+        Column("Dependencies", ".status.dependencies", "integer"),
+        Column("Ready", ".status.conditions[?(@.type=='Ready')].status"),
+        Column("Message", ".status.conditions[?(@.type=='Ready')].message", wide=True),
+    )
+
+    spec: WorkloadOrderSpec
+    """Which workloads wait for which."""
+    status: WorkloadOrderStatus = WorkloadOrderStatus()
+    """What became of the declared order."""

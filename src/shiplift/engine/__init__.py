@@ -1,0 +1,1 @@
+"""Facts in, decisions out: what every layer shares, and the one loop that runs it."""

@@ -1,0 +1,98 @@
+"""Strongly connected components and the edges that close their circles, on plain numbers and without recursion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def components(below: Sequence[Sequence[int]]) -> list[list[int]]:
+    """The strongly connected components of the graph (Tarjan), each after all that it points to."""
+    walk = _Tarjan(below)
+    for node in range(len(below)):
+        if walk.number[node] < 0:
+            walk.visit(node)
+    return walk.found
+
+
+class _Tarjan:
+    def __init__(self, below: Sequence[Sequence[int]]) -> None:
+        self.below = below
+        self.number = [-1] * len(below)
+        self.lowest = [0] * len(below)
+        self.pending = [False] * len(below)
+        self.stack: list[int] = []
+        self.found: list[list[int]] = []
+        self.count = 0
+
+    def visit(self, root: int) -> None:
+        self._enter(root)
+        path = [(root, iter(self.below[root]))]
+        number, lowest = self.number, self.lowest
+        while path:
+            node, rest = path[-1]
+            for child in rest:
+                if number[child] < 0:
+                    self._enter(child)
+                    path.append((child, iter(self.below[child])))
+                    break
+                if self.pending[child] and number[child] < lowest[node]:
+                    lowest[node] = number[child]
+            else:
+                path.pop()
+                if path and lowest[node] < lowest[path[-1][0]]:
+                    lowest[path[-1][0]] = lowest[node]
+                if lowest[node] == number[node]:
+                    self._leave(node)
+
+    def _enter(self, node: int) -> None:
+        self.number[node] = self.lowest[node] = self.count
+        self.count += 1
+        self.stack.append(node)
+        self.pending[node] = True
+
+    def _leave(self, root: int) -> None:
+        at = len(self.stack) - 1
+        while self.stack[at] != root:
+            at -= 1
+        members = self.stack[at:]
+        del self.stack[at:]
+        for member in members:
+            self.pending[member] = False
+        self.found.append(members)
+
+
+def back_edges(members: Sequence[int], pairs: Sequence[tuple[int, int]]) -> list[int]:
+    """Which of the edges, given as pairs, lead back to where a walk from the first member came from.
+
+    Without them nothing is left to go round in.
+    """
+    leaving: dict[int, list[tuple[int, int]]] = {member: [] for member in members}
+    for number, (start, end) in enumerate(pairs):
+        leaving[start].append((end, number))
+    closing: list[int] = []
+    entered: set[int] = set()
+    for member in members:
+        if member not in entered:
+            closing += _walk_back(member, leaving, entered)
+    return sorted(closing)
+
+
+def _walk_back(root: int, leaving: dict[int, list[tuple[int, int]]], entered: set[int]) -> list[int]:
+    closing: list[int] = []
+    on_path = {root}
+    entered.add(root)
+    path = [(root, iter(leaving[root]))]
+    while path:
+        node, rest = path[-1]
+        for end, number in rest:
+            if end in on_path:
+                closing.append(number)
+            elif end not in entered:
+                entered.add(end)
+                on_path.add(end)
+                path.append((end, iter(leaving[end])))
+                break
+        else:
+            path.pop()
+            on_path.discard(node)
+    return closing

@@ -1,0 +1,360 @@
+"""The fence: once a new leader has raised the epoch, the API server refuses what an older one still sends.
+
+The epoch is in a ConfigMap of ours. A ValidatingAdmissionPolicy, for our own user only, compares it with the
+field manager of each write (`shiplift-<epoch>`). What it keeps true, write by write:
+
+    patch, update, create, eviction   refused unless the field manager carries the current epoch
+    server-side apply                 has one fixed manager: not refused by epoch, harmless by its uid
+    delete                            has no field manager: not refused by epoch, harmless by uid and
+                                      resourceVersion
+    any of these, from a pod          refused unless the pod, known from its bound token, is the leader's
+    the epoch itself                  only goes up, and only to the epoch that the field manager names
+    our Lease, Events                 not fenced: a follower must be able to write them
+
+The policy fails open (`Ignore`, `Allow`), on purpose. The API server looks for the ConfigMap before it looks
+at who asks, so a fence that failed closed would refuse everybody's writes without it. A new leader therefore
+ proves by dry run that the fence holds (`wait_effective`) before it acts. With several API
+servers each has its own view of the epoch, some milliseconds old: claims and preconditions cover that moment.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from shiplift.facts.kinds import (
+    CONFIG_MAP,
+    LEASE,
+    VALIDATING_ADMISSION_POLICY,
+    VALIDATING_ADMISSION_POLICY_BINDING,
+)
+from shiplift.kube.client import APPLY_MANAGER, Client
+from shiplift.kube.credentials import Credentials
+from shiplift.kube.errors import Conflict, Forbidden, KubeError, NotFound, Unauthorized, Unknown
+from shiplift.kube.lease import MANAGER as ELECTION_MANAGER
+
+Manifest = dict[str, Any]
+Rule = Mapping[str, Any]
+
+_POD_UID = "authentication.kubernetes.io/pod-uid"
+_SELF_REVIEW = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+_WRITES = {
+    "create": "CREATE",
+    "update": "UPDATE",
+    "patch": "UPDATE",
+    "delete": "DELETE",
+    "deletecollection": "DELETE",
+}
+_EVENTS = "events"
+_ATTEMPTS = 5
+_PROBE_SECONDS = 0.05
+
+
+class FenceError(KubeError):
+    """The fence does not hold; nobody may act on the cluster behind it."""
+
+
+class StaleEpoch(FenceError):  # noqa: N818 - says what the epoch is
+    """A later leader has raised the epoch already: this one is over."""
+
+
+class Names(msgspec.Struct, frozen=True):
+    """Whom the fence is for and what its objects are called."""
+
+    namespace: str
+    username: str
+    config_map: str = "shiplift-fence"
+    lease: str = "shiplift"
+    policy: str = "shiplift-fence"
+
+
+def service_account(namespace: str, name: str) -> str:
+    """The user name that the API server knows a ServiceAccount by."""
+    return f"system:serviceaccount:{namespace}:{name}"
+
+
+def manager(epoch: int) -> str:
+    """The field manager of every fenced write of that epoch."""
+    return f"shiplift-{epoch}"
+
+
+def refused(error: KubeError, names: Names) -> bool:
+    """Whether it was this fence that refused a write, and not RBAC or another policy."""
+    return isinstance(error, Forbidden) and f"ValidatingAdmissionPolicy '{names.policy}'" in error.message
+
+
+# --- manifests ---
+
+
+def manifests(names: Names, rules: Iterable[Rule]) -> list[Manifest]:
+    """What an administrator installs. `rules` are the operator's RBAC: what it may write is fenced."""
+    return [config_map(names), policy(names, rules), binding(names)]
+
+
+def config_map(names: Names) -> Manifest:
+    """The epoch's home, without data: so installing it again never turns the epoch back."""
+    metadata = {"name": names.config_map, "namespace": names.namespace}
+    return {"apiVersion": CONFIG_MAP.api_version, "kind": CONFIG_MAP.kind, "metadata": metadata}
+
+
+def policy(names: Names, rules: Iterable[Rule]) -> Manifest:
+    """The admission policy. It looks only at kinds that we may write: writes to all others never meet it."""
+    spec: Manifest = {
+        "failurePolicy": "Ignore",
+        "paramKind": {"apiVersion": CONFIG_MAP.api_version, "kind": CONFIG_MAP.kind},
+        "matchConstraints": {"resourceRules": _matched(names, rules)},
+        "matchConditions": [
+            {
+                "name": "sent-by-shiplift",
+                "expression": f"request.userInfo.username == {_text(names.username)}",
+            }
+        ],
+        "variables": _variables(names),
+        "validations": _validations(),
+    }
+    return _cluster_object(VALIDATING_ADMISSION_POLICY.kind, names.policy, spec)
+
+
+def binding(names: Names) -> Manifest:
+    """Ties the policy to the one ConfigMap."""
+    spec: Manifest = {
+        "policyName": names.policy,
+        "paramRef": {
+            "name": names.config_map,
+            "namespace": names.namespace,
+            "parameterNotFoundAction": "Allow",
+        },
+        "validationActions": ["Deny"],
+    }
+    return _cluster_object(VALIDATING_ADMISSION_POLICY_BINDING.kind, names.policy, spec)
+
+
+def rules(names: Names) -> list[Rule]:
+    """The RBAC that a leader needs in its own namespace; it may not make, replace or remove the fence."""
+    return [
+        {
+            "apiGroups": [CONFIG_MAP.group],
+            "resources": [CONFIG_MAP.plural],
+            "resourceNames": [names.config_map],
+            "verbs": ["get", "update"],
+        },
+        {
+            "apiGroups": [LEASE.group],
+            "resources": [LEASE.plural],
+            "resourceNames": [names.lease],
+            "verbs": ["get", "patch"],
+        },
+    ]
+
+
+def _cluster_object(kind: str, name: str, spec: Manifest) -> Manifest:
+    api_version = VALIDATING_ADMISSION_POLICY.api_version
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def _matched(names: Names, rules: Iterable[Rule]) -> list[Manifest]:
+    own = [
+        _match([CONFIG_MAP.group], [CONFIG_MAP.plural], ["UPDATE", "DELETE"], [names.config_map]),
+        _match([LEASE.group], [LEASE.plural], ["CREATE", "UPDATE", "DELETE"], [names.lease]),
+    ]
+    return own + [matched for rule in rules if (matched := _from_rbac(rule))]
+
+
+def _from_rbac(rule: Rule) -> Manifest | None:
+    operations = sorted({_WRITES[verb] for verb in rule["verbs"] if verb in _WRITES})
+    resources = [name for name in rule["resources"] if name != _EVENTS]
+    if not operations or not resources:
+        return None
+    return _match(rule["apiGroups"], resources, operations, rule.get("resourceNames", []))
+
+
+def _match(groups: list[str], resources: list[str], operations: list[str], names: list[str]) -> Manifest:
+    matched: Manifest = {
+        "apiGroups": groups,
+        "apiVersions": ["*"],
+        "operations": operations,
+        "resources": resources,
+    }
+    # a create has its name in the body: RBAC cannot see it there, admission can
+    return matched | ({"resourceNames": names} if names else {})
+
+
+def _variables(names: Names) -> list[Manifest]:
+    """Each reads one thing, and none can fail: with `Ignore`, a failing one would let a write through."""
+    expressions = {
+        "manager": "request.?options.?fieldManager.orValue('')",
+        "pod": f"request.userInfo.?extra[?'{_POD_UID}'][?0].orValue('')",
+        "epoch": "params.?data[?'epoch'].orValue('0')",
+        "leader": "params.?data[?'pod'].orValue('')",
+        "election": _request_for(LEASE.plural, names.namespace, names.lease)
+        + f" && variables.manager == '{ELECTION_MANAGER}'",
+        "raising": _request_for(CONFIG_MAP.plural, names.namespace, names.config_map),
+        "before": "oldObject.?data[?'epoch'].orValue('0')",
+        "after": "object.?data[?'epoch'].orValue('')",
+    }
+    return [{"name": name, "expression": expression} for name, expression in expressions.items()]
+
+
+def _request_for(plural: str, namespace: str, name: str) -> str:
+    return (
+        f"request.resource.resource == {_text(plural)} && request.namespace == {_text(namespace)}"
+        f" && request.name == {_text(name)}"
+    )
+
+
+def _validations() -> list[Manifest]:
+    free = "variables.election || variables.raising"
+    return [
+        _validation(
+            f"{free} || request.operation == 'DELETE' || variables.manager == '{APPLY_MANAGER}'"
+            " || variables.manager == 'shiplift-' + variables.epoch",
+            "'field manager ' + variables.manager + ' is not of the current epoch ' + variables.epoch",
+        ),
+        _validation(
+            f"{free} || variables.leader == '' || variables.pod == variables.leader",
+            "'pod ' + variables.pod + ' is not the leader of epoch ' + variables.epoch",
+        ),
+        _validation(
+            "!variables.raising || (request.operation == 'UPDATE' && variables.after.matches('^[0-9]{1,9}$')"
+            " && variables.manager == 'shiplift-' + variables.after"
+            " && (!variables.before.matches('^[0-9]{1,9}$') || int(variables.after) >= int(variables.before))"
+            " && object.?data[?'pod'].orValue('') == variables.pod)",
+            "'the epoch goes up only, from ' + variables.before + ', and only by its own leader'",
+        ),
+    ]
+
+
+def _validation(expression: str, message: str) -> Manifest:
+    return {"expression": expression, "messageExpression": message, "reason": "Forbidden"}
+
+
+def _text(value: str) -> str:
+    """A CEL string literal; JSON's escapes are a part of CEL's."""
+    return msgspec.json.encode(value).decode()
+
+
+# --- the live fence ---
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """Who the API server takes us for."""
+
+    username: str
+    pod: str = ""
+
+
+class Fence:
+    """Raises the epoch, and proves that the API server now refuses all others."""
+
+    def __init__(self, credentials: Credentials, names: Names, timeout: float = 10.0) -> None:
+        self.names = names
+        self._credentials = credentials
+        self._timeout = timeout
+
+    def epoch(self) -> int:
+        """The epoch as raised last; 0 before the first leader."""
+        with self._client(manager(0)) as client:
+            return self._epoch_of(self._config_map(client))
+
+    def raise_epoch(self, epoch: int) -> None:
+        """The first write of every new leader. `StaleEpoch` when a later leader was faster."""
+        with self._client(manager(epoch)) as client:
+            data = {"epoch": str(epoch)} | self._pod(client)
+            for attempt in range(1, _ATTEMPTS + 1):
+                found = self._config_map(client)
+                if self._reached(found, epoch, data):
+                    return
+                try:
+                    client.update(CONFIG_MAP, found | {"data": data})
+                except (Conflict, Unknown):
+                    if attempt == _ATTEMPTS:
+                        raise
+
+    def wait_effective(self, epoch: int, timeout: float = 10.0) -> None:
+        """Return when the API server lets this epoch write and refuses others; else `FenceError`."""
+        deadline = time.monotonic() + timeout
+        while not self.effective(epoch):
+            if time.monotonic() >= deadline:
+                raise FenceError(
+                    f"the fence does not hold for epoch {epoch} after {timeout:g} s",
+                    hint=f"is ValidatingAdmissionPolicy {self.names.policy} with its binding installed?",
+                )
+            time.sleep(_PROBE_SECONDS)
+
+    def effective(self, epoch: int) -> bool:
+        """Ask by dry run on our own Lease: epoch 0, which nobody ever has, is refused, and ours is not."""
+        return not self._lets_pass(0) and self._lets_pass(epoch)
+
+    def _lets_pass(self, epoch: int) -> bool:
+        lease = self.names.lease, self.names.namespace
+        with self._client(manager(epoch)) as client:
+            uid = client.get(LEASE, *lease)["metadata"]["uid"]
+            try:
+                client.patch(LEASE, lease[0], {}, lease[1], uid=uid, dry_run=True)
+            except Forbidden as error:
+                if refused(error, self.names):
+                    return False
+                error.hint = f"grant this user get and patch on leases/{lease[0]} in namespace {lease[1]}"
+                raise
+        return True
+
+    def _reached(self, found: Manifest, epoch: int, data: dict[str, str]) -> bool:
+        current = self._epoch_of(found)
+        if current > epoch:
+            raise StaleEpoch(f"epoch {epoch} is over: a leader of epoch {current} has raised the fence")
+        return current == epoch and found.get("data") == data
+
+    def _config_map(self, client: Client) -> Manifest:
+        place = f"ConfigMap {self.names.namespace}/{self.names.config_map}"
+        try:
+            return client.get(CONFIG_MAP, self.names.config_map, self.names.namespace)
+        except NotFound as error:
+            raise FenceError(f"{place} is missing", hint="install the fence's manifests again") from error
+        except (Forbidden, Unauthorized) as error:
+            error.hint = f"grant this user get and update on {place}"
+            raise
+
+    def _epoch_of(self, found: Manifest) -> int:
+        data: dict[str, str] = found.get("data") or {}
+        text = data.get("epoch", "0")
+        if text.isascii() and text.isdigit():
+            return int(text)
+        raise FenceError(
+            f"the epoch in ConfigMap {self.names.config_map} is no number",
+            hint="somebody edited it; remove the key, the next leader writes it",
+        )
+
+    def _pod(self, client: Client) -> dict[str, str]:
+        me = whoami(client)
+        if me.username != self.names.username:
+            raise FenceError(
+                f"the fence is for {self.names.username}, but the API server takes us for {me.username}",
+                hint="run with that user, or install the fence for this one",
+            )
+        return {"pod": me.pod} if me.pod else {}
+
+    def _client(self, field_manager: str) -> Client:
+        return Client(self._credentials, field_manager=field_manager, timeout=self._timeout)
+
+
+def whoami(client: Client) -> Identity:
+    """Ask the API server; a token bound to a pod also tells which pod."""
+    answer = msgspec.json.decode(client.raw("POST", _SELF_REVIEW, body=b"{}"), type=_Review)
+    user = answer.status.user_info
+    return Identity(user.username, next(iter(user.extra.get(_POD_UID, [])), ""))
+
+
+class _User(msgspec.Struct):
+    username: str
+    extra: dict[str, list[str]] = {}
+
+
+class _Status(msgspec.Struct, rename="camel"):
+    user_info: _User
+
+
+class _Review(msgspec.Struct):
+    status: _Status

@@ -1,0 +1,199 @@
+"""One GET whose body keeps coming: the sockets beneath the store.
+
+Watches carry most of our bytes, so they get a plain socket and a large buffer rather than an HTTP
+library: a response head, chunks, and from those the frames (protobuf) or lines (JSON) of events.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Iterable, Iterator
+from io import BufferedReader
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlencode
+
+import msgspec
+
+from shiplift.kube.answers import error_for
+from shiplift.kube.credentials import Credentials
+from shiplift.kube.errors import BadAnswer, Unauthorized, Unreachable
+from shiplift.kube.wire import MESSAGES
+
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+JSON = "application/json"
+
+_BUFFER = 1 << 18
+_HEAD_LIMIT = 64 << 10
+_ERROR_LIMIT = 64 << 10
+EVENT_LIMIT = 64 << 20
+_MAGIC = b"k8s\x00"
+
+
+class Stream:
+    """An answered GET. Reading it raises `Unreachable` when nothing comes for `idle` seconds."""
+
+    def __init__(self, credentials: Credentials, *, connect: float, idle: float) -> None:
+        self._credentials = credentials
+        self._connect = connect
+        self._idle = idle
+        self._socket: socket.socket | None = None
+        self._closed = False
+        self._head: dict[str, str] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def get(self, path: str, query: dict[str, str], accept: str) -> Iterator[bytes]:
+        """Ask, and give the chunks of the body; a failure is raised as the API error it is."""
+        headers = self._credentials.headers()
+        connection = self._open()
+        try:
+            connection.sendall(self._request(path, query, accept, headers))
+            file = BufferedReader(socket.SocketIO(connection, "rb"), _BUFFER)
+        except OSError as error:
+            raise Unreachable(f"the watch could not be asked for: {error}") from error
+        try:
+            with file:
+                status = self._read_head(file)
+                chunks = self._body(file)
+                if status != 200:
+                    self._raise(status, chunks, headers)
+                yield from chunks
+        except OSError as error:
+            raise Unreachable(f"the answer broke off: {error or type(error).__name__}") from error
+
+    def close(self) -> None:
+        """From any thread: ends a read that is under way."""
+        self._closed = True
+        if connection := self._socket:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+            connection.close()
+
+    def _open(self) -> socket.socket:
+        connection = self._credentials.open(self._connect)
+        connection.settimeout(self._idle)
+        self._socket = connection
+        if self._closed:
+            connection.close()
+            raise Unreachable("the stream was closed")
+        return connection
+
+    def _request(
+        self, path: str, query: dict[str, str], accept: str, headers: list[tuple[str, str]]
+    ) -> bytes:
+        server = self._credentials.server
+        lines = [
+            f"GET {server.prefix}{path}?{urlencode(query)} HTTP/1.1",
+            f"Host: {server.authority}",
+            f"Accept: {accept}",
+            "Accept-Encoding: identity",
+            "User-Agent: shiplift",
+            "Connection: close",
+            *(f"{name}: {value}" for name, value in headers),
+        ]
+        return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
+    def _read_head(self, file: BufferedReader[socket.SocketIO]) -> int:
+        first = file.readline(_HEAD_LIMIT)
+        parts = first.split(b" ", 2)
+        if len(parts) < 2 or not parts[0].startswith(b"HTTP/1.") or not parts[1].isdigit():
+            raise BadAnswer("the server did not answer in HTTP") if first else OSError("connection closed")
+        size = 0
+        while (line := file.readline(_HEAD_LIMIT)) not in (b"\r\n", b"\n", b""):
+            size += len(line)
+            if size > _HEAD_LIMIT:
+                raise BadAnswer("the head of the answer is too long")
+            name, _, value = line.decode("latin-1").partition(":")
+            self._head[name.strip().lower()] = value.strip()
+        return int(parts[1])
+
+    def _body(self, file: BufferedReader[socket.SocketIO]) -> Iterator[bytes]:
+        if self._head.get("transfer-encoding", "").lower() != "chunked":
+            left = int(self._head["content-length"]) if "content-length" in self._head else None
+            while (left is None or left > 0) and (data := file.read1(_BUFFER)):
+                left = None if left is None else left - len(data)
+                yield data
+            return
+        read, readline = file.read, file.readline
+        while True:
+            size = int(readline(32).split(b";")[0] or b"0", 16)
+            if not size:
+                return
+            if size > EVENT_LIMIT:
+                raise BadAnswer(f"a chunk of {size} bytes is too large")
+            yield read(size)
+            read(2)
+
+    def _raise(self, status: int, chunks: Iterable[bytes], headers: list[tuple[str, str]]) -> None:
+        body = bytearray()
+        for chunk in chunks:
+            body += chunk
+            if len(body) > _ERROR_LIMIT:
+                break
+        error = error_for(status, self._head, status_as_json(bytes(body)))
+        if isinstance(error, Unauthorized):
+            self._credentials.invalidate(headers)
+        raise error
+
+
+def status_as_json(body: bytes) -> bytes:
+    """A protobuf Status as the JSON one; anything else as it is."""
+    if not body.startswith(_MAGIC):
+        return body
+    status = MESSAGES["Status"].FromString(unwrap(body))
+    details = {"retryAfterSeconds": status.details.retryAfterSeconds}
+    return msgspec.json.encode({"message": status.message, "reason": status.reason, "details": details})
+
+
+_unknown = MESSAGES["Unknown"].FromString
+
+
+def unwrap(body: bytes) -> bytes:
+    """The object inside the API server's protobuf envelope."""
+    if body[:4] != _MAGIC:
+        raise BadAnswer("the answer is not Kubernetes protobuf")
+    return _unknown(body[4:]).raw
+
+
+def frames(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Protobuf events: each behind its length in four bytes."""
+    pending = bytearray()
+    for chunk in chunks:
+        pending += chunk
+        start, have = 0, len(pending)
+        while have - start >= 4:
+            size = int.from_bytes(pending[start : start + 4], "big")
+            if size > EVENT_LIMIT:
+                raise BadAnswer(f"an event of {size} bytes is too large")
+            end = start + 4 + size
+            if have < end:
+                break
+            yield bytes(pending[start + 4 : end])
+            start = end
+        if start:
+            del pending[:start]
+
+
+def lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """JSON events: one a line, of any length up to the limit."""
+    pending = bytearray()
+    for chunk in chunks:
+        searched = len(pending)
+        pending += chunk
+        start = 0
+        while (end := pending.find(b"\n", max(start, searched))) >= 0:
+            if end > start:
+                yield bytes(pending[start:end])
+            start = end + 1
+        if start:
+            del pending[:start]
+        if len(pending) > EVENT_LIMIT:
+            raise BadAnswer(f"an event of more than {EVENT_LIMIT} bytes is too large")

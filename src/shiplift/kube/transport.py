@@ -1,0 +1,293 @@
+"""Requests and their answers over kept-alive connections, and when one may be sent again.
+
+A request that certainly was not processed is sent again: no connection was made, the server sheds load, or a
+401 made us get new credentials. One that may have been processed is sent again only if it changes nothing.
+Bodies are bounded, and so is the time that a call takes, retries included.
+"""
+
+from __future__ import annotations
+
+import random
+import select
+import socket
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import httpcore2
+import httpx2
+import msgspec
+import structlog
+
+from shiplift.kube.answers import error_for
+from shiplift.kube.credentials import Credentials
+from shiplift.kube.errors import (
+    ApiError,
+    BadAnswer,
+    KubeError,
+    ServerError,
+    Throttled,
+    Unauthorized,
+    Unreachable,
+)
+
+OBJECT_LIMIT = 8 << 20
+LIST_LIMIT = 64 << 20
+ERROR_LIMIT = 64 << 10
+
+CONNECTIONS = 64
+IDLE_SECONDS = 60.0
+CONNECT_SECONDS = 10.0
+ATTEMPTS = 4
+FIRST_PAUSE_SECONDS = 0.1
+
+log = structlog.get_logger(__name__)
+
+
+class Request(msgspec.Struct, frozen=True):
+    """One call to the API server."""
+
+    method: str
+    path: str
+    query: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+    content_type: str = "application/json"
+    limit: int = OBJECT_LIMIT
+    changes_nothing: bool = False
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+class Lost(KubeError):  # noqa: N818 - the answer is, not the request
+    """The request was sent, and no whole answer came back."""
+
+
+class Transport:
+    """A pool of connections to one API server; safe to use from many threads."""
+
+    def __init__(self, credentials: Credentials, timeout: float) -> None:
+        self._credentials = credentials
+        self._timeout = timeout
+        self._closed = threading.Event()
+        self._http = httpx2.Client(
+            transport=_Pool(credentials), trust_env=False, headers=_headers(credentials)
+        )
+        self._base = f"http://{credentials.server.authority}{credentials.server.prefix}"
+
+    def close(self) -> None:
+        """Close every connection; calls that wait to try again give up."""
+        self._closed.set()
+        self._http.close()
+
+    def call(self, request: Request, timeout: float | None = None) -> bytes:
+        """The body of a good answer, or an error. `Lost` if the request may have been processed."""
+        deadline = time.monotonic() + (self._timeout if timeout is None else timeout)
+        for attempt in range(ATTEMPTS):
+            try:
+                return self._with_new_credentials(request, deadline)
+            except (Unreachable, Lost, ApiError) as error:
+                pause = _pause(request, error, attempt)
+                if pause is None or time.monotonic() + pause >= deadline or attempt + 1 == ATTEMPTS:
+                    raise
+                log.debug("trying again", request=str(request), after=pause, reason=error.message)
+                if self._closed.wait(pause):
+                    raise
+        raise AssertionError("the last attempt returns or raises")
+
+    def _with_new_credentials(self, request: Request, deadline: float) -> bytes:
+        self._credentials.ssl_context()  # notices rotated certificates, which retires idle connections
+        headers = self._credentials.headers()
+        try:
+            return self._once(request, headers, deadline)
+        except Unauthorized:
+            self._credentials.invalidate(headers)
+        return self._once(request, self._credentials.headers(), deadline)
+
+    def _once(self, request: Request, headers: list[tuple[str, str]], deadline: float) -> bytes:
+        try:
+            with self._http.stream(
+                request.method,
+                self._base + request.path,
+                params=request.query or None,
+                content=request.body or None,
+                headers=[*headers, ("Content-Type", request.content_type)] if request.body else headers,
+                timeout=_timeouts(deadline),
+            ) as response:
+                return _read(request, response, deadline)
+        except httpx2.DecodingError:
+            raise BadAnswer(f"{request}: the answer's compression is broken") from None
+
+
+def _headers(credentials: Credentials) -> dict[str, str]:
+    return {
+        "Accept": "application/json",
+        "Accept-Encoding": "gzip" if credentials.compression else "identity",
+        "User-Agent": "shiplift",
+    }
+
+
+def _timeouts(deadline: float) -> httpx2.Timeout:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise Unreachable("no time left to send the request")
+    return httpx2.Timeout(left, connect=min(left, CONNECT_SECONDS), pool=min(left, CONNECT_SECONDS))
+
+
+def _read(request: Request, response: httpx2.Response, deadline: float) -> bytes:
+    failed = response.status_code >= 300
+    body = bytearray()
+    limit = ERROR_LIMIT if failed else request.limit
+    for chunk in response.iter_bytes():
+        body += chunk
+        if len(body) > limit:
+            if failed:
+                break
+            raise BadAnswer(f"{request}: the answer is larger than {limit} bytes")
+        if time.monotonic() > deadline:
+            raise Lost(f"{request}: the answer did not end in time")
+    if failed:
+        raise error_for(response.status_code, response.headers, bytes(body[:limit]))
+    return bytes(body)
+
+
+def _pause(request: Request, error: KubeError, attempt: int) -> float | None:
+    """How long to wait before the request may be sent again; None if it may not."""
+    certainly_unprocessed = isinstance(error, Unreachable | Throttled)
+    overloaded = isinstance(error, ServerError) and error.status == 503
+    if not certainly_unprocessed and not (
+        request.changes_nothing and (overloaded or isinstance(error, Lost))
+    ):
+        return None
+    if isinstance(error, ApiError) and error.retry_after is not None:
+        return error.retry_after + random.uniform(0, 0.5)
+    return FIRST_PAUSE_SECONDS * 2**attempt * random.uniform(1, 2)
+
+
+class _Pool(httpx2.BaseTransport):
+    """Connections that the credentials open: proxy, TLS and certificates are theirs alone to know."""
+
+    def __init__(self, credentials: Credentials) -> None:
+        self._pool = httpcore2.ConnectionPool(
+            max_connections=CONNECTIONS,
+            max_keepalive_connections=CONNECTIONS,
+            keepalive_expiry=IDLE_SECONDS,
+            network_backend=_Opener(credentials),
+        )
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        label = f"{request.method} {request.url.path}"
+        sent = httpcore2.Request(
+            request.method,
+            httpcore2.URL(
+                scheme=request.url.raw_scheme,
+                host=request.url.raw_host,
+                port=request.url.port,
+                target=request.url.raw_path,
+            ),
+            headers=request.headers.raw,
+            content=request.stream,
+            extensions=request.extensions,
+        )
+        try:
+            answer = self._pool.handle_request(sent)
+        except (httpcore2.ConnectError, httpcore2.ConnectTimeout, httpcore2.PoolTimeout) as error:
+            raise Unreachable(f"{label}: no connection: {_why(error)}") from error
+        except _BROKEN as error:
+            raise Lost(f"{label}: no answer: {_why(error)}") from error
+        return httpx2.Response(answer.status, headers=answer.headers, stream=_Body(answer, label))
+
+    def close(self) -> None:
+        self._pool.close()
+
+
+_BROKEN = (httpcore2.TimeoutException, httpcore2.NetworkError, httpcore2.ProtocolError)
+
+
+def _why(error: Exception) -> str:
+    name = type(error).__name__
+    return f"{name}: {error}" if str(error) else name
+
+
+class _Body(httpx2.SyncByteStream):
+    def __init__(self, answer: httpcore2.Response, label: str) -> None:
+        self._answer = answer
+        self._label = label
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            yield from self._answer.iter_stream()
+        except _BROKEN as error:
+            raise Lost(f"{self._label}: the answer was cut off: {_why(error)}") from error
+
+    def close(self) -> None:
+        self._answer.close()
+
+
+class _Opener(httpcore2.NetworkBackend):
+    def __init__(self, credentials: Credentials) -> None:
+        self._credentials = credentials
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore2.NetworkStream:
+        """The pool names the host; the credentials know better how to get there."""
+        del host, port, local_address, socket_options
+        generation = self._credentials.generation
+        opened = self._credentials.open(CONNECT_SECONDS if timeout is None else timeout)
+        return _Connection(opened, self._credentials, generation)
+
+
+class _Connection(httpcore2.NetworkStream):
+    def __init__(self, opened: socket.socket, credentials: Credentials, generation: int) -> None:
+        self._socket = opened
+        self._credentials = credentials
+        self._generation = generation
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        self._socket.settimeout(timeout)
+        try:
+            return self._socket.recv(max_bytes)
+        except TimeoutError as error:
+            raise httpcore2.ReadTimeout("timed out") from error
+        except OSError as error:
+            raise httpcore2.ReadError(str(error)) from error
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._socket.settimeout(timeout)
+        try:
+            self._socket.sendall(buffer)
+        except TimeoutError as error:
+            raise httpcore2.WriteTimeout("timed out") from error
+        except OSError as error:
+            raise httpcore2.WriteError(str(error)) from error
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def get_extra_info(self, info: str) -> Any:
+        """The pool asks an idle connection whether the other side has hung up."""
+        if info == "is_readable":
+            return self._outdated() or _readable(self._socket)
+        return None
+
+    def _outdated(self) -> bool:
+        return self._generation != self._credentials.generation
+
+
+def _readable(opened: socket.socket) -> bool:
+    handle = opened.fileno()
+    if handle < 0:
+        return True
+    poller = select.poll()
+    poller.register(handle, select.POLLIN)
+    return bool(poller.poll(0))

@@ -1,0 +1,135 @@
+"""Writes whose answer was lost, and how a live look tells what became of them.
+
+A removal happened if the uid is gone or terminating. A change to a known version did not happen (yet) while
+the object still has that version. Otherwise the server is asked, as a dry run, what the same change would do
+now: nothing, if it is there. Where none of that tells, the answer is "still unknown".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import msgspec
+
+from shiplift.engine.barrier import Gone, Seen
+from shiplift.facts.kinds import Kind
+from shiplift.kube.errors import BadAnswer, KubeError, Look, NotFound
+from shiplift.kube.transport import Request
+
+Object = dict[str, Any]
+Read = Callable[[Request], Object]
+
+_VERSION_PATH = "/metadata/resourceVersion"
+_BOOKKEEPING = ("managedFields", "resourceVersion", "generation")
+
+
+class Removal(msgspec.Struct, frozen=True):
+    """A delete or an eviction of the object with this uid."""
+
+    path: str
+    uid: str
+
+    def barrier(self, kind: Kind, answer: Object) -> Gone:  # noqa: ARG002 - an answer may hold no object
+        return Gone(kind, self.uid)
+
+    def look(self, read: Read) -> tuple[Look, Object]:
+        try:
+            live = read(Request("GET", self.path, changes_nothing=True))
+        except NotFound:
+            return Look.APPLIED, {}
+        except KubeError:
+            return Look.STILL_UNKNOWN, {}
+        meta = live["metadata"]
+        if meta["uid"] != self.uid:
+            return Look.APPLIED, {}
+        return (Look.APPLIED if meta.get("deletionTimestamp") else Look.NOT_APPLIED), live
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A create (no uid), update, patch or apply; the path is empty where the server chooses the name."""
+
+    request: Request
+    path: str
+    manager: str
+    uid: str = ""
+    version: str | None = None
+
+    def barrier(self, kind: Kind, answer: Object) -> Seen:
+        version = str(metadata(answer).get("resourceVersion", ""))
+        if not (version.isascii() and version.isdigit()):
+            raise BadAnswer(f"{self.request}: the answer has no resourceVersion that is a number")
+        return Seen(kind, int(version))
+
+    def look(self, read: Read) -> tuple[Look, Object]:
+        if not self.path:
+            return Look.STILL_UNKNOWN, {}
+        try:
+            live = read(Request("GET", self.path, changes_nothing=True))
+        except NotFound:
+            return Look.NOT_APPLIED, {}
+        except KubeError:
+            return Look.STILL_UNKNOWN, {}
+        return self._compare(live, read), live
+
+    def _compare(self, live: Object, read: Read) -> Look:
+        meta = live["metadata"]
+        if self.uid and meta["uid"] != self.uid:
+            return Look.NOT_APPLIED
+        if self.version and meta["resourceVersion"] == self.version:
+            return Look.NOT_APPLIED
+        if self.request.method == "POST":
+            return self._compare_created(live)
+        try:
+            again = read(self._rehearsal(meta["resourceVersion"]))
+        except KubeError:
+            return Look.STILL_UNKNOWN
+        return Look.APPLIED if _essence(again) == _essence(live) else Look.STILL_UNKNOWN
+
+    def _compare_created(self, live: Object) -> Look:
+        entries: list[Object] = metadata(live).get("managedFields") or []
+        writers = {entry.get("manager") for entry in entries}
+        if self.manager not in writers:
+            return Look.NOT_APPLIED
+        body = msgspec.json.decode(self.request.body)
+        return Look.APPLIED if _within(body, live) else Look.STILL_UNKNOWN
+
+    def _rehearsal(self, version: str) -> Request:
+        """The same change to the version that is there now, as a dry run."""
+        body = msgspec.json.decode(self.request.body)
+        if isinstance(body, list):
+            operations = cast("list[Object]", body)
+            body = [op for op in operations if op.get("path") != _VERSION_PATH]
+        elif self.version:
+            body["metadata"]["resourceVersion"] = version
+        return msgspec.structs.replace(
+            self.request,
+            body=msgspec.json.encode(body),
+            query=(*self.request.query, ("dryRun", "All")),
+            changes_nothing=True,
+        )
+
+
+Unsettled = Change | Removal
+
+
+def metadata(thing: Mapping[str, Any]) -> Object:
+    """The object's metadata, empty if it has none."""
+    return thing.get("metadata") or {}
+
+
+def _essence(thing: Object) -> Object:
+    meta = {key: value for key, value in metadata(thing).items() if key not in _BOOKKEEPING}
+    return {**thing, "metadata": meta}
+
+
+def _within(wanted: Any, found: Any) -> bool:
+    """Everything wanted is there; the server adds defaults of its own."""
+    if isinstance(wanted, dict):
+        items = cast("Object", wanted).items()
+        there = cast("Object", found)
+        return isinstance(found, dict) and all(_within(value, there.get(key)) for key, value in items)
+    if isinstance(wanted, list):
+        pairs = cast("list[Any]", wanted), cast("list[Any]", found)
+        return isinstance(found, list) and len(pairs[0]) == len(pairs[1]) and all(map(_within, *pairs))
+    return wanted == found or (not wanted and found is None)

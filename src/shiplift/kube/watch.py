@@ -1,0 +1,292 @@
+"""One kind, followed: synced once, then event by event, for as long as the process lives.
+
+    SYNCING ──all rows staged──▶ FOLLOWING ──stream ends──▶ FOLLOWING again from the same version
+       ▲                             │
+       └──────── 410, or a version the server cannot know ──┘
+
+A sync asks for the initial state as a stream (WatchList); a server that cannot is asked for pages. Rows
+are staged apart and put in place at once, so readers see the old state or the new one, never a mixture;
+a row whose version has not changed is kept as it is, so a sync again needs hardly more memory.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+
+import msgspec
+import structlog
+
+from shiplift.engine.backoff import Backoff
+from shiplift.facts.kinds import Kind
+from shiplift.facts.meta import Row
+from shiplift.kube import errors
+from shiplift.kube.codec import Codec, Identity, codec_for
+from shiplift.kube.credentials import Credentials
+from shiplift.kube.stream import Stream
+from shiplift.kube.tables import Table
+
+log = structlog.get_logger(__name__)
+
+_LIST_LIMIT = 500
+_PAGE_BYTES = 512 << 20
+
+
+class Watch(msgspec.Struct, frozen=True):
+    """What a layer wants to have in the store: a kind, whole or in part."""
+
+    kind: Kind
+    namespace: str = ""
+    field_selector: str = ""
+    label_selector: str = ""
+
+    @property
+    def path(self) -> str:
+        return self.kind.path(self.namespace)
+
+    def query(self, **more: str) -> dict[str, str]:
+        chosen = {"fieldSelector": self.field_selector, "labelSelector": self.label_selector}
+        return {name: value for name, value in chosen.items() if value} | more
+
+
+class Pace(msgspec.Struct, frozen=True):
+    """How long things may take, in seconds."""
+
+    connect: float = 10.0
+    idle: float = 90.0
+    """Nothing heard for this long: the connection is dead (the server sends a bookmark each minute)."""
+    server: tuple[int, int] = (300, 600)
+    """The server ends a watch after a time between these, so that watches spread over API servers."""
+    backoff: Backoff = Backoff(
+        first=timedelta(seconds=0.8), cap=timedelta(seconds=30), factor=2.0, jitter=0.5
+    )
+
+
+class Watcher:
+    """Keeps one table true. Runs on its own thread; nothing but `stop` ends it."""
+
+    def __init__(
+        self, credentials: Credentials, watch: Watch, table: Table, changed: threading.Condition, pace: Pace
+    ) -> None:
+        self.watch = watch
+        self.heard = time.monotonic()
+        self.error = ""
+        self.decode_failures = 0
+        self._credentials = credentials
+        self._table = table
+        self._changed = changed
+        self._pace = pace
+        self._codec: Codec = codec_for(watch.kind)
+        self._stopping = threading.Event()
+        self._stream: Stream | None = None
+        self._needs_sync = True
+        self._failures = 0
+        self._thread = threading.Thread(target=self._run, name=f"watch-{watch.kind}", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        if self._stream:
+            self._stream.close()
+
+    def join(self, timeout: float) -> None:
+        self._thread.join(timeout)
+
+    @property
+    def alive(self) -> bool:
+        return self._thread.is_alive()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._follow_once()
+                self._failures = 0
+            except errors.Gone:
+                self._lose("the version we had is compacted")
+            except (errors.KubeError, msgspec.MsgspecError, ValueError) as error:
+                self._failed(error)
+            except Exception as error:
+                log.exception("watch failed unexpectedly", kind=str(self.watch.kind))
+                self._failed(error)
+
+    def _follow_once(self) -> None:
+        """One connection: sync if that is needed, then follow until the server ends it."""
+        if self._needs_sync:
+            try:
+                return self._watch(self._initial_query())
+            except errors.ApiError as error:
+                if not _cannot_stream(error):
+                    raise
+            self._sync_by_pages()
+        return self._watch({"resourceVersion": str(self._table.revision)})
+
+    def _initial_query(self) -> dict[str, str]:
+        return {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+
+    def _watch(self, query: dict[str, str]) -> None:
+        limit = str(random.randint(*self._pace.server))
+        query = self.watch.query(watch="1", allowWatchBookmarks="true", timeoutSeconds=limit, **query)
+        with self._connect() as stream:
+            chunks = stream.get(self.watch.path, query, self._codec.accept_watch)
+            events = self._codec.events(chunks)
+            if self._needs_sync:
+                self._stage(events)
+            for kind, raw in events:
+                self._apply(kind, raw)
+
+    def _connect(self) -> Stream:
+        self._stream = Stream(self._credentials, connect=self._pace.connect, idle=self._pace.idle)
+        if self._stopping.is_set():
+            self._stream.close()
+        return self._stream
+
+    def _stage(self, events: Iterator[tuple[str, bytes]]) -> None:
+        """Take the initial state, then put it in place at once."""
+        staged: dict[str, Row] = {}
+        failures: dict[str, str] = {}
+        for kind, raw in events:
+            if kind == "BOOKMARK":
+                mark = self._codec.bookmark(raw)
+                if mark.initial_end:
+                    return self._put_in_place(staged, failures, mark.resource_version)
+            elif kind == "ERROR":
+                raise self._codec.error(raw)
+            elif kind == "DELETED":
+                staged.pop(self._codec.identity(raw).uid, None)
+            else:
+                self._stage_one(raw, staged, failures)
+        if not self._stopping.is_set():
+            raise errors.Unreachable("the initial state broke off")
+        return None
+
+    def _stage_one(self, raw: bytes, staged: dict[str, Row], failures: dict[str, str]) -> None:
+        if self._table.rows:
+            known = self._codec.identity(raw)
+            old = self._table.rows.get(known.uid)
+            if old is not None and old.resource_version == known.resource_version:
+                staged[known.uid] = old
+                return
+        row = self._decode(raw, failures)
+        if row is not None:
+            staged[row.uid] = row
+
+    def _sync_by_pages(self) -> None:
+        """For servers without WatchList: pages of one consistent list."""
+        staged: dict[str, Row] = {}
+        failures: dict[str, str] = {}
+        query = self.watch.query(limit=str(_LIST_LIMIT))
+        while True:
+            page = self._codec.page(self._read(query))
+            for raw in page.items:
+                self._stage_one(raw, staged, failures)
+            self.heard = time.monotonic()
+            if not page.next:
+                return self._put_in_place(staged, failures, page.resource_version)
+            query["continue"] = page.next
+
+    def _read(self, query: dict[str, str]) -> bytes:
+        body = bytearray()
+        with self._connect() as stream:
+            for chunk in stream.get(self.watch.path, query, self._codec.accept_list):
+                body += chunk
+                if len(body) > _PAGE_BYTES:
+                    raise errors.BadAnswer(f"a page of {self.watch.kind} is larger than {_PAGE_BYTES} bytes")
+        return bytes(body)
+
+    def _put_in_place(self, rows: dict[str, Row], failures: dict[str, str], revision: int) -> None:
+        with self._changed:
+            self._table.undecodable = failures
+            self._table.replace(rows, revision)
+            self._changed.notify_all()
+        self._needs_sync = False
+        self._heard()
+        log.debug("synced", kind=str(self.watch.kind), rows=len(rows), revision=revision)
+
+    def _apply(self, kind: str, raw: bytes) -> None:
+        if kind == "BOOKMARK":
+            mark = self._codec.bookmark(raw)
+            with self._changed:
+                self._table.reach(mark.resource_version)
+                self._changed.notify_all()
+        elif kind == "ERROR":
+            raise self._codec.error(raw)
+        elif kind == "DELETED":
+            known = self._codec.identity(raw)
+            with self._changed:
+                self._table.undecodable.pop(str(known), None)
+                self._table.remove(known.uid, known.resource_version)
+                self._changed.notify_all()
+        else:
+            self._apply_object(raw)
+        self._heard()
+
+    def _apply_object(self, raw: bytes) -> None:
+        failures: dict[str, str] = {}
+        row = self._decode(raw, failures)
+        with self._changed:
+            if row is not None:
+                self._table.put(row)
+                if self._table.undecodable:
+                    self._table.undecodable.pop(str(Identity(row.namespace, row.name, "", 0)), None)
+            else:
+                self._table.undecodable.update(failures)
+            self._changed.notify_all()
+
+    def _decode(self, raw: bytes, failures: dict[str, str]) -> Row | None:
+        """The row, or None: what cannot be decoded is named and counted, and stops nothing."""
+        try:
+            return self._codec.row(raw)
+        except Exception as error:
+            name = self._name(raw)
+            failures[name] = str(error)[:500]
+            self.decode_failures += 1
+            log.warning("object skipped", kind=str(self.watch.kind), name=name, reason=str(error)[:500])
+            return None
+
+    def _name(self, raw: bytes) -> str:
+        try:
+            return str(self._codec.identity(raw))
+        except Exception:
+            return "?"
+
+    def _heard(self) -> None:
+        self.heard = time.monotonic()
+        if self.error or self._table.stale:
+            self.error = ""
+            with self._changed:
+                self._table.stale = False
+
+    def _lose(self, reason: str) -> None:
+        """What we have is old and cannot be continued: serve it, marked stale, and sync again."""
+        log.info("syncing again", kind=str(self.watch.kind), reason=reason)
+        self._needs_sync = True
+        with self._changed:
+            self._table.stale = True
+
+    def _failed(self, error: Exception) -> None:
+        if self._stopping.is_set():
+            return
+        self.error = str(error)
+        self._failures += 1
+        if isinstance(error, errors.ApiError) and "Too large resource version" in error.message:
+            self._lose("the server has not reached the version we had")
+        with self._changed:
+            self._table.stale = True
+        wait = self._pace.backoff.delay(self._failures, random.random()).total_seconds()
+        if isinstance(error, errors.ApiError) and error.retry_after:
+            wait = max(wait, error.retry_after)
+        log.info("watch broke off", kind=str(self.watch.kind), reason=self.error, again_in=round(wait, 2))
+        self._stopping.wait(wait)
+
+
+def _cannot_stream(error: errors.ApiError) -> bool:
+    """A server without WatchList refuses the parameters."""
+    return error.status in (400, 405, 422)
+
+
+OnChange = Callable[[Kind, Row | None, Row | None], None]

@@ -1,0 +1,1 @@
+"""A real Kubernetes on this computer: etcd, API server, controllers, scheduler, and nodes by kwok."""

@@ -1,0 +1,272 @@
+"""A real Kubernetes control plane on this computer, by name: up, down, and what tests do to it.
+
+Either all of a cluster runs, or `up` has failed and nothing of it does. Whatever happened
+to its processes meanwhile, `down` ends them all and `up` starts those that are missing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import re
+import shutil
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from shiplift.local import assets, paths, process, runtime, state
+from shiplift.local.api import Api
+from shiplift.local.components import Component, Layout, Ports, Settings
+from shiplift.local.errors import LocalError, NoSpace, PortTaken
+from shiplift.local.etcd import Etcd
+from shiplift.local.lock import locked
+from shiplift.local.ports import free_ports
+from shiplift.local.state import State
+
+if TYPE_CHECKING:
+    from shiplift.kube.client import Client
+    from shiplift.kube.credentials import Credentials
+    from shiplift.local.nodes import Nodes
+
+Say = Callable[[str], None]
+DEFAULT_NAME = "default"
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?")
+_ATTEMPTS = 3
+_LEAST_SPACE = 300 << 20
+
+
+def _silent(_line: str) -> None:
+    """Nobody wants to know."""
+
+
+class Cluster:
+    """A handle on the cluster of a name; cheap, and any number may exist."""
+
+    def __init__(self, name: str = DEFAULT_NAME, root: Path | None = None) -> None:
+        if not _NAME.fullmatch(name):
+            raise LocalError(
+                f"{name!r} cannot be the name of a cluster", "use lower-case letters, digits and hyphens"
+            )
+        self.name = name
+        self.root = root or paths.clusters_root()
+        self.layout = Layout(self.root / name)
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.layout.kubeconfig
+
+    @property
+    def exists(self) -> bool:
+        return state.read(self.layout.folder) is not None
+
+    @property
+    def state(self) -> State:
+        if known := state.read(self.layout.folder):
+            return known
+        raise LocalError(
+            f"there is no cluster {self.name!r}", f"shiplift local up --name {self.name} makes one"
+        )
+
+    def health(self) -> dict[Component, bool]:
+        """Each component that should run: is it healthy?"""
+        known = self.state
+        return {name: runtime.is_healthy(self.layout, known, name) for name in known.settings.components}
+
+    def credentials(self) -> Credentials:
+        from shiplift.kube import credentials  # noqa: PLC0415  slow to import, and not needed for up and down
+
+        return credentials.load(self.kubeconfig)
+
+    def client(self) -> Client:
+        """A new client; the caller closes it."""
+        from shiplift.kube.client import Client  # noqa: PLC0415  as above
+
+        return Client(self.credentials())
+
+    @property
+    def nodes(self) -> Nodes:
+        from shiplift.local.nodes import Nodes  # noqa: PLC0415  as above
+
+        return Nodes(self)
+
+    def create_namespace(self, name: str) -> None:
+        """With its service account, without which no pod is let in; otherwise that comes a moment later."""
+        api = Api(self)
+        api.create("/api/v1/namespaces", {"metadata": {"name": name}})
+        with contextlib.suppress(FileExistsError):
+            api.create(f"/api/v1/namespaces/{name}/serviceaccounts", {"metadata": {"name": "default"}})
+
+    def delete_namespace(self, name: str) -> None:
+        """Ask for it; the controllers take their time."""
+        Api(self).delete(f"/api/v1/namespaces/{name}")
+
+    @property
+    def etcd(self) -> Etcd:
+        return Etcd(self.layout, self.state.ports.etcd)
+
+    def up(self, settings: Settings | None = None, say: Say = _silent) -> None:
+        """Make the cluster, or start what is missing of it; returns when every component is healthy."""
+        with self._locked(say):
+            if self.exists:
+                self._check_same(settings)
+                self._start_missing(say)
+            else:
+                self._create(settings or Settings(), say)
+
+    def down(self) -> bool:
+        """End every process and forget the folder; False when there was nothing."""
+        with self._locked(), _uninterrupted():
+            known = state.read(self.layout.folder)
+            if known:
+                runtime.stop(known)
+            shutil.rmtree(self.layout.folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            (self.root / f"{self.name}.lock").unlink()
+        return known is not None
+
+    def kill(self, component: Component) -> None:
+        """End one component at once, as a crash would."""
+        running = self.state.processes[component]
+        running.send(signal.SIGKILL)
+        process.wait_gone([running], 5)
+
+    def stop(self, component: Component) -> None:
+        """End one component in good order."""
+        runtime.stop(self.state, [component])
+
+    def start(self, component: Component) -> None:
+        """Start one component that does not run, on the same port; returns when it is healthy."""
+        known = self.state
+        if not known.running(component):
+            known = runtime.start(self.layout, known, component)
+        runtime.wait_healthy(self.layout, known, component)
+
+    def restart(self, component: Component) -> None:
+        self.stop(component)
+        self.start(component)
+
+    def compact(self) -> int:
+        """Make etcd forget its history; the API server answers older versions with 410."""
+        return self.etcd.compact()
+
+    def _create(self, settings: Settings, say: Say) -> None:
+        programs = assets.find(say)
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                return self._create_once(settings, programs, say)
+            except PortTaken:
+                if attempt == _ATTEMPTS or settings.port:
+                    raise
+        return None
+
+    def _create_once(self, settings: Settings, programs: dict[str, str], say: Say) -> None:
+        from shiplift.local import files  # noqa: PLC0415  cryptography is slow to import
+
+        folder = self.layout.folder
+        try:
+            with _disk_errors(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir(mode=0o700, parents=True)
+                _check_space(folder)
+                numbers = free_ports(5)
+                ports = Ports(numbers[0], numbers[1], settings.port or numbers[2], numbers[3], numbers[4])
+                files.write_all(self.layout, settings, ports)
+                state.write(folder, State(settings, ports, programs))
+                self._start_missing(say)
+        except BaseException:
+            self._abandon()
+            raise
+
+    def _start_missing(self, say: Say) -> None:
+        """In order; if one fails, those started here are stopped again."""
+        before = self.state
+        missing = before.dead
+        try:
+            with _disk_errors(self.layout.folder):
+                self._start_in_order(missing, say)
+        except BaseException:
+            with _uninterrupted():
+                runtime.stop(self.state, missing)
+            raise
+
+    def _start_in_order(self, missing: list[Component], say: Say) -> None:
+        known = self.state
+        forgotten = {name: known.processes[name] for name in known.processes if name not in missing}
+        known = msgspec.structs.replace(known, processes=forgotten)
+        foundation = [name for name in missing if name in (Component.ETCD, Component.API_SERVER)]
+        rest = [name for name in missing if name not in foundation]
+        for name in foundation:
+            say(f"starting {name}")
+            known = runtime.start(self.layout, known, name)
+            runtime.wait_healthy(self.layout, known, name)
+        if rest:
+            say(f"starting {', '.join(rest)}")
+        for name in rest:
+            known = runtime.start(self.layout, known, name)
+        for name in rest:
+            runtime.wait_healthy(self.layout, known, name)
+
+    def _check_same(self, settings: Settings | None) -> None:
+        if settings is not None and settings != self.state.settings:
+            raise LocalError(
+                f"cluster {self.name!r} is there already, with other settings",
+                f"shiplift local down --name {self.name} ends it",
+            )
+
+    def _abandon(self) -> None:
+        """Leave no process and no port; the logs stay, to be read."""
+        with _uninterrupted():
+            if known := state.read(self.layout.folder):
+                runtime.stop(known)
+            for item in self.layout.folder.glob("*"):
+                if item != self.layout.logs:
+                    shutil.rmtree(item, ignore_errors=True) if item.is_dir() else item.unlink()
+
+    def _locked(self, say: Say = _silent) -> contextlib.AbstractContextManager[None]:
+        def waiting() -> None:
+            say(f"waiting for another command on cluster {self.name}")
+
+        return locked(self.root / f"{self.name}.lock", waiting)
+
+
+def names(root: Path | None = None) -> list[str]:
+    """Every cluster that is written down, running or not."""
+    folder = root or paths.clusters_root()
+    return sorted(path.parent.name for path in folder.glob("*/state.json"))
+
+
+@contextlib.contextmanager
+def _disk_errors(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise NoSpace(folder) from error
+        if error.errno in (errno.EACCES, errno.EROFS):
+            raise LocalError(
+                f"cannot write to {folder}", "set SHIPLIFT_STATE to a folder of your own"
+            ) from error
+        raise
+
+
+def _check_space(folder: Path) -> None:
+    if shutil.disk_usage(folder).free < _LEAST_SPACE:
+        raise NoSpace(folder)
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """A second Ctrl-C must not leave behind what the first was to end."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

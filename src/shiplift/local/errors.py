@@ -1,0 +1,27 @@
+"""What can go wrong with a local cluster, always with a hint at what to do about it."""
+
+from __future__ import annotations
+
+
+class LocalError(Exception):
+    """The cluster cannot be as asked for, and the user can do something about it."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class NoSpace(LocalError):
+    """The disk that holds the cluster or the cache is full."""
+
+    def __init__(self, where: object) -> None:
+        super().__init__(f"no space left for {where}", "free some disk space and run the command again")
+
+
+class ComponentStopped(LocalError):
+    """A component ended while it should have been starting."""
+
+
+class PortTaken(ComponentStopped):
+    """Another process listens on a port that a component was given."""

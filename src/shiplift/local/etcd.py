@@ -1,0 +1,76 @@
+"""What tests do behind the API server's back: compact etcd, and put its content back as it was.
+
+It goes through etcd's own JSON gateway with the API server's certificate.
+"""
+
+from __future__ import annotations
+
+import base64
+
+import msgspec
+
+from shiplift.local import probe
+from shiplift.local.components import Layout
+from shiplift.local.errors import LocalError
+
+# the API server's own heartbeat, and events, which expire by themselves
+_PASSING = ("/registry/masterleases/", "/registry/events/")
+
+
+class _KeyValue(msgspec.Struct):
+    key: str
+    value: str = ""
+
+
+class _Header(msgspec.Struct):
+    revision: str = "0"
+
+
+class _Answer(msgspec.Struct):
+    header: _Header
+    kvs: list[_KeyValue] = []
+
+
+class Etcd:
+    """A cluster's etcd. Keys and values stay in base64, as the gateway has them."""
+
+    def __init__(self, layout: Layout, port: int) -> None:
+        self._context = probe.trust(layout.pki / "etcd-ca.crt", layout.pki / "etcd-client.crt")
+        self._port = port
+
+    def revision(self) -> int:
+        return int(self._ask("/v3/kv/range", {"key": _encode("/"), "limit": 1}).header.revision)
+
+    def compact(self) -> int:
+        """Forget all history: an older watch or list is answered with 410 Gone."""
+        revision = self.revision()
+        self._ask("/v3/kv/compaction", {"revision": revision, "physical": True})
+        return revision
+
+    def content(self) -> dict[str, str]:
+        answer = self._ask("/v3/kv/range", {"key": _encode("/registry/"), "range_end": _encode("/registry0")})
+        return {pair.key: pair.value for pair in answer.kvs if not _decode(pair.key).startswith(_PASSING)}
+
+    def put_back(self, content: dict[str, str]) -> None:
+        """One transaction: what is new goes, what is gone or changed comes back."""
+        now = self.content()
+        gone = [{"requestDeleteRange": {"key": key}} for key in now if key not in content]
+        back = [
+            {"requestPut": {"key": key, "value": value}} for key, value in content.items() if now.get(key) != value
+        ]
+        if gone or back:
+            self._ask("/v3/kv/txn", {"success": gone + back})
+
+    def _ask(self, path: str, question: dict[str, object]) -> _Answer:
+        status, body = probe.ask(self._port, path, self._context, msgspec.json.encode(question), timeout=60)
+        if status != 200:
+            raise LocalError(f"etcd answered {status} to {path}: {body[:200]!r}", "its log tells more")
+        return msgspec.json.decode(body, type=_Answer)
+
+
+def _encode(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def _decode(text: str) -> str:
+    return base64.b64decode(text).decode()

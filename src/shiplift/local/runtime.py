@@ -1,0 +1,118 @@
+"""Starts, watches over and stops the components of one cluster, in order, each known to be healthy before the next."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import msgspec
+
+from shiplift.local import ports, probe, process, state
+from shiplift.local.components import Component, Layout, arguments
+from shiplift.local.errors import ComponentStopped, LocalError, NoSpace, PortTaken
+from shiplift.local.state import State
+
+_START_TIMEOUT = 60.0
+# together under the five seconds that `down` may take
+_GRACE = {Component.API_SERVER: 1.5, Component.ETCD: 1.0}
+_FIRST_WAVE = (Component.KWOK, Component.SCHEDULER, Component.CONTROLLERS)
+
+
+def start(layout: Layout, known: State, component: Component) -> State:
+    """Start one component and write its process down; not yet healthy."""
+    _check_ports(known, component)
+    program = Path(known.programs[component])
+    command = [program, *arguments(component, layout, known.settings, known.ports)]
+    try:
+        started = process.spawn(command, layout.log(component), layout.folder)
+    except OSError as error:
+        raise LocalError(f"cannot start {program}: {error.strerror}", "is it a program for this computer?") from error
+    known = msgspec.structs.replace(known, processes={**known.processes, component: started})
+    state.write(layout.folder, known)
+    return known
+
+
+def wait_healthy(layout: Layout, known: State, component: Component) -> None:
+    """Until the component says that it is healthy; an error as soon as it has stopped."""
+    wait_until(layout, known, lambda: is_healthy(layout, known, component), f"{component} to be healthy")
+
+
+def wait_until(layout: Layout, known: State, done: Callable[[], bool], what: str, timeout: float = _START_TIMEOUT) -> None:
+    """Look again and again; an error when a component stops meanwhile, or time is up."""
+    deadline = time.monotonic() + timeout
+    while not done():
+        for component, started in known.processes.items():
+            if not started.alive:
+                raise _why_stopped(layout, component)
+        if time.monotonic() > deadline:
+            raise LocalError(f"waited {timeout:.0f} s for {what}", f"the logs may tell why: {layout.logs}")
+        time.sleep(0.05)
+
+
+def is_healthy(layout: Layout, known: State, component: Component) -> bool:
+    """Alive and, where it can be asked, healthy by its own word."""
+    if not known.running(component):
+        return False
+    pki = layout.pki
+    match component:
+        case Component.ETCD:
+            context = probe.trust(pki / "etcd-ca.crt", pki / "etcd-client.crt")
+            return probe.healthy(known.ports.etcd, "/readyz", context)
+        case Component.API_SERVER:
+            context = probe.trust(pki / "ca.crt", pki / "admin.crt")
+            return probe.healthy(known.ports.api, "/readyz", context)
+        case Component.CONTROLLERS:
+            return probe.healthy(known.ports.controllers, "/healthz", probe.trust(pki / "ca.crt"))
+        case Component.SCHEDULER:
+            return probe.healthy(known.ports.scheduler, "/healthz", probe.trust(pki / "ca.crt"))
+        case Component.KWOK:
+            return True
+
+
+def stop(known: State, components: Iterable[Component] = tuple(Component)) -> None:
+    """Those that need the API server first, then it, then etcd: otherwise each waits for what is gone already."""
+    chosen = {name: known.processes[name] for name in components if name in known.processes}
+    process.stop([chosen[name] for name in _FIRST_WAVE if name in chosen], 1.0)
+    for name, grace in _GRACE.items():
+        if name in chosen:
+            process.stop([chosen[name]], grace)
+
+
+def _check_ports(known: State, component: Component) -> None:
+    for port in _listens(known, component):
+        if not ports.is_free(port):
+            raise PortTaken(
+                f"port {port} of {component} is taken by another process",
+                "run shiplift local down, then up again: it takes free ports",
+            )
+
+
+def _listens(known: State, component: Component) -> tuple[int, ...]:
+    given = known.ports
+    return {
+        Component.ETCD: (given.etcd, given.etcd_peer),
+        Component.API_SERVER: (given.api,),
+        Component.CONTROLLERS: (given.controllers,),
+        Component.SCHEDULER: (given.scheduler,),
+    }.get(component, ())
+
+
+def _why_stopped(layout: Layout, component: Component) -> LocalError:
+    """The reason is in the last lines of its log."""
+    lines = _tail(layout.log(component))
+    text = "\n".join(lines)
+    if "no space left on device" in text:
+        return NoSpace(layout.folder)
+    if "address already in use" in text:
+        return PortTaken(f"a port of {component} was taken by another process", "run the command again")
+    last = lines[-1][:300] if lines else "it wrote nothing"
+    return ComponentStopped(f"{component} stopped while starting: {last}", f"its log: {layout.log(component)}")
+
+
+def _tail(log: Path) -> list[str]:
+    try:
+        content = log.read_bytes()[-4000:]
+    except FileNotFoundError:
+        return []
+    return [line for line in content.decode(errors="replace").splitlines() if line.strip()][-20:]

@@ -1,0 +1,3 @@
+"""Every test may ask for a real cluster."""
+
+pytest_plugins = ["shiplift.local.testing"]
