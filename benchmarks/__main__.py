@@ -24,8 +24,8 @@ def main() -> None:
 
 def _run(options: argparse.Namespace) -> Json:
     short = options.short
-    pods = options.pods or (_SHORT_PODS if short else 50_000)
-    nodes = options.nodes or (_SHORT_NODES if short else 2_000)
+    pods = options.pods or (_SHORT_PODS if short else sync.FULL_PODS)
+    nodes = options.nodes or (_SHORT_NODES if short else sync.FULL_NODES)
     if options.name == "fill":
         return fill.run(pods, nodes)
     return sync.run(
@@ -43,12 +43,14 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("name", nargs="?", choices=sorted(_DESCRIPTIONS), help="which benchmark to run")
     parser.add_argument("--list", action="store_true", help="name the benchmarks and end")
-    parser.add_argument("--short", action="store_true", help="a small cluster and few rounds: about two minutes")
+    parser.add_argument(
+        "--short", action="store_true", help="a small cluster and few rounds: about two minutes"
+    )
     parser.add_argument("--pods", type=int, help="how many pods the cluster holds")
     parser.add_argument("--nodes", type=int, help="how many nodes")
     parser.add_argument("--rounds", type=int, help="how often each contender runs")
     parser.add_argument("--events", type=int, help="how many updates the events phase makes")
-    parser.add_argument("--rate", type=int, default=500, help="at most this many updates a second")
+    parser.add_argument("--rate", type=int, default=200, help="at most this many updates a second")
     return parser
 
 

@@ -15,18 +15,17 @@ from pathlib import Path
 from benchmarks import recipe
 from benchmarks.loader import Loader, each
 from benchmarks.progress import say
-from benchmarks.recipe.base import NAMESPACES, Json, namespace
-from benchmarks.recipe.nodes import Node, node
-from benchmarks.recipe.pods import AGENTS, BATCH, CRITICAL, SYSTEM, Health, Pod, pods
-from benchmarks.recipe.status import status_of
+from benchmarks.recipe.base import Json
+from benchmarks.recipe.nodes import node
+from benchmarks.recipe.pods import pods
+from benchmarks.recipe.writes import prepare, write_node, write_pod
 from benchmarks.server import cache, copy_tree, defragment, endpoint, serving, size_of, workspace
 from shiplift.local.components import Component
 
-_PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 DESCRIPTION = "make the filled etcd folder that the other benchmarks use"
 
 
-def run(pod_count: int = 50_000, node_count: int = 2_000) -> Json:
+def run(pod_count: int, node_count: int) -> Json:
     """Fill (unless it is done already) and say how large it became."""
     begin = time.monotonic()
     folder = filled(pod_count, node_count)
@@ -41,7 +40,7 @@ def filled(pod_count: int, node_count: int) -> Path:
         return kept
     say(f"filling etcd with {pod_count} pods and {node_count} nodes; this is kept for the next time")
     with workspace() as folder:
-        _fill(folder, pod_count, node_count)
+        fill(folder, pod_count, node_count)
         copy_tree(folder / "etcd", folder / "kept")
         _forget_older(pod_count, node_count)
         (folder / "kept").rename(kept)
@@ -49,9 +48,9 @@ def filled(pod_count: int, node_count: int) -> Path:
 
 
 def _version() -> str:
-    """Changes whenever the recipe or the way it is written does."""
+    """Changes whenever the recipe does."""
     sources = sorted(Path(recipe.__file__).parent.glob("*.py"))
-    content = b"".join(path.read_bytes() for path in [*sources, Path(__file__)])
+    content = b"".join(path.read_bytes() for path in sources)
     return hashlib.sha256(content).hexdigest()[:12]
 
 
@@ -60,47 +59,13 @@ def _forget_older(pod_count: int, node_count: int) -> None:
         shutil.rmtree(old)
 
 
-def _fill(folder: Path, pod_count: int, node_count: int) -> None:
+def fill(folder: Path, pod_count: int, node_count: int) -> None:
+    """Fill the etcd data in `folder`/etcd through an API server of its own."""
     with serving(folder / "etcd", folder) as cluster:
         with Loader(endpoint(cluster)) as loader:
-            _prepare(loader)
-            each("nodes", map(node, range(node_count)), node_count, lambda item: _write_node(loader, item))
-            each("pods", pods(pod_count, node_count), pod_count, lambda item: _write_pod(loader, item))
+            prepare(loader)
+            each("nodes", map(node, range(node_count)), node_count, lambda item: write_node(loader, item))
+            each("pods", pods(pod_count, node_count), pod_count, lambda item: write_pod(loader, item))
         cluster.stop(Component.API_SERVER)
         cluster.compact()
         defragment(cluster)
-
-
-def _prepare(loader: Loader) -> None:
-    """What admission looks for: namespaces, service accounts, priority classes."""
-    for name, value in ((CRITICAL, 1_000_000), (BATCH, -100)):
-        loader.create(_PRIORITY_CLASSES, {"metadata": {"name": name}, "value": value})
-    for number in range(NAMESPACES):
-        loader.create("/api/v1/namespaces", {"metadata": {"name": namespace(number)}})
-        _account(loader, namespace(number), "default")
-    for name, _ in AGENTS:
-        _account(loader, SYSTEM, name)
-
-
-def _account(loader: Loader, team: str, name: str) -> None:
-    """A service account, and the bundle that its projected token volume refers to."""
-    loader.create(f"/api/v1/namespaces/{team}/serviceaccounts", {"metadata": {"name": name}})
-    bundle = {"metadata": {"name": "kube-root-ca.crt"}, "data": {"ca.crt": "the benchmark's own"}}
-    loader.create(f"/api/v1/namespaces/{team}/configmaps", bundle)
-
-
-def _write_node(loader: Loader, item: Node) -> None:
-    path = f"/api/v1/nodes/{item.body['metadata']['name']}"
-    loader.create("/api/v1/nodes", item.body, "kubelet")
-    loader.patch(path, item.spec, "kube-controller-manager")
-    loader.patch(f"{path}/status", item.status, "kubelet")
-
-
-def _write_pod(loader: Loader, item: Pod) -> None:
-    metadata = item.body["metadata"]
-    path = f"/api/v1/namespaces/{metadata['namespace']}/pods"
-    created = loader.create(path, item.body)
-    reporter = "kube-scheduler" if item.health is Health.PENDING else "kubelet"
-    # a PUT leaves the same object and managed fields as kubelet's patch, for two thirds of the work
-    created["status"] |= status_of(item)
-    loader.replace(f"{path}/{metadata['name']}/status", created, reporter)

@@ -7,6 +7,7 @@ import ssl
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from http import HTTPStatus
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,12 +19,11 @@ from benchmarks.recipe.base import Json
 JSON = "application/json"
 STRATEGIC = "application/strategic-merge-patch+json"
 _TIMEOUT = 60
-# without it the API server decodes each body twice, in search of unknown fields
-_TRUSTED = "&fieldValidation=Ignore"
+_METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 Item = TypeVar("Item")
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """The API server answered a write with an error."""
 
 
@@ -58,29 +58,33 @@ class Loader:
             connection.close()
 
     def create(self, path: str, body: Json, manager: str = "kube-controller-manager") -> Json:
-        """Create an object; one that is there already is left as it is."""
-        return self._send("POST", f"{path}?fieldManager={manager}{_TRUSTED}", body, JSON, allowed=(409,))
-
-    def replace(self, path: str, body: Json, manager: str) -> Json:
-        return self._send("PUT", f"{path}?fieldManager={manager}{_TRUSTED}", body, JSON)
+        return self._write("POST", path, body, manager, JSON)
 
     def patch(self, path: str, body: Json, manager: str) -> Json:
-        return self._send("PATCH", f"{path}?fieldManager={manager}", body, STRATEGIC)
+        """Change an object, as controllers and kubelets do."""
+        return self._write("PATCH", path, body, manager, STRATEGIC)
 
     def get(self, path: str) -> Json:
-        return self._send("GET", path, None, JSON)
+        return msgspec.json.decode(self.get_text(path))
 
-    def _send(
-        self, method: str, path: str, body: Json | None, content: str, allowed: tuple[int, ...] = ()
-    ) -> Json:
+    def get_text(self, path: str) -> str:
+        return self._send("GET", path, None, {"Accept": JSON}).decode()
+
+    def _write(self, method: str, path: str, body: Json, manager: str, content: str) -> Json:
+        # without this option the API server decodes each body twice, in search of unknown fields
+        where = f"{path}?fieldManager={manager}&fieldValidation=Ignore"
+        return msgspec.json.decode(
+            self._send(method, where, body, {"Content-Type": content, "Accept": _METADATA_ONLY})
+        )
+
+    def _send(self, method: str, path: str, body: Json | None, headers: dict[str, str]) -> bytes:
         connection = self._connection()
-        data = None if body is None else msgspec.json.encode(body)
-        connection.request(method, path, data, {"Content-Type": content, "Accept": JSON})
+        connection.request(method, path, None if body is None else msgspec.json.encode(body), headers)
         response = connection.getresponse()
         answer = response.read()
-        if response.status >= 300 and response.status not in allowed:
-            raise Refused(f"{method} {path} was answered {response.status}: {answer[:400]!r}")
-        return msgspec.json.decode(answer)
+        if response.status >= HTTPStatus.MULTIPLE_CHOICES:
+            raise RefusedError(f"{method} {path} was answered {response.status}: {answer[:400]!r}")
+        return answer
 
     def _connection(self) -> http.client.HTTPSConnection:
         connection = getattr(self._mine, "connection", None)
@@ -93,7 +97,9 @@ class Loader:
         return connection
 
 
-def each(what: str, items: Iterable[Item], total: int, do: Callable[[Item], object], workers: int = 24) -> None:
+def each(
+    what: str, items: Iterable[Item], total: int, do: Callable[[Item], object], workers: int = 24
+) -> None:
     """Do it to every item, many at a time, and say on standard error how far it has got."""
     progress = Progress(what, total)
     with ThreadPoolExecutor(workers) as pool:

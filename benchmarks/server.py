@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 
 import msgspec
@@ -28,7 +28,7 @@ def cache() -> Path:
 
 
 @contextlib.contextmanager
-def workspace() -> Iterator[Path]:
+def workspace() -> Generator[Path]:
     """A folder for one run, on the same disk as the cache, so that copies are cheap."""
     with tempfile.TemporaryDirectory(prefix="run-", dir=cache()) as folder:
         yield Path(folder)
@@ -43,7 +43,7 @@ def copy_tree(source: Path, target: Path) -> None:
 
 
 @contextlib.contextmanager
-def serving(data: Path, folder: Path) -> Iterator[Cluster]:
+def serving(data: Path, folder: Path) -> Generator[Cluster]:
     """A cluster of etcd and API server alone, over the etcd data in the given folder."""
     cluster = Cluster("benchmark", root=folder / "clusters")
     cluster.up(Settings(components=API_ONLY, etcd_data=str(data)), say)

@@ -49,10 +49,23 @@ func slimAnnotations(full map[string]string) map[string]string {
 	return slim
 }
 
+// readAnnotation mirrors keeps_annotation of src/shiplift/kube/rows/meta.py.
 func readAnnotation(key string) bool {
-	prefix, _, _ := strings.Cut(key, "/")
-	return prefix == "shiplift.dev" || strings.HasSuffix(prefix, ".shiplift.dev") ||
-		key == "controller.kubernetes.io/pod-deletion-cost"
+	return keptAnnotations[key] || strings.Contains(key, "shiplift.dev/") || strings.HasPrefix(key, "kapp.k14s.io/change-")
+}
+
+var keptAnnotations = map[string]bool{
+	"config.kubernetes.io/depends-on":                true,
+	"argocd.argoproj.io/sync-wave":                   true,
+	"controller.kubernetes.io/pod-deletion-cost":     true,
+	"cluster-autoscaler.kubernetes.io/safe-to-evict": true,
+	"karpenter.sh/do-not-disrupt":                    true,
+	"kubernetes.io/config.mirror":                    true,
+	"deployment.kubernetes.io/revision":              true,
+	"storageclass.kubernetes.io/is-default-class":    true,
+	"volume.kubernetes.io/selected-node":             true,
+	"meta.helm.sh/release-name":                      true,
+	"kwok.x-k8s.io/node":                             true,
 }
 
 func slimSpec(full *corev1.PodSpec) corev1.PodSpec {
@@ -60,6 +73,7 @@ func slimSpec(full *corev1.PodSpec) corev1.PodSpec {
 		NodeName:                      full.NodeName,
 		Containers:                    slimContainers(full.Containers),
 		InitContainers:                slimContainers(full.InitContainers),
+		Resources:                     slimResources(full.Resources),
 		Overhead:                      full.Overhead,
 		Tolerations:                   full.Tolerations,
 		NodeSelector:                  full.NodeSelector,
@@ -93,6 +107,13 @@ func slimContainers(full []corev1.Container) []corev1.Container {
 		}
 	}
 	return slim
+}
+
+func slimResources(full *corev1.ResourceRequirements) *corev1.ResourceRequirements {
+	if full == nil {
+		return nil
+	}
+	return &corev1.ResourceRequirements{Requests: full.Requests}
 }
 
 func hostPorts(full []corev1.ContainerPort) []corev1.ContainerPort {
@@ -160,8 +181,15 @@ func slimStatus(full *corev1.PodStatus) corev1.PodStatus {
 	}
 	for _, condition := range full.Conditions {
 		switch condition.Type {
-		case corev1.PodReady, corev1.PodScheduled, corev1.DisruptionTarget:
-			slim.Conditions = append(slim.Conditions, condition)
+		case corev1.PodReady, corev1.DisruptionTarget:
+			slim.Conditions = append(slim.Conditions, corev1.PodCondition{
+				Type: condition.Type, Status: condition.Status, Reason: condition.Reason,
+				LastTransitionTime: condition.LastTransitionTime,
+			})
+		case corev1.PodScheduled:
+			if condition.Status == corev1.ConditionFalse {
+				slim.Conditions = append(slim.Conditions, condition)
+			}
 		}
 	}
 	return slim
@@ -170,11 +198,9 @@ func slimStatus(full *corev1.PodStatus) corev1.PodStatus {
 func slimContainerStatuses(full []corev1.ContainerStatus) []corev1.ContainerStatus {
 	slim := make([]corev1.ContainerStatus, len(full))
 	for i := range full {
-		slim[i] = corev1.ContainerStatus{
-			Name:         full[i].Name,
-			RestartCount: full[i].RestartCount,
-			ImageID:      full[i].ImageID,
-			State:        corev1.ContainerState{Waiting: full[i].State.Waiting, Running: full[i].State.Running},
+		slim[i] = corev1.ContainerStatus{RestartCount: full[i].RestartCount, ImageID: full[i].ImageID}
+		if waiting := full[i].State.Waiting; waiting != nil {
+			slim[i].State.Waiting = &corev1.ContainerStateWaiting{Reason: waiting.Reason}
 		}
 	}
 	return slim

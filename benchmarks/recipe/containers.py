@@ -6,7 +6,14 @@ import random
 
 from benchmarks.recipe.base import Json, image
 
-_REQUESTS = (("100m", "128Mi"), ("250m", "256Mi"), ("250m", "512Mi"), ("500m", "1Gi"), ("1", "2Gi"), ("2", "4Gi"))
+_REQUESTS = (
+    ("100m", "128Mi"),
+    ("250m", "256Mi"),
+    ("250m", "512Mi"),
+    ("500m", "1Gi"),
+    ("1", "2Gi"),
+    ("2", "4Gi"),
+)
 
 
 def application(name: str, team: str, version: str, rng: random.Random) -> Json:
@@ -82,7 +89,14 @@ def agent(name: str, port: int) -> Json:
 def _environment(name: str, rng: random.Random) -> list[Json]:
     plain = [
         {"name": f"APP_{key}", "value": f"{name}.{key.lower()}.{rng.randrange(1000)}.svc.cluster.local"}
-        for key in ("DATABASE_HOST", "CACHE_HOST", "QUEUE_HOST", "SEARCH_HOST", "TRACE_ENDPOINT", "FLAGS_HOST")
+        for key in (
+            "DATABASE_HOST",
+            "CACHE_HOST",
+            "QUEUE_HOST",
+            "SEARCH_HOST",
+            "TRACE_ENDPOINT",
+            "FLAGS_HOST",
+        )
     ]
     secrets = [
         {"name": f"APP_{key}", "valueFrom": {"secretKeyRef": {"name": f"{name}-secrets", "key": key.lower()}}}

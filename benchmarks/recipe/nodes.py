@@ -159,4 +159,7 @@ def _image(number: int, place: int) -> Json:
     workload = (number * 31 + place * 977) % 5000
     name = image(f"team-{workload % 120:03d}/{service(workload)}", f"1.{workload % 40}.{workload % 10}")
     repository = name.rpartition(":")[0]
-    return {"names": [f"{repository}@sha256:{digest(name)}", name], "sizeBytes": 20_000_000 + workload * 37_411}
+    return {
+        "names": [f"{repository}@sha256:{digest(name)}", name],
+        "sizeBytes": 20_000_000 + workload * 37_411,
+    }

@@ -49,10 +49,10 @@ def _stateless_pod(number: int, position: int, nodes: int) -> Pod:
     workload = position // _PER_REPLICA_SET
     shared, own = seeded("deployment", workload), seeded("pod", number)
     name, team = service(workload), namespace(workload)
-    replica_set = f"{name}-{suffix(shared, 10)}"
+    replica_set = f"{name}-{suffix(workload, 10)}"
     labels = _labels(name, team, "web") | {"pod-template-hash": replica_set.rpartition("-")[2]}
-    spec = _spec(name, team, shared) | _placement(name, workload)
-    body = _body(f"{replica_set}-{suffix(own, 5)}", team, labels, spec, workload)
+    spec: Json = _spec(name, team, shared) | _placement(name, workload)
+    body = _body(f"{replica_set}-{suffix(number)}", team, labels, spec, workload)
     body["metadata"]["generateName"] = f"{replica_set}-"
     body["metadata"]["ownerReferences"] = [_owner("ReplicaSet", replica_set, workload)]
     return _placed(number, body, own, nodes)
@@ -64,11 +64,15 @@ def _stateful_pod(number: int, position: int, nodes: int) -> Pod:
     name, team = f"{service(workload)}-db", namespace(workload * 3)
     pod_name = f"{name}-{ordinal}"
     labels = _labels(name, team, "database") | {
-        "controller-revision-hash": f"{name}-{suffix(shared, 10)}",
+        "controller-revision-hash": f"{name}-{suffix(workload, 10)}",
         "statefulset.kubernetes.io/pod-name": pod_name,
         "apps.kubernetes.io/pod-index": str(ordinal),
     }
-    spec = _spec(name, team, shared) | {"subdomain": name, "hostname": pod_name, "priorityClassName": CRITICAL}
+    spec: Json = _spec(name, team, shared) | {
+        "subdomain": name,
+        "hostname": pod_name,
+        "priorityClassName": CRITICAL,
+    }
     spec["volumes"].append({"name": "data", "persistentVolumeClaim": {"claimName": f"data-{pod_name}"}})
     spec["containers"][0]["volumeMounts"].append({"name": "data", "mountPath": "/var/lib/data"})
     spec["affinity"] = _apart(name, "kubernetes.io/hostname")
@@ -80,13 +84,13 @@ def _stateful_pod(number: int, position: int, nodes: int) -> Pod:
 
 def _agent_pod(number: int, nodes: int) -> Pod:
     kind, node = divmod(number, nodes)
-    (name, port), own = AGENTS[kind], seeded("pod", number)
+    name, port = AGENTS[kind]
     labels = {
         "k8s-app": name,
-        "controller-revision-hash": suffix(seeded("daemonset", kind), 10),
+        "controller-revision-hash": suffix(kind, 10),
         "pod-template-generation": "4",
     }
-    body = _body(f"{name}-{suffix(own, 5)}", SYSTEM, labels, _agent_spec(name, port, node_name(node)), kind)
+    body = _body(f"{name}-{suffix(number)}", SYSTEM, labels, _agent_spec(name, port, node_name(node)), kind)
     body["metadata"]["generateName"] = f"{name}-"
     body["metadata"]["ownerReferences"] = [_owner("DaemonSet", name, kind)]
     body["spec"]["nodeName"] = node_name(node)

@@ -42,7 +42,7 @@ def _conditions(start: str, ready: bool) -> list[Json]:
 
 
 def _condition(step: str, since: str, ready: bool) -> Json:
-    condition = {
+    condition: Json = {
         "type": step,
         "status": "True",
         "observedGeneration": 1,
@@ -68,8 +68,10 @@ def _unschedulable(since: str) -> Json:
 
 def _container(pod: Pod, container: Json, started: str, rng: random.Random, *, crashing: bool) -> Json:
     repository = container["image"].rpartition(":")[0]
-    state = {"running": {"startedAt": started}} if not crashing else {"waiting": _back_off(container["name"])}
-    report = {
+    state: Json = (
+        {"running": {"startedAt": started}} if not crashing else {"waiting": _back_off(container["name"])}
+    )
+    report: Json = {
         "name": container["name"],
         "image": container["image"],
         "imageID": f"{repository}@sha256:{digest(container['image'])}",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
@@ -10,7 +12,11 @@ from hypothesis import strategies as st
 
 from shiplift.engine import claims
 from shiplift.engine.claims import Claim, ClaimError, NotSpoiled, Sighting, StaleClaim, Target
-from shiplift.facts.kinds import NODE, POD
+from shiplift.facts.kinds import CONFIG_MAP, NODE, POD
+from shiplift.kube.claims import ClaimBook
+from shiplift.kube.client import Client
+from shiplift.kube.errors import Conflict, NotFound
+from shiplift.local.cluster import Cluster
 
 AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
@@ -107,3 +113,97 @@ def test_there_is_a_bound_and_it_fits_into_an_annotation() -> None:
 def test_a_target_says_itself_with_and_without_a_namespace() -> None:
     assert str(claim().target) == "Pod shop/pod-u1"
     assert str(Target(NODE, "worker-1", "u", "1")) == "Node worker-1"
+
+
+# --- kept in a real object ---
+
+
+@pytest.fixture
+def client(cluster: Cluster) -> Iterator[Client]:
+    with cluster.client() as made:
+        yield made
+
+
+@pytest.fixture
+def book(client: Client, namespace: str) -> ClaimBook:
+    client.create(CONFIG_MAP, {"metadata": {"name": "state"}}, namespace)
+    return ClaimBook(client, CONFIG_MAP, "state", namespace)
+
+
+def real_claim(client: Client, namespace: str, name: str = "target", epoch: int = 1) -> Claim:
+    meta = client.create(CONFIG_MAP, {"metadata": {"name": name}}, namespace).object["metadata"]
+    target = Target(CONFIG_MAP, name, meta["uid"], meta["resourceVersion"], namespace)
+    return Claim("delete", target, epoch, AT)
+
+
+def test_a_claim_is_kept_until_it_is_completed(book: ClaimBook, client: Client, namespace: str) -> None:
+    one = real_claim(client, namespace)
+    book.claim(one)
+    assert book.open_claims() == (one,)
+    book.complete(one)
+    assert book.open_claims() == ()
+    assert not client.get(CONFIG_MAP, "state", namespace)["metadata"].get("annotations")
+
+
+def test_claiming_again_writes_nothing(book: ClaimBook, client: Client, namespace: str) -> None:
+    one = real_claim(client, namespace)
+    book.claim(one)
+    version = client.get(CONFIG_MAP, "state", namespace)["metadata"]["resourceVersion"]
+    book.claim(one)
+    assert client.get(CONFIG_MAP, "state", namespace)["metadata"]["resourceVersion"] == version
+
+
+def test_claims_made_at_the_same_time_are_all_kept(book: ClaimBook, client: Client, namespace: str) -> None:
+    wanted = [real_claim(client, namespace, f"target-{number}") for number in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(book.claim, wanted))
+    assert set(book.open_claims()) == set(wanted)
+
+
+def test_a_withdrawn_step_cannot_happen_any_more_and_leaves_no_trace(
+    book: ClaimBook, client: Client, namespace: str
+) -> None:
+    one = real_claim(client, namespace)
+    book.claim(one)
+    book.withdraw(one)
+    assert book.open_claims() == ()
+    target = one.target
+    with pytest.raises(Conflict):
+        client.delete(
+            CONFIG_MAP, target.name, namespace, uid=target.uid, resource_version=target.resource_version
+        )
+    left = client.get(CONFIG_MAP, target.name, namespace)["metadata"]
+    assert not left.get("labels")
+    assert not left.get("annotations")
+
+
+def test_a_claim_on_what_is_gone_is_withdrawn_without_making_it_again(
+    book: ClaimBook, client: Client, namespace: str
+) -> None:
+    one = real_claim(client, namespace)
+    book.claim(one)
+    client.delete(CONFIG_MAP, one.target.name, namespace, uid=one.target.uid)
+    book.withdraw(one)
+    assert book.open_claims() == ()
+    with pytest.raises(NotFound):
+        client.get(CONFIG_MAP, one.target.name, namespace)
+
+
+def test_a_claim_on_what_was_replaced_leaves_the_new_object_alone(
+    book: ClaimBook, client: Client, namespace: str
+) -> None:
+    one = real_claim(client, namespace)
+    book.claim(one)
+    client.delete(CONFIG_MAP, one.target.name, namespace, uid=one.target.uid)
+    replaced = client.create(CONFIG_MAP, {"metadata": {"name": one.target.name}}, namespace).object
+    book.withdraw(one)
+    now = client.get(CONFIG_MAP, one.target.name, namespace)
+    assert now["metadata"]["resourceVersion"] == replaced["metadata"]["resourceVersion"]
+
+
+def test_a_stale_leader_cannot_claim_beside_a_later_one(
+    book: ClaimBook, client: Client, namespace: str
+) -> None:
+    book.claim(real_claim(client, namespace, "later", epoch=2))
+    with pytest.raises(StaleClaim):
+        book.claim(real_claim(client, namespace, "stale", epoch=1))

@@ -1,21 +1,52 @@
 """The fixtures that every other test stands on."""
 
-from shiplift.local.api import Api
+from __future__ import annotations
+
+import pytest
+
+from shiplift.facts.kinds import CONFIG_MAP, NAMESPACE, POD
+from shiplift.kube.errors import NotFound
+from shiplift.local.components import Component
+
+from .until import until
+
+BUSYBOX = {"containers": [{"name": "main", "image": "busybox"}]}
 
 
 def test_a_pod_in_a_fresh_namespace_runs(cluster, namespace):
-    api = Api(cluster)
-    api.create(f"/api/v1/namespaces/{namespace}/pods", {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "a", "image": "a"}]}})
-    from shiplift.local.nodes import wait_until
-    wait_until(lambda: api.get(f"/api/v1/namespaces/{namespace}/pods/a")["status"]["phase"] == "Running", "pod", 10)
-    print(api.get(f"/api/v1/namespaces/{namespace}/pods/a")["status"])
+    with cluster.client() as client:
+        client.create(POD, {"metadata": {"name": "one"}, "spec": BUSYBOX}, namespace)
+        until(lambda: client.get(POD, "one", namespace)["status"]["phase"] == "Running")
 
 
-def test_private(private_cluster):
-    c = private_cluster()
-    Api(c).create("/api/v1/namespaces", {"metadata": {"name": "x"}})
+def test_each_test_has_a_namespace_of_its_own(cluster, namespace):
+    with cluster.client() as client:
+        assert list(client.list(POD, namespace)) == []
 
 
-def test_private_again(private_cluster):
-    c = private_cluster()
-    assert "x" not in [n["metadata"]["name"] for n in Api(c).get("/api/v1/namespaces")["items"]]
+@pytest.mark.parametrize("turn", ["first", "second"])
+def test_a_private_cluster_is_as_new_for_each_test(private_cluster, turn):
+    with private_cluster().client() as client:
+        with pytest.raises(NotFound):
+            client.get(NAMESPACE, "mine")
+        client.create(NAMESPACE, {"metadata": {"name": "mine"}})
+
+
+def test_a_reset_brings_back_what_was_changed_and_what_was_killed(private_cluster):
+    cluster = private_cluster()
+    with cluster.client() as client:
+        client.create(NAMESPACE, {"metadata": {"name": "kept"}})
+        kept = client.create(CONFIG_MAP, {"metadata": {"name": "kept"}, "data": {"a": "1"}}, "kept").object
+        cluster.save()
+        client.delete(CONFIG_MAP, "kept", "kept", uid=kept["metadata"]["uid"])
+        client.create(NAMESPACE, {"metadata": {"name": "new"}})
+        cluster.kill(Component.API_SERVER)
+        cluster.reset()
+        assert client.get(CONFIG_MAP, "kept", "kept")["data"] == {"a": "1"}
+        with pytest.raises(NotFound):
+            client.get(NAMESPACE, "new")
+
+
+def test_two_private_clusters_of_one_test_are_different(private_cluster):
+    first, second = private_cluster(), private_cluster()
+    assert first.state.ports.api != second.state.ports.api

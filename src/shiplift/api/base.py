@@ -14,6 +14,9 @@ from msgspec import Meta, field
 
 from shiplift.facts.kinds import Kind
 
+TEXTS: type[dict[str, str]] = dict
+"""The default of a map. It must be `dict` itself: only that is left out when it is empty."""
+
 
 class Rule(msgspec.Struct, frozen=True):
     """One CEL rule of the API server, beside the Struct that it guards."""
@@ -58,8 +61,8 @@ class ObjectMeta(Value, frozen=True, kw_only=True):
     uid: str = ""
     resource_version: str = ""
     generation: int = 0
-    labels: dict[str, str] = field(default_factory=dict[str, str])
-    annotations: dict[str, str] = field(default_factory=dict[str, str])
+    labels: dict[str, str] = field(default_factory=TEXTS)
+    annotations: dict[str, str] = field(default_factory=TEXTS)
     owner_references: tuple[OwnerReference, ...] = ()
     finalizers: tuple[str, ...] = ()
     creation_timestamp: Annotated[datetime, Meta(tz=True)] | None = None

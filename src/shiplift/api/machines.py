@@ -7,9 +7,8 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
-from shiplift.api.base import Column, Resource, Rule, Value, immutable
+from shiplift.api.base import TEXTS, Column, Resource, Rule, Value, immutable
 from shiplift.api.values import (
-    Claim,
     Count,
     Duration,
     IntOrPercent,
@@ -136,9 +135,9 @@ class Ec2Settings(Value, frozen=True, kw_only=True):
     """The ids of the security groups."""
     instance_profile: CloudName | None = None
     """The instance profile; the agent itself needs none."""
-    root_volume_gib: Annotated[int, Meta(ge=8, le=16384)] = 50
+    root_volume_gib: Annotated[int, Meta(ge=8, le=16384)] = field(name="rootVolumeGiB", default=50)
     """The size of the root volume in GiB."""
-    tags: Annotated[dict[str, Line], Meta(max_length=40)] = field(default_factory=dict[str, str])
+    tags: Annotated[dict[str, Line], Meta(max_length=40)] = field(default_factory=TEXTS)
 
     """Tags for everything that is made."""
     endpoint: Url | None = None
@@ -197,7 +196,7 @@ class MachinePoolSpec(Value, frozen=True, kw_only=True):
     """The Kubernetes version of new machines."""
     software: Annotated[tuple[Software, ...], keyed("name", most=32)] = ()
     """Other packages and their versions."""
-    labels: LabelMap = field(default_factory=dict[str, str])
+    labels: LabelMap = field(default_factory=TEXTS)
     """Labels of the nodes."""
     taints: Annotated[tuple[Taint, ...], keyed("key", "effect", most=32)] = ()
     """Taints of the nodes."""
@@ -249,8 +248,6 @@ class MachinePoolStatus(Status, frozen=True, kw_only=True):
     """Who leads while the cluster comes into being."""
     failed: Annotated[tuple[Name, ...], unique(most=500)] = ()
     """Machines that did not get ready in time."""
-    claims: Annotated[tuple[Claim, ...], keyed("id", most=64)] = ()
-    """Destructive steps that were announced."""
 
 
 class MachinePool(Resource, frozen=True, kw_only=True):

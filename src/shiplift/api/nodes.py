@@ -5,12 +5,11 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, field
 
 from shiplift.api.base import Column, Resource, Rule, Value
 from shiplift.api.values import (
     AtLeastOne,
-    Claim,
     Count,
     Duration,
     Estimate,
@@ -182,7 +181,7 @@ class NodeBefore(Value, frozen=True, kw_only=True):
 
     unschedulable: bool = False
     """It was cordoned by somebody else, and stays so."""
-    boot_id: Line = ""
+    boot_id: Line = field(name="bootID", default="")
     """Its boot id; a restart changes it."""
     kubelet_version: Line = ""
     """Its kubelet's version."""
@@ -261,8 +260,6 @@ class NodeRolloutStatus(Status, frozen=True, kw_only=True):
     """The change of the control plane that is running."""
     nodes: Annotated[tuple[NodeStatus, ...], keyed("name", most=1000)] = ()
     """Nodes in flight, failed, quarantined or left out; those done or waiting are only counted."""
-    claims: Annotated[tuple[Claim, ...], keyed("id", most=256)] = ()
-    """Destructive steps that were announced."""
 
 
 class NodeRollout(Resource, frozen=True, kw_only=True):

@@ -7,10 +7,9 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
-from shiplift.api.base import Column, Resource, Rule, Value, immutable, unchanged
+from shiplift.api.base import TEXTS, Column, Resource, Rule, Value, immutable, unchanged
 from shiplift.api.values import (
     Approval,
-    Claim,
     Count,
     Digest,
     Duration,
@@ -25,6 +24,7 @@ from shiplift.api.values import (
     Progress,
     RawObject,
     Reason,
+    Semver,
     Sha256,
     Status,
     Time,
@@ -102,11 +102,11 @@ class AppTypeSpec(Value, frozen=True, kw_only=True):
     """The catalog; absent means the one of the highest priority that has the package."""
     channel: Channel | None = None
     """The channel; absent means the package's default."""
-    version: Version | None = None
+    version: Semver | None = None
     """Exactly this version, older ones too; nothing newer comes until it is taken away."""
     approval: Approval = Approval.AUTOMATIC
     """Whether new versions wait for `approved`."""
-    approved: Version | None = None
+    approved: Semver | None = None
     """The version that may be installed."""
     crd_safety: Annotated[tuple[CrdRuleOverride, ...], keyed("rule", most=32)] = ()
     """Other actions than the usual for changes of CustomResourceDefinitions."""
@@ -117,7 +117,7 @@ class Hop(Value, frozen=True, kw_only=True):
 
     name: Name
     """The name of the OperatorVersion."""
-    version: Version
+    version: Semver
     """Its version."""
 
 
@@ -235,12 +235,25 @@ class OperatorDeployment(Value, frozen=True, kw_only=True):
     """Its name."""
     spec: RawObject
     """Its spec, as in `apps/v1`."""
-    labels: LabelMap = field(default_factory=dict[str, str])
+    labels: LabelMap = field(default_factory=TEXTS)
     """Its labels."""
 
 
-class PolicyRule(Value, frozen=True, kw_only=True):
+class ResourceRule(Value, frozen=True, kw_only=True):
     """One rule of a Role, as in `rbac.authorization.k8s.io/v1`."""
+
+    verbs: Annotated[tuple[Token, ...], ordered(most=32, least=1)]
+    """What may be done."""
+    api_groups: Annotated[tuple[Line, ...], ordered(most=64, least=1)]
+    """The API groups."""
+    resources: Annotated[tuple[Line, ...], ordered(most=256, least=1)]
+    """The resources."""
+    resource_names: Annotated[tuple[Line, ...], ordered(most=256)] = ()
+    """The names; none means all."""
+
+
+class ClusterRule(Value, frozen=True, kw_only=True):
+    """One rule of a ClusterRole, as in `rbac.authorization.k8s.io/v1`."""
 
     RULES = (
         Rule(
@@ -264,11 +277,20 @@ class PolicyRule(Value, frozen=True, kw_only=True):
 
 
 class Permission(Value, frozen=True, kw_only=True):
-    """What one account of the operator may do."""
+    """What one account of the operator may do in the namespace."""
 
     service_account_name: Name
     """The account."""
-    rules: Annotated[tuple[PolicyRule, ...], ordered(most=256, least=1)]
+    rules: Annotated[tuple[ResourceRule, ...], ordered(most=256, least=1)]
+    """What it may do."""
+
+
+class ClusterPermission(Value, frozen=True, kw_only=True):
+    """What one account of the operator may do everywhere."""
+
+    service_account_name: Name
+    """The account."""
+    rules: Annotated[tuple[ClusterRule, ...], ordered(most=256, least=1)]
     """What it may do."""
 
 
@@ -281,7 +303,7 @@ class InstallStrategy(Value, frozen=True, kw_only=True):
     """The kind of strategy."""
     permissions: Annotated[tuple[Permission, ...], ordered(most=32)] = ()
     """What its accounts may do in the namespace."""
-    cluster_permissions: Annotated[tuple[Permission, ...], ordered(most=32)] = ()
+    cluster_permissions: Annotated[tuple[ClusterPermission, ...], ordered(most=32)] = ()
     """What its accounts may do everywhere."""
 
 
@@ -304,7 +326,7 @@ class OperatorVersionSpec(Value, frozen=True, kw_only=True):
     """The AppType that it belongs to."""
     package: Package
     """The package in the catalog."""
-    version: Version
+    version: Semver
     """The version of the operator."""
     install_strategy: InstallStrategy
     """How it is installed."""
@@ -328,7 +350,7 @@ class OperatorVersionSpec(Value, frozen=True, kw_only=True):
     """The CustomResourceDefinitions of others that it needs."""
     dependencies: Annotated[tuple[Dependency, ...], keyed("package", most=64)] = ()
     """The packages that it needs."""
-    labels: LabelMap = field(default_factory=dict[str, str])
+    labels: LabelMap = field(default_factory=TEXTS)
     """Labels on everything that the operator makes; by them it is found again."""
     selector: LabelSelector = LabelSelector()
     """What belongs to the operator; it is deleted only when this finds nothing."""
@@ -393,8 +415,6 @@ class OperatorVersionStatus(Status, frozen=True, kw_only=True):
     """The OperatorVersion that takes over from it."""
     operation: Operation | None = None
     """What is being done now."""
-    claims: Annotated[tuple[Claim, ...], keyed("id", most=64)] = ()
-    """Destructive steps that were announced."""
 
 
 class OperatorVersion(Resource, frozen=True, kw_only=True):

@@ -7,9 +7,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from shiplift.api.base import Column, Resource, Rule, Value, immutable
+from shiplift.api.base import Column, Resource, Rule, Value
 from shiplift.api.values import (
-    Claim,
     Digest,
     Line,
     Message,
@@ -130,7 +129,6 @@ class QuorumServiceSpec(Value, frozen=True, kw_only=True):
     """What the service should run."""
 
     RULES = (
-        immutable("engine"),
         Rule(
             "self.image.contains('@sha256:') || self.image.matches(':[A-Za-z0-9_][A-Za-z0-9_.-]*$')",
             "image must have a tag or a digest",
@@ -213,8 +211,6 @@ class QuorumServiceStatus(Status, frozen=True, kw_only=True):
     """The pods."""
     operation: Operation | None = None
     """The call that is running."""
-    claims: Annotated[tuple[Claim, ...], keyed("id", most=64)] = ()
-    """Destructive steps that were announced."""
     switched_at: Time | None = None
     """When the members were last switched."""
     refused: Annotated[tuple[Line, ...], ordered(most=16)] = ()

@@ -11,7 +11,6 @@ from shiplift.api.base import ONLY_ONE, Column, Resource, Rule, Value, immutable
 from shiplift.api.nodes import NodePolicy
 from shiplift.api.values import (
     Approval,
-    Claim,
     Condition,
     Count,
     Duration,
@@ -317,8 +316,6 @@ class UpgradeConfigStatus(Status, frozen=True, kw_only=True):
     """When it is expected to end."""
     policy: Policy | None = None
     """Where the spec came from."""
-    claims: Annotated[tuple[Claim, ...], keyed("id", most=64)] = ()
-    """Destructive steps that were announced."""
     history: Annotated[tuple[HistoryEntry, ...], ordered(most=32)] = ()
     """Upgrades, the newest first."""
 

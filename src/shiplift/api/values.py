@@ -12,10 +12,12 @@ from typing import Annotated, Any
 
 from msgspec import Meta, field
 
-from shiplift.api.base import Rule, Value
+from shiplift.api.base import TEXTS, Rule, Value
 
 _DNS = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SEMVER = r"v?(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)([-+][0-9A-Za-z.+-]+)?"
+_SUFFIX = r"([-+][0-9A-Za-z.+-]{1,40})?"
+_SEMVER = rf"v?[0-9]{{1,20}}\.[0-9]{{1,20}}\.[0-9]{{1,20}}{_SUFFIX}"
+_KUBERNETES = rf"v?(0|[1-9][0-9]{{0,3}})\.(0|[1-9][0-9]{{0,3}})\.(0|[1-9][0-9]{{0,5}}){_SUFFIX}"
 _DURATION = re.compile(r"^(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m)?(?:([0-9]{1,6})s)?$")
 
 Time = Annotated[datetime, Meta(tz=True)]
@@ -36,7 +38,10 @@ LabelMap = Annotated[dict[str, LabelValue], Meta(max_length=64)]
 Reason = Annotated[
     str, Meta(min_length=1, max_length=128, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")
 ]
-Version = Annotated[str, Meta(min_length=5, max_length=64, pattern=rf"^{_SEMVER}$")]
+Version = Annotated[str, Meta(min_length=5, max_length=64, pattern=rf"^{_KUBERNETES}$")]
+"""Of Kubernetes or OpenShift."""
+Semver = Annotated[str, Meta(min_length=5, max_length=104, pattern=rf"^{_SEMVER}$")]
+"""Of an operator; some count by date."""
 PackageVersion = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[0-9A-Za-z][0-9A-Za-z.+:~_-]*$")]
 Duration = Annotated[
     str, Meta(min_length=2, max_length=20, pattern=r"^([0-9]{1,6}h)?([0-9]{1,6}m)?([0-9]{1,6}s)?$")
@@ -145,23 +150,6 @@ class Estimate(Value, frozen=True, kw_only=True):
     """If what has been slow so far stays slow."""
 
 
-class Claim(Value, frozen=True, kw_only=True):
-    """A destructive step that was announced and may still happen; a new leader reckons with it."""
-
-    id: Token
-    """Names the claim; the same step claimed again has the same id."""
-    step: Line
-    """The kind of step."""
-    target: Line
-    """What it is done to: `<Kind> <namespace>/<name>`."""
-    uid: Uid
-    """The uid of the target; a later object of that name is not meant."""
-    epoch: Generation
-    """The leader that claimed it."""
-    claimed_at: Time
-    """When it was recorded."""
-
-
 class Operation(Value, frozen=True, kw_only=True):
     """A long step, recorded before it starts so that a restarted operator finds it again."""
 
@@ -226,7 +214,7 @@ class SelectorRequirement(Value, frozen=True, kw_only=True):
 class LabelSelector(Value, frozen=True, kw_only=True):
     """Which objects are meant, by their labels; an empty one means all."""
 
-    match_labels: LabelMap = field(default_factory=dict[str, str])
+    match_labels: LabelMap = field(default_factory=TEXTS)
     """Labels that must have exactly these values."""
     match_expressions: Annotated[tuple[SelectorRequirement, ...], ordered(most=32)] = ()
     """Expressions that must all hold."""

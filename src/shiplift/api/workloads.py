@@ -9,7 +9,6 @@ from msgspec import Meta
 
 from shiplift.api.base import ONLY_ONE, Column, Resource, Rule, Value, unchanged
 from shiplift.api.values import (
-    Claim,
     Count,
     Duration,
     Estimate,
@@ -269,8 +268,6 @@ class WorkloadMigrationStatus(Status, frozen=True, kw_only=True):
     """Pods that had to move before their turn."""
     inert_tolerations: Count = 0
     """Workloads that keep a toleration of ours until their next rollout."""
-    claims: Annotated[tuple[Claim, ...], keyed("id", most=512)] = ()
-    """Evictions that were announced."""
 
 
 class WorkloadMigration(Resource, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Strongly connected components and the edges that close their circles, on plain numbers and without recursion."""
+"""Strongly connected components and the edges that close their circles, on numbers, without recursion."""
 
 from __future__ import annotations
 

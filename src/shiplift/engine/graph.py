@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Hashable, Iterable
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -35,7 +35,7 @@ class OnMissing(enum.Enum):
     IGNORE = "Ignore"
 
 
-class Edge(msgspec.Struct, Generic[K], frozen=True):
+class Edge(msgspec.Struct, Generic[K], frozen=True, gc=False):
     """`dependent` waits for `dependency`; `origin` says where that was written.
 
     A soft edge is a wish: it gives way where it would close a cycle or name something that does not exist.
@@ -62,20 +62,11 @@ class Waves(msgspec.Struct, Generic[K], frozen=True):
     never: tuple[K, ...]
 
 
-class Group(msgspec.Struct, Generic[K], frozen=True):
-    """What moves at once: one key, or the members of a cycle; with the edges that lead out of it.
-
-    `missing` are its edges to what does not exist, where those block.
-    """
-
-    members: tuple[K, ...]
-    needs: tuple[Edge[K], ...]
-    missing: tuple[Edge[K], ...] = ()
-    stopped: Cycle[K] | None = None
-
-
 class Graph(Generic[K]):
-    """An immutable graph, analysed once; `Progress` walks it."""
+    """An immutable graph, analysed once; `Progress` walks it.
+
+    Inside, keys are numbers: the hash of a key is the dearest thing here, and each edge pays for it just twice.
+    """
 
     def __init__(
         self,
@@ -86,101 +77,134 @@ class Graph(Generic[K]):
         on_missing: OnMissing = OnMissing.BLOCK,
     ) -> None:
         self.nodes: tuple[K, ...] = tuple(dict.fromkeys(nodes))
+        self.number: dict[K, int] = {node: number for number, node in enumerate(self.nodes)}
         self.unknown: dict[K, list[Edge[K]]] = {}
         """Keys that edges name and that do not exist, with those edges."""
-        self.order: dict[K, int] = {node: number for number, node in enumerate(self.nodes)}
-        known = self._without_soft_in_cycles(self._sort_out(edges))
-        self._edges_of: dict[K, list[Edge[K]]] = {node: [] for node in self.nodes}
-        for edge in known:
-            self._edges_of[edge.dependent].append(edge)
-        self.group_of, members = self._grouped(known)
-        found = {group: cycle for group, own in enumerate(members) if (cycle := self._cycle(group, own))}
-        self.cycles: tuple[Cycle[K], ...] = self._in_order(found.values())
-        stopped = found if on_cycle is OnCycle.STOP else {}
+        links = _without_soft_in_cycles(self._sort_out(edges), len(self.nodes))
+        self._links = links
+        members = components([[link.end for link in own] for own in links])
+        self._group_of = _numbered(members, len(self.nodes))
         missing = self._missing() if on_missing is OnMissing.BLOCK else {}
         self.groups: list[Group[K]] = [
-            Group(own, self._leading_out(group, own), tuple(missing.get(group, ())), stopped.get(group))
-            for group, own in enumerate(members)
+            _group(number, own, links, self._group_of, missing) for number, own in enumerate(members)
         ]
-        """Dependencies come before what depends on them."""
+        """What moves at once, dependencies first."""
+        found = {number: cycle for number, own in enumerate(self.groups) if (cycle := self._cycle(own))}
+        self.cycles: tuple[Cycle[K], ...] = tuple(
+            sorted(found.values(), key=lambda cycle: self.number[cycle.members[0]])
+        )
+        self.stopped: dict[int, Cycle[K]] = found if on_cycle is OnCycle.STOP else {}
 
     def dependencies(self, key: K) -> tuple[Edge[K], ...]:
         """The edges that this key itself has to wait for."""
-        return tuple(self._edges_of[key])
+        return tuple(link.edge for link in self._links[self.number[key]])
+
+    def group(self, key: K) -> int:
+        """The number of the group that the key moves with."""
+        return self._group_of[self.number[key]]
 
     def waves(self) -> Waves[K]:
         """Everything as early as it can go."""
-        wave_of: dict[int, int] = {}
-        order: list[list[K]] = []
-        never: list[K] = []
+        wave_of: list[int | None] = []
+        order: list[list[int]] = []
+        never: list[int] = []
         for number, group in enumerate(self.groups):
-            below = [wave_of.get(self.group_of[edge.dependency]) for edge in group.needs]
-            if group.missing or group.stopped or None in below:
+            below = [wave_of[self._group_of[link.end]] for link in group.needs]
+            if group.missing or number in self.stopped or None in below:
+                wave_of.append(None)
                 never += group.members
                 continue
-            wave = max((number for number in below if number is not None), default=-1) + 1
-            wave_of[number] = wave
+            wave = max((wave for wave in below if wave is not None), default=-1) + 1
+            wave_of.append(wave)
             order += [[] for _ in range(wave + 1 - len(order))]
             order[wave] += group.members
-        return Waves(tuple(self.sorted(wave) for wave in order), self.sorted(never))
+        return Waves(tuple(self.named(wave) for wave in order), self.named(never))
 
-    def sorted(self, keys: Iterable[K]) -> tuple[K, ...]:
-        """These keys in the order in which the nodes were given."""
-        return tuple(sorted(keys, key=self.order.__getitem__))
+    def named(self, numbers: Iterable[int]) -> tuple[K, ...]:
+        """These keys, in the order in which the nodes were given."""
+        return tuple(self.nodes[number] for number in sorted(numbers))
 
-    def _sort_out(self, edges: Iterable[Edge[K]]) -> list[Edge[K]]:
-        known: list[Edge[K]] = []
-        order = self.order
+    def _sort_out(self, edges: Iterable[Edge[K]]) -> list[list[Link[K]]]:
+        links: list[list[Link[K]]] = [[] for _ in self.nodes]
+        number = self.number.get
         for edge in edges:
-            if edge.dependent in order and edge.dependency in order:
-                known.append(edge)
+            start, end = number(edge.dependent), number(edge.dependency)
+            if start is not None and end is not None:
+                links[start].append(Link(end, edge))
                 continue
-            for key in {edge.dependent: None, edge.dependency: None}:
-                if key not in order:
+            for key in {edge.dependent: start, edge.dependency: end}:
+                if key not in self.number:
                     self.unknown.setdefault(key, []).append(edge)
-        return known
-
-    def _without_soft_in_cycles(self, known: list[Edge[K]]) -> list[Edge[K]]:
-        if not any(edge.soft for edge in known):
-            return known
-        group_of, _ = self._grouped(known)
-        return [
-            edge for edge in known if not edge.soft or group_of[edge.dependent] != group_of[edge.dependency]
-        ]
-
-    def _grouped(self, edges: Iterable[Edge[K]]) -> tuple[dict[K, int], list[tuple[K, ...]]]:
-        below: list[list[int]] = [[] for _ in self.nodes]
-        for edge in edges:
-            below[self.order[edge.dependent]].append(self.order[edge.dependency])
-        members = [tuple(self.nodes[number] for number in sorted(group)) for group in components(below)]
-        return {node: group for group, own in enumerate(members) for node in own}, members
-
-    def _cycle(self, group: int, members: tuple[K, ...]) -> Cycle[K] | None:
-        group_of = self.group_of
-        edges = [
-            edge for node in members for edge in self._edges_of[node] if group_of[edge.dependency] == group
-        ]
-        if not edges:
-            return None
-        pairs = [(self.order[edge.dependent], self.order[edge.dependency]) for edge in edges]
-        closing = back_edges([self.order[node] for node in members], pairs)
-        return Cycle(members, tuple(edges), tuple(edges[number] for number in closing))
-
-    def _in_order(self, cycles: Iterable[Cycle[K]]) -> tuple[Cycle[K], ...]:
-        return tuple(sorted(cycles, key=lambda cycle: self.order[cycle.members[0]]))
-
-    def _leading_out(self, group: int, members: tuple[K, ...]) -> tuple[Edge[K], ...]:
-        group_of = self.group_of
-        edges = self._edges_of
-        return tuple([edge for node in members for edge in edges[node] if group_of[edge.dependency] != group])
+        return links
 
     def _missing(self) -> dict[int, list[Edge[K]]]:
+        """Hard edges to what does not exist, by the number of their dependent."""
         found: dict[int, list[Edge[K]]] = {}
         for key, edges in self.unknown.items():
             for edge in edges:
-                if edge.dependency == key and edge.dependent in self.order and not edge.soft:
-                    found.setdefault(self.group_of[edge.dependent], []).append(edge)
+                if edge.dependency == key and edge.dependent in self.number and not edge.soft:
+                    found.setdefault(self.number[edge.dependent], []).append(edge)
         return found
+
+    def _cycle(self, group: Group[K]) -> Cycle[K] | None:
+        inside = set(group.members)
+        pairs = [
+            (start, link) for start in group.members for link in self._links[start] if link.end in inside
+        ]
+        if not pairs:
+            return None
+        closing = back_edges(group.members, [(start, link.end) for start, link in pairs])
+        edges = tuple(link.edge for _, link in pairs)
+        return Cycle(self.named(group.members), edges, tuple(edges[number] for number in closing))
+
+
+class Link(NamedTuple, Generic[K]):
+    """An edge on its way to the key with the number `end`."""
+
+    end: int
+    edge: Edge[K]
+
+
+class Group(msgspec.Struct, Generic[K], frozen=True, gc=False):
+    """What moves at once: one key, or the members of a cycle, as numbers in order.
+
+    `needs` leads out of it; `missing` leads to what does not exist, where that blocks.
+    """
+
+    members: list[int]
+    needs: list[Link[K]]
+    missing: list[Edge[K]]
+
+
+def _group(
+    number: int,
+    members: list[int],
+    links: list[list[Link[K]]],
+    group_of: list[int],
+    missing: dict[int, list[Edge[K]]],
+) -> Group[K]:
+    members.sort()
+    needs = [link for node in members for link in links[node] if group_of[link.end] != number]
+    absent = [edge for node in members for edge in missing.get(node, ())] if missing else []
+    return Group(members, needs, absent)
+
+
+def _numbered(groups: list[list[int]], size: int) -> list[int]:
+    group_of = [0] * size
+    for number, members in enumerate(groups):
+        for member in members:
+            group_of[member] = number
+    return group_of
+
+
+def _without_soft_in_cycles(links: list[list[Link[K]]], size: int) -> list[list[Link[K]]]:
+    if not any(link.edge.soft for own in links for link in own):
+        return links
+    group_of = _numbered(components([[link.end for link in own] for own in links]), size)
+    return [
+        [link for link in own if not link.edge.soft or group_of[link.end] != group_of[node]]
+        for node, own in enumerate(links)
+    ]
 
 
 class Progress(Generic[K]):
@@ -192,42 +216,51 @@ class Progress(Generic[K]):
     def __init__(self, graph: Graph[K], met: Iterable[K] = ()) -> None:
         self._graph = graph
         self._met = set(met)
-        self._dependents: dict[K, list[int]] = {}
+        done = {graph.number[key] for key in self._met if key in graph.number}
+        self._waiting_for: list[list[int]] = [[] for _ in graph.nodes]
         self._unmet: list[int] = []
+        self._ready: set[int] = set()
         for number, group in enumerate(graph.groups):
-            waits = [edge.dependency for edge in (*group.needs, *group.missing)]
-            waits = [key for key in waits if key not in self._met]
-            self._unmet.append(len(waits) + (group.stopped is not None))
-            for key in waits:
-                self._dependents.setdefault(key, []).append(number)
-        free = (group for group, waits in zip(graph.groups, self._unmet, strict=True) if waits == 0)
-        self._ready = {key for group in free for key in group.members if key not in self._met}
+            ends = [link.end for link in group.needs if link.end not in done]
+            for end in ends:
+                self._waiting_for[end].append(number)
+            absent = sum(edge.dependency not in self._met for edge in group.missing)
+            self._unmet.append(len(ends) + absent + (number in graph.stopped))
+            if self._unmet[-1] == 0:
+                self._ready.update(member for member in group.members if member not in done)
 
     @property
     def ready(self) -> tuple[K, ...]:
         """Keys that may go now: not met themselves, and waiting for nothing."""
-        return self._graph.sorted(self._ready)
+        return self._graph.named(self._ready)
 
     def met(self, key: K) -> bool:
         return key in self._met
 
     def meet(self, key: K) -> tuple[K, ...]:
         """Note that the key is met and return those that may go because of it."""
-        if key in self._met:
+        if key in self._met or key not in self._graph.number:
             return ()
         self._met.add(key)
-        self._ready.discard(key)
-        freed: list[K] = []
-        for number in self._dependents.pop(key, ()):
-            self._unmet[number] -= 1
-            if self._unmet[number] == 0:
-                freed += [member for member in self._graph.groups[number].members if member not in self._met]
+        number = self._graph.number[key]
+        self._ready.discard(number)
+        freed: list[int] = []
+        for group in self._waiting_for[number]:
+            self._unmet[group] -= 1
+            if self._unmet[group] == 0:
+                freed += [own for own in self._graph.groups[group].members if self._is_open(own)]
         self._ready.update(freed)
-        return self._graph.sorted(freed)
+        return self._graph.named(freed)
+
+    def _is_open(self, number: int) -> bool:
+        return self._graph.nodes[number] not in self._met
 
     def waits_for(self, key: K) -> tuple[Edge[K], ...]:
-        """The edges that keep the key from going, its own first; in a stopped cycle also those that close it."""
-        group = self._graph.groups[self._graph.group_of[key]]
-        open_edges = [edge for edge in (*group.needs, *group.missing) if edge.dependency not in self._met]
-        open_edges.sort(key=lambda edge: edge.dependent != key)
-        return (*open_edges, *(group.stopped.closing if group.stopped else ()))
+        """The edges that keep the key from going, its own first; and what closes a stopped cycle."""
+        number = self._graph.group(key)
+        group = self._graph.groups[number]
+        edges = (*(link.edge for link in group.needs), *group.missing)
+        unmet = [edge for edge in edges if edge.dependency not in self._met]
+        unmet.sort(key=lambda edge: edge.dependent != key)
+        stopped = self._graph.stopped.get(number)
+        return (*unmet, *(stopped.closing if stopped else ()))

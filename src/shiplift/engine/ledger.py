@@ -4,6 +4,7 @@ What is kept true, whatever users do in between and wherever we are interrupted:
 - a value that is still as we left it goes back to what it was before us;
 - a value that somebody changed after us stays as they left it, and is reported;
 - nothing that we added stays, the record itself included.
+One thing cannot be told apart: an edit that gives exactly the value that we recorded is taken for ours.
 
 The record either sits in an annotation on the changed object and is written in the same call
 (`change_in_place`, `undo_in_place`), or in an object of ours that is written before the change
@@ -45,13 +46,33 @@ class Change(msgspec.Struct, frozen=True):
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     """One change of ours: where, what was there before, what we put there.
 
-    `position` is where a list entry stood that we took out, so that it goes back to its place.
+    `position` is where a list entry stood that we took out, so that it goes back to its place. `earlier` are
+    values of ours that may still be there, because the record is written before the change (each in a tuple,
+    an empty one for ABSENT).
     """
 
     path: str = msgspec.field(name="p")
     before: Any | msgspec.UnsetType = msgspec.field(name="b", default=ABSENT)
     after: Any | msgspec.UnsetType = msgspec.field(name="a", default=ABSENT)
     position: int | None = msgspec.field(name="i", default=None)
+    earlier: tuple[tuple[Any, ...], ...] = msgspec.field(name="o", default=())
+
+    def is_ours(self, value: Json) -> bool:
+        """Whether we put this value there."""
+        return any(pointer.same(value, ours) for ours in (self.after, *map(_unboxed, self.earlier)))
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to undo, now or later."""
+        return not self.earlier and pointer.same(self.before, self.after)
+
+
+def _boxed(value: Json) -> tuple[Json, ...]:
+    return () if value is ABSENT else (value,)
+
+
+def _unboxed(box: tuple[Json, ...]) -> Json:
+    return box[0] if box else ABSENT
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -121,7 +142,7 @@ class Ledger(msgspec.Struct, frozen=True, omit_defaults=True):
         composed = _composed(recorded, wanted, current, pointer.index(document, wanted.path))
         entries[wanted.path] = composed
         ledger = Ledger(
-            tuple(entry for entry in entries.values() if not pointer.same(entry.before, entry.after)),
+            tuple(entry for entry in entries.values() if not entry.idle),
             (*self.made, *_missing_containers(document, wanted, self.made)),
         )
         return ledger, pointer.put(document, wanted.path, wanted.value, composed.position)
@@ -187,9 +208,22 @@ def _checksum(body: str) -> str:
 
 
 def _composed(recorded: Entry | None, wanted: Change, current: Json, position: int | None) -> Entry:
-    if recorded is not None and pointer.same(current, recorded.after):
-        return Entry(wanted.path, recorded.before, wanted.value, recorded.position)
-    return Entry(wanted.path, current, wanted.value, position if wanted.value is ABSENT else None)
+    taken_out = position if wanted.value is ABSENT else None
+    if recorded is None or not (recorded.is_ours(current) or pointer.same(current, recorded.before)):
+        return Entry(wanted.path, current, wanted.value, taken_out)
+    return Entry(
+        wanted.path,
+        recorded.before,
+        wanted.value,
+        taken_out if recorded.position is None else recorded.position,
+        _may_still_be_there(recorded, wanted, current),
+    )
+
+
+def _may_still_be_there(recorded: Entry, wanted: Change, current: Json) -> tuple[tuple[Json, ...], ...]:
+    last = _boxed(recorded.after)
+    boxes = [last] if pointer.same(current, recorded.after) else [*recorded.earlier, last]
+    return tuple(box for box in boxes if not pointer.same(_unboxed(box), wanted.value))
 
 
 def _missing_containers(document: Json, wanted: Change, known: Sequence[str]) -> list[str]:
@@ -202,13 +236,13 @@ def _missing_containers(document: Json, wanted: Change, known: Sequence[str]) ->
 def _undo_one(document: Json, entry: Entry) -> tuple[Json, list[Kept]]:
     try:
         current = pointer.get(document, entry.path)
-        if pointer.same(current, entry.after):
+        if pointer.same(current, entry.before):
+            return document, []
+        if entry.is_ours(current):
             return pointer.put(document, entry.path, entry.before, entry.position), []
     except pointer.PointerError:
         # somebody took away what held it, or made its name ambiguous: either way it is theirs now
         return document, [Kept(entry.path, entry.after, ABSENT)]
-    if pointer.same(current, entry.before):
-        return document, []
     return document, [Kept(entry.path, entry.after, current)]
 
 
@@ -229,16 +263,19 @@ def change_in_place(document: Json, annotation: str, changes: Iterable[Change]) 
         if pointer.overlap(change.path, record):
             raise LedgerError(f"{change.path} would overwrite the record itself", "record smaller parts")
     changed = read(document, annotation).change(document, wanted)
-    ledger = _with_annotations_made(changed)
+    ledger = _in_one_write(changed)
     text = ledger.encode() if ledger else ABSENT
     return Patched(pointer.patch(document, pointer.put(changed.document, record, text)))
 
 
-def _with_annotations_made(changed: Changed) -> Ledger:
-    ledger = changed.ledger
-    if not ledger or pointer.get(changed.document, ANNOTATIONS) is not ABSENT or ANNOTATIONS in ledger.made:
-        return ledger
-    return msgspec.structs.replace(ledger, made=(*ledger.made, ANNOTATIONS))
+def _in_one_write(changed: Changed) -> Ledger:
+    """The record as it stands once the change is there too: nothing earlier is left, and it needs a place."""
+    settled = [msgspec.structs.replace(entry, earlier=()) for entry in changed.ledger.entries]
+    entries = tuple(entry for entry in settled if not entry.idle)
+    made = changed.ledger.made
+    if (entries or made) and pointer.get(changed.document, ANNOTATIONS) is ABSENT:
+        made = (*(path for path in made if path != ANNOTATIONS), ANNOTATIONS)
+    return Ledger(entries, made)
 
 
 def undo_in_place(document: Json, annotation: str) -> Patched:

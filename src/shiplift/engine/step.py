@@ -76,6 +76,11 @@ class Operation(Step, frozen=True):
 
     started: Started
 
+    @property
+    def identity(self) -> tuple[str, str]:
+        """This attempt at it: another attempt is another operation."""
+        return (self.key, self.started.id)
+
 
 class Answer(enum.Enum):
     """What came of a step."""

@@ -2,8 +2,9 @@
 
 A window starts by a cron expression on the wall clock of its time zone and lasts a duration of real time:
 - a start that the clocks skip in spring opens at the moment they have skipped to;
-- a start that the clocks show twice in autumn opens the first time; an expression that runs through the hours
-  (`*` in the minute or hour field) follows real time instead: skipped starts are left out, repeated ones count;
+- a start that the clocks show twice in autumn opens the first time;
+- an expression that runs through the hours (`*` in its minute or hour field) follows real time instead:
+  starts that the clocks skip are left out, those that they show twice open twice;
 - four hours are four hours, also across a change of the clocks;
 - windows that overlap or touch are one; no windows at all means always open.
 A window includes its start and not its end. Nothing here knows the time: `now` is an argument, and aware.
@@ -11,14 +12,14 @@ A window includes its start and not its end. Nothing here knows the time: `now` 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import msgspec
 from cronsim import CronSim, CronSimError
 
-SHORTEST = timedelta(minutes=1)
+SHORTEST = timedelta(minutes=5)
 HORIZON = timedelta(days=8)
 """A run of windows that goes on for longer than this counts as one that does not close."""
 NEAR = timedelta(hours=26)
@@ -60,7 +61,7 @@ class Window(msgspec.Struct, frozen=True):
             starts = self._starts(wall, zone)
             past = [start for start in starts if start <= now]
             best = max([*past, best] if best else past, default=None)
-            if best is not None and (not starts or starts[-1] <= best):
+            if best is not None and starts and starts[-1] <= best:
                 return best
         return best
 
@@ -122,8 +123,9 @@ def _local(moment: datetime, zone: ZoneInfo) -> datetime:
 
 def _margin(now: datetime, zone: ZoneInfo) -> timedelta:
     """How far wall clock and real time may run apart around now."""
-    around = {(now + shift).astimezone(zone).utcoffset() for shift in (-NEAR, timedelta(0), NEAR)}
-    return NEAR if len(around) > 1 else timedelta(0)
+    around = [(now + shift).astimezone(zone).utcoffset() for shift in (-NEAR, timedelta(0), NEAR)]
+    offsets = [offset for offset in around if offset is not None]
+    return max(offsets) - min(offsets)
 
 
 def _walk(cron: str, wall: datetime, *, back: bool) -> Iterator[datetime]:
@@ -187,7 +189,7 @@ class Windows(msgspec.Struct, frozen=True):
         return None
 
     def refuse_shorter_than(self, expected: timedelta) -> None:
-        """Every window must hold what is to be done in it: said when planning, not at three in the morning."""
+        """Every window must hold what is to be done in it; said when planning, not at night."""
         for window in self.windows:
             if window.duration < expected:
                 raise WindowError(
@@ -202,12 +204,3 @@ class Windows(msgspec.Struct, frozen=True):
             if (start := window.last_start(now)) is not None and start + window.duration > now
         ]
         return max(ends, default=None)
-
-
-def always() -> Windows:
-    """No restriction."""
-    return Windows()
-
-
-def of(windows: Iterable[Window]) -> Windows:
-    return Windows(tuple(windows))

@@ -1,8 +1,8 @@
 """The verbs of the API server, each with the precondition that makes it harmless when late.
 
-A write says which object it means by uid, and where it changes one, which version of it it has seen. It comes back
-as `Written`: what the server holds now, and the barrier to wait for in the store. A write whose answer is lost is
-settled by a live look; when that cannot tell either, `Unknown` is raised, never a guess.
+A write says which object it means by uid, and where it changes one, which version of it it has seen. It comes
+back as `Written`: what the server holds now, and the barrier to wait for in the store. A write whose answer
+is lost is settled by a live look; when that cannot tell either, `Unknown` is raised, never a guess.
 """
 
 from __future__ import annotations
@@ -18,9 +18,18 @@ from shiplift.engine.barrier import Barrier
 from shiplift.facts.kinds import POD, Kind
 from shiplift.kube import errors
 from shiplift.kube.credentials import Credentials
-from shiplift.kube.errors import BadAnswer, Look, ServerError, TwoBudgets, Unknown, Unreachable
+from shiplift.kube.errors import (
+    BadAnswer,
+    Invalid,
+    Look,
+    PreconditionFailed,
+    ServerError,
+    TwoBudgets,
+    Unknown,
+    Unreachable,
+)
 from shiplift.kube.transport import LIST_LIMIT, Lost, Request, Transport
-from shiplift.kube.unsettled import Change, Object, Removal, Unsettled, metadata
+from shiplift.kube.unsettled import VERSION_PATH, Change, Object, Removal, Unsettled, metadata
 
 APPLY_MANAGER = "shiplift"  # one for ever: under another name we would conflict with our own fields
 LOOK_SECONDS = 10.0
@@ -139,11 +148,16 @@ class Client:
         dry_run: bool = False,
     ) -> Written:
         """A part of the object changed, if it still is that object and, where given, that version of it."""
+        if type is not PatchType.JSON:
+            _check_uid_counts(kind, subresource, resource_version)
         guarded = _guard(patch, type, uid, resource_version)
         path = _path(kind, namespace, name, subresource)
         request = self._write("PATCH", path, guarded, dry_run, content_type=type.value)
         change = Change(request, _path(kind, namespace, name), self.field_manager, uid, resource_version)
-        return self._settle(kind, request, change, dry_run)
+        try:
+            return self._settle(kind, request, change, dry_run)
+        except Invalid as error:
+            raise self._why_invalid(error, change) from error
 
     def apply(
         self,
@@ -151,17 +165,22 @@ class Client:
         body: Mapping[str, Any],
         *,
         uid: str | None,
+        resource_version: str | None = None,
         force: bool = False,
         subresource: str = "",
         dry_run: bool = False,
     ) -> Written:
         """Our fields of the object, by server-side apply; only uid None may create it.
 
-        Always as one field manager, whatever the client's. A body's resourceVersion is left out: on a missing
-        object it would not stop the creation of a ghost.
+        Always as one field manager, whatever the client's. A resourceVersion goes with a uid only: alone,
+        on a missing object, it would not stop the creation of a ghost.
         """
+        if resource_version and not uid:
+            raise ValueError("an apply with a resourceVersion needs the uid too")
+        _check_uid_counts(kind, subresource, resource_version)
         meta = {k: v for k, v in metadata(body).items() if k not in _NOT_APPLIED}
         meta |= {"uid": uid} if uid else {}
+        meta |= {"resourceVersion": resource_version} if resource_version else {}
         whole = {**_typed(kind, body), "metadata": meta}
         place = kind, meta.get("namespace", ""), meta.get("name", "")
         request = self._write(
@@ -173,7 +192,8 @@ class Client:
             manager=APPLY_MANAGER,
             content_type="application/apply-patch+yaml",
         )
-        return self._settle(kind, request, Change(request, _path(*place), APPLY_MANAGER, uid or ""), dry_run)
+        change = Change(request, _path(*place), APPLY_MANAGER, uid or "", resource_version)
+        return self._settle(kind, request, change, dry_run)
 
     def delete(  # noqa: PLR0913 - what to delete, and when not to
         self,
@@ -201,7 +221,10 @@ class Client:
     def evict(
         self, name: str, namespace: str, *, uid: str, dry_run: bool = False, grace: int | None = None
     ) -> Written:
-        """That very pod evicted, if its disruption budget allows; a dry run only asks."""
+        """That very pod evicted, if its disruption budget allows; a dry run only asks.
+
+        A wrong uid is refused only after the budget was charged, and for a pending pod after ten seconds.
+        """
         eviction = {
             "kind": "Eviction",
             "apiVersion": "policy/v1",
@@ -229,6 +252,15 @@ class Client:
             if request.changes_nothing:
                 raise Unreachable(lost.message) from lost
             raise Unknown(lost.message) from lost
+
+    def _why_invalid(self, error: Invalid, change: Change) -> Invalid | PreconditionFailed:
+        """A failed `test` of a JSON patch says nothing about which one: look whether it was the uid."""
+        found = {} if error.causes else change.live(self._read_quickly)
+        if not found or metadata(found)["uid"] == change.uid:
+            return error
+        return PreconditionFailed(
+            f"{change.path} now has another uid", status=error.status, reason=error.reason
+        )
 
     def _page(self, path: str, query: tuple[tuple[str, str], ...]) -> Object:
         try:
@@ -282,7 +314,10 @@ class Client:
 
     def resolve_unknown(self, doubt: Unsettled) -> tuple[Look, Object]:
         """Whether a write that got no answer is there, by looking at the live object, and that object."""
-        return doubt.look(lambda request: self._read(request, min(self._timeout, LOOK_SECONDS)))
+        return doubt.look(self._read_quickly)
+
+    def _read_quickly(self, request: Request) -> Object:
+        return self._read(request, min(self._timeout, LOOK_SECONDS))
 
 
 _NOT_APPLIED = ("uid", "resourceVersion", "managedFields")
@@ -328,7 +363,17 @@ def _guard(
         return {**patch, "metadata": {**metadata(patch), **wanted}}
     if type is not PatchType.JSON:
         raise TypeError("only a JSON patch is a list of operations")
-    return [*({"op": "test", "path": f"/metadata/{k}", "value": v} for k, v in wanted.items()), *patch]
+    # A failed test of the version would be a 422 like any other; a stale version put in place is a 409.
+    version_op = {"op": "replace", "path": VERSION_PATH, "value": version}
+    return [{"op": "test", "path": "/metadata/uid", "value": uid}, *([version_op] if version else []), *patch]
+
+
+def _check_uid_counts(kind: Kind, subresource: str, version: str | None) -> None:
+    """The status of a custom resource is patched and applied whatever uid the body says; a version counts."""
+    if subresource == "status" and "." in kind.group and not version:
+        raise ValueError(
+            f"a change to the status of a {kind} needs a resourceVersion: its uid is not checked"
+        )
 
 
 def _preconditions(uid: str, version: str | None, grace: int | None, dry_run: bool) -> Object:

@@ -1,7 +1,7 @@
 """The fence: once a new leader has raised the epoch, the API server refuses what an older one still sends.
 
-The epoch is in a ConfigMap of ours. A ValidatingAdmissionPolicy, for our own user only, compares it with the
-field manager of each write (`shiplift-<epoch>`). What it keeps true, write by write:
+A ValidatingAdmissionPolicy, for our own user only, compares the current epoch with the field manager of each
+write (`shiplift-<epoch>`). What it keeps true, write by write:
 
     patch, update, create, eviction   refused unless the field manager carries the current epoch
     server-side apply                 has one fixed manager: not refused by epoch, harmless by its uid
@@ -11,10 +11,15 @@ field manager of each write (`shiplift-<epoch>`). What it keeps true, write by w
     the epoch itself                  only goes up, and only to the epoch that the field manager names
     our Lease, Events                 not fenced: a follower must be able to write them
 
-The policy fails open (`Ignore`, `Allow`), on purpose. The API server looks for the ConfigMap before it looks
+The epoch is kept in annotations of a ServiceAccount that nothing runs as (the epoch's home), because the API
+server watches ServiceAccounts in any case. A policy with a ConfigMap as its parameter would make it hold all
+ConfigMaps of the cluster in memory; and once the last such policy is gone, that watch stops until the server
+is restarted (kubernetes/kubernetes#130887, seen on 1.36.3), so that a fence installed anew would be blind.
+
+The policy fails open (`Ignore`, `Allow`), on purpose. The API server looks for the parameter before it looks
 at who asks, so a fence that failed closed would refuse everybody's writes without it. A new leader therefore
- proves by dry run that the fence holds (`wait_effective`) before it acts. With several API
-servers each has its own view of the epoch, some milliseconds old: claims and preconditions cover that moment.
+proves by dry run that it holds (`wait_effective`) before it acts. With several API servers each has its own
+view of the epoch, some milliseconds old: claims and preconditions cover that moment.
 """
 
 from __future__ import annotations
@@ -26,10 +31,10 @@ from typing import Any
 import msgspec
 
 from shiplift.facts.kinds import (
-    CONFIG_MAP,
     LEASE,
     VALIDATING_ADMISSION_POLICY,
     VALIDATING_ADMISSION_POLICY_BINDING,
+    Kind,
 )
 from shiplift.kube.client import APPLY_MANAGER, Client
 from shiplift.kube.credentials import Credentials
@@ -38,6 +43,10 @@ from shiplift.kube.lease import MANAGER as ELECTION_MANAGER
 
 Manifest = dict[str, Any]
 Rule = Mapping[str, Any]
+
+HOME = Kind("ServiceAccount", "serviceaccounts")
+EPOCH = "shiplift.dev/epoch"
+POD = "shiplift.dev/leader-pod"
 
 _POD_UID = "authentication.kubernetes.io/pod-uid"
 _SELF_REVIEW = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
@@ -66,9 +75,8 @@ class Names(msgspec.Struct, frozen=True):
 
     namespace: str
     username: str
-    config_map: str = "shiplift-fence"
     lease: str = "shiplift"
-    policy: str = "shiplift-fence"
+    fence: str = "shiplift-fence"
 
 
 def service_account(namespace: str, name: str) -> str:
@@ -83,7 +91,7 @@ def manager(epoch: int) -> str:
 
 def refused(error: KubeError, names: Names) -> bool:
     """Whether it was this fence that refused a write, and not RBAC or another policy."""
-    return isinstance(error, Forbidden) and f"ValidatingAdmissionPolicy '{names.policy}'" in error.message
+    return isinstance(error, Forbidden) and f"ValidatingAdmissionPolicy '{names.fence}'" in error.message
 
 
 # --- manifests ---
@@ -91,20 +99,24 @@ def refused(error: KubeError, names: Names) -> bool:
 
 def manifests(names: Names, rules: Iterable[Rule]) -> list[Manifest]:
     """What an administrator installs. `rules` are the operator's RBAC: what it may write is fenced."""
-    return [config_map(names), policy(names, rules), binding(names)]
+    return [home(names), policy(names, rules), binding(names)]
 
 
-def config_map(names: Names) -> Manifest:
-    """The epoch's home, without data: so installing it again never turns the epoch back."""
-    metadata = {"name": names.config_map, "namespace": names.namespace}
-    return {"apiVersion": CONFIG_MAP.api_version, "kind": CONFIG_MAP.kind, "metadata": metadata}
+def home(names: Names) -> Manifest:
+    """The epoch's home, without an epoch: so installing it again never turns the epoch back."""
+    return {
+        "apiVersion": HOME.api_version,
+        "kind": HOME.kind,
+        "metadata": {"name": names.fence, "namespace": names.namespace},
+        "automountServiceAccountToken": False,
+    }
 
 
 def policy(names: Names, rules: Iterable[Rule]) -> Manifest:
     """The admission policy. It looks only at kinds that we may write: writes to all others never meet it."""
     spec: Manifest = {
         "failurePolicy": "Ignore",
-        "paramKind": {"apiVersion": CONFIG_MAP.api_version, "kind": CONFIG_MAP.kind},
+        "paramKind": {"apiVersion": HOME.api_version, "kind": HOME.kind},
         "matchConstraints": {"resourceRules": _matched(names, rules)},
         "matchConditions": [
             {
@@ -115,30 +127,30 @@ def policy(names: Names, rules: Iterable[Rule]) -> Manifest:
         "variables": _variables(names),
         "validations": _validations(),
     }
-    return _cluster_object(VALIDATING_ADMISSION_POLICY.kind, names.policy, spec)
+    return _cluster_object(VALIDATING_ADMISSION_POLICY.kind, names.fence, spec)
 
 
 def binding(names: Names) -> Manifest:
-    """Ties the policy to the one ConfigMap."""
+    """Ties the policy to the epoch's home."""
     spec: Manifest = {
-        "policyName": names.policy,
+        "policyName": names.fence,
         "paramRef": {
-            "name": names.config_map,
+            "name": names.fence,
             "namespace": names.namespace,
             "parameterNotFoundAction": "Allow",
         },
         "validationActions": ["Deny"],
     }
-    return _cluster_object(VALIDATING_ADMISSION_POLICY_BINDING.kind, names.policy, spec)
+    return _cluster_object(VALIDATING_ADMISSION_POLICY_BINDING.kind, names.fence, spec)
 
 
 def rules(names: Names) -> list[Rule]:
     """The RBAC that a leader needs in its own namespace; it may not make, replace or remove the fence."""
     return [
         {
-            "apiGroups": [CONFIG_MAP.group],
-            "resources": [CONFIG_MAP.plural],
-            "resourceNames": [names.config_map],
+            "apiGroups": [HOME.group],
+            "resources": [HOME.plural],
+            "resourceNames": [names.fence],
             "verbs": ["get", "update"],
         },
         {
@@ -157,7 +169,7 @@ def _cluster_object(kind: str, name: str, spec: Manifest) -> Manifest:
 
 def _matched(names: Names, rules: Iterable[Rule]) -> list[Manifest]:
     own = [
-        _match([CONFIG_MAP.group], [CONFIG_MAP.plural], ["UPDATE", "DELETE"], [names.config_map]),
+        _match([HOME.group], [HOME.plural], ["UPDATE", "DELETE"], [names.fence]),
         _match([LEASE.group], [LEASE.plural], ["CREATE", "UPDATE", "DELETE"], [names.lease]),
     ]
     return own + [matched for rule in rules if (matched := _from_rbac(rule))]
@@ -187,15 +199,20 @@ def _variables(names: Names) -> list[Manifest]:
     expressions = {
         "manager": "request.?options.?fieldManager.orValue('')",
         "pod": f"request.userInfo.?extra[?'{_POD_UID}'][?0].orValue('')",
-        "epoch": "params.?data[?'epoch'].orValue('0')",
-        "leader": "params.?data[?'pod'].orValue('')",
+        "epoch": _annotation("params", EPOCH, "0"),
+        "leader": _annotation("params", POD, ""),
         "election": _request_for(LEASE.plural, names.namespace, names.lease)
         + f" && variables.manager == '{ELECTION_MANAGER}'",
-        "raising": _request_for(CONFIG_MAP.plural, names.namespace, names.config_map),
-        "before": "oldObject.?data[?'epoch'].orValue('0')",
-        "after": "object.?data[?'epoch'].orValue('')",
+        "raising": _request_for(HOME.plural, names.namespace, names.fence),
+        "before": _annotation("oldObject", EPOCH, "0"),
+        "after": _annotation("object", EPOCH, ""),
+        "successor": _annotation("object", POD, ""),
     }
     return [{"name": name, "expression": expression} for name, expression in expressions.items()]
+
+
+def _annotation(thing: str, key: str, absent: str) -> str:
+    return f"{thing}.?metadata.?annotations[?'{key}'].orValue('{absent}')"
 
 
 def _request_for(plural: str, namespace: str, name: str) -> str:
@@ -221,7 +238,7 @@ def _validations() -> list[Manifest]:
             "!variables.raising || (request.operation == 'UPDATE' && variables.after.matches('^[0-9]{1,9}$')"
             " && variables.manager == 'shiplift-' + variables.after"
             " && (!variables.before.matches('^[0-9]{1,9}$') || int(variables.after) >= int(variables.before))"
-            " && object.?data[?'pod'].orValue('') == variables.pod)",
+            " && variables.successor == variables.pod)",
             "'the epoch goes up only, from ' + variables.before + ', and only by its own leader'",
         ),
     ]
@@ -257,18 +274,21 @@ class Fence:
     def epoch(self) -> int:
         """The epoch as raised last; 0 before the first leader."""
         with self._client(manager(0)) as client:
-            return self._epoch_of(self._config_map(client))
+            return self._epoch_of(self._home(client))
 
     def raise_epoch(self, epoch: int) -> None:
         """The first write of every new leader. `StaleEpoch` when a later leader was faster."""
         with self._client(manager(epoch)) as client:
-            data = {"epoch": str(epoch)} | self._pod(client)
+            wanted = {EPOCH: str(epoch), POD: self._pod(client)}
             for attempt in range(1, _ATTEMPTS + 1):
-                found = self._config_map(client)
-                if self._reached(found, epoch, data):
+                found = self._home(client)
+                if self._reached(found, epoch, wanted):
                     return
+                annotations = _annotations(found) | wanted
                 try:
-                    client.update(CONFIG_MAP, found | {"data": data})
+                    client.update(
+                        HOME, found | {"metadata": found["metadata"] | {"annotations": annotations}}
+                    )
                 except (Conflict, Unknown):
                     if attempt == _ATTEMPTS:
                         raise
@@ -280,7 +300,7 @@ class Fence:
             if time.monotonic() >= deadline:
                 raise FenceError(
                     f"the fence does not hold for epoch {epoch} after {timeout:g} s",
-                    hint=f"is ValidatingAdmissionPolicy {self.names.policy} with its binding installed?",
+                    hint=f"is ValidatingAdmissionPolicy {self.names.fence} with its binding installed?",
                 )
             time.sleep(_PROBE_SECONDS)
 
@@ -301,16 +321,16 @@ class Fence:
                 raise
         return True
 
-    def _reached(self, found: Manifest, epoch: int, data: dict[str, str]) -> bool:
+    def _reached(self, found: Manifest, epoch: int, wanted: dict[str, str]) -> bool:
         current = self._epoch_of(found)
         if current > epoch:
             raise StaleEpoch(f"epoch {epoch} is over: a leader of epoch {current} has raised the fence")
-        return current == epoch and found.get("data") == data
+        return current == epoch and wanted.items() <= _annotations(found).items()
 
-    def _config_map(self, client: Client) -> Manifest:
-        place = f"ConfigMap {self.names.namespace}/{self.names.config_map}"
+    def _home(self, client: Client) -> Manifest:
+        place = f"ServiceAccount {self.names.namespace}/{self.names.fence}"
         try:
-            return client.get(CONFIG_MAP, self.names.config_map, self.names.namespace)
+            return client.get(HOME, self.names.fence, self.names.namespace)
         except NotFound as error:
             raise FenceError(f"{place} is missing", hint="install the fence's manifests again") from error
         except (Forbidden, Unauthorized) as error:
@@ -318,26 +338,30 @@ class Fence:
             raise
 
     def _epoch_of(self, found: Manifest) -> int:
-        data: dict[str, str] = found.get("data") or {}
-        text = data.get("epoch", "0")
+        text = _annotations(found).get(EPOCH, "0")
         if text.isascii() and text.isdigit():
             return int(text)
         raise FenceError(
-            f"the epoch in ConfigMap {self.names.config_map} is no number",
-            hint="somebody edited it; remove the key, the next leader writes it",
+            f"the epoch in ServiceAccount {self.names.fence} is no number",
+            hint="somebody edited it; remove the annotation, the next leader writes it",
         )
 
-    def _pod(self, client: Client) -> dict[str, str]:
+    def _pod(self, client: Client) -> str:
+        """The pod that we run in, if any."""
         me = whoami(client)
         if me.username != self.names.username:
             raise FenceError(
                 f"the fence is for {self.names.username}, but the API server takes us for {me.username}",
                 hint="run with that user, or install the fence for this one",
             )
-        return {"pod": me.pod} if me.pod else {}
+        return me.pod
 
     def _client(self, field_manager: str) -> Client:
         return Client(self._credentials, field_manager=field_manager, timeout=self._timeout)
+
+
+def _annotations(found: Manifest) -> dict[str, str]:
+    return found["metadata"].get("annotations") or {}
 
 
 def whoami(client: Client) -> Identity:

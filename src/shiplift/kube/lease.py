@@ -46,6 +46,8 @@ from shiplift.kube.errors import (
 MANAGER = "shiplift-lease"
 """The field manager of the election, which followers use too; the fence lets it pass on our Lease."""
 
+_LEAST_TIMEOUT, _MOST_TIMEOUT = 1.0, 5.0
+
 log = structlog.get_logger(__name__)
 
 
@@ -150,9 +152,8 @@ class Leader:
         self.identity = f"{socket.gethostname()}_{uuid.uuid4()}"
         self.trouble: KubeError | None = None
         self._floor, self._on_leading, self._on_lost = floor, on_leading, on_lost
-        self._client = Client(
-            credentials, field_manager=MANAGER, timeout=max(1.0, self.timing.renew_deadline / 4)
-        )
+        timeout = min(max(_LEAST_TIMEOUT, self.timing.renew_deadline / 4), _MOST_TIMEOUT)
+        self._client = Client(credentials, field_manager=MANAGER, timeout=timeout)
         self._term: Term | None = None
         self._lease: dict[str, Any] | None = None
         self._seen: Record | None = None
@@ -201,7 +202,7 @@ class Leader:
         return term.deadline if term else float("-inf")
 
     def check(self, epoch: int | None = None) -> int:
-        """Call right before each write: the current epoch, or NotLeading; so too for an `epoch` that is over."""
+        """Call right before each write: the current epoch, or NotLeading, also when `epoch` is over."""
         term = self._term
         if term is None or now() >= term.deadline:
             raise NotLeading(f"{self.identity} does not lead {self.namespace}/{self.name}")

@@ -51,23 +51,24 @@ class Stream:
         self.close()
 
     def get(self, path: str, query: dict[str, str], accept: str) -> Iterator[bytes]:
-        """Ask, and give the chunks of the body; a failure is raised as the API error it is."""
+        """Ask, and give the chunks of the body; a refusal is raised at once as the API error it is."""
         headers = self._credentials.headers()
         connection = self._open()
+        file = BufferedReader(socket.SocketIO(connection, "rb"), _BUFFER)
         try:
             connection.sendall(self._request(path, query, accept, headers))
-            file = BufferedReader(socket.SocketIO(connection, "rb"), _BUFFER)
+            status = self._read_head(file)
+            if status != 200:
+                self._raise(status, self._body(file), headers)
         except OSError as error:
-            raise Unreachable(f"the watch could not be asked for: {error}") from error
+            raise _broke_off(error) from error
+        return self._chunks(file)
+
+    def _chunks(self, file: BufferedReader[socket.SocketIO]) -> Iterator[bytes]:
         try:
-            with file:
-                status = self._read_head(file)
-                chunks = self._body(file)
-                if status != 200:
-                    self._raise(status, chunks, headers)
-                yield from chunks
+            yield from self._body(file)
         except OSError as error:
-            raise Unreachable(f"the answer broke off: {error or type(error).__name__}") from error
+            raise _broke_off(error) from error
 
     def close(self) -> None:
         """From any thread: ends a read that is under way."""
@@ -142,6 +143,11 @@ class Stream:
         if isinstance(error, Unauthorized):
             self._credentials.invalidate(headers)
         raise error
+
+
+def _broke_off(error: OSError) -> Unreachable:
+    quiet = isinstance(error, TimeoutError)
+    return Unreachable("nothing was heard any more" if quiet else f"the answer broke off: {error}")
 
 
 def status_as_json(body: bytes) -> bytes:

@@ -20,7 +20,7 @@ from shiplift.kube.transport import Request
 Object = dict[str, Any]
 Read = Callable[[Request], Object]
 
-_VERSION_PATH = "/metadata/resourceVersion"
+VERSION_PATH = "/metadata/resourceVersion"
 _BOOKKEEPING = ("managedFields", "resourceVersion", "generation")
 
 
@@ -61,6 +61,13 @@ class Change(msgspec.Struct, frozen=True):
             raise BadAnswer(f"{self.request}: the answer has no resourceVersion that is a number")
         return Seen(kind, int(version))
 
+    def live(self, read: Read) -> Object:
+        """The object as it is now; empty if it cannot be seen."""
+        try:
+            return read(Request("GET", self.path, changes_nothing=True))
+        except KubeError:
+            return {}
+
     def look(self, read: Read) -> tuple[Look, Object]:
         if not self.path:
             return Look.STILL_UNKNOWN, {}
@@ -89,17 +96,17 @@ class Change(msgspec.Struct, frozen=True):
     def _compare_created(self, live: Object) -> Look:
         entries: list[Object] = metadata(live).get("managedFields") or []
         writers = {entry.get("manager") for entry in entries}
-        if self.manager not in writers:
-            return Look.NOT_APPLIED
-        body = msgspec.json.decode(self.request.body)
-        return Look.APPLIED if _within(body, live) else Look.STILL_UNKNOWN
+        if self.manager in writers and _within(msgspec.json.decode(self.request.body), live):
+            return Look.APPLIED
+        # Nobody writes an object that has no fields, so an empty one may still be ours.
+        return Look.STILL_UNKNOWN if not writers or self.manager in writers else Look.NOT_APPLIED
 
     def _rehearsal(self, version: str) -> Request:
         """The same change to the version that is there now, as a dry run."""
         body = msgspec.json.decode(self.request.body)
         if isinstance(body, list):
             operations = cast("list[Object]", body)
-            body = [op for op in operations if op.get("path") != _VERSION_PATH]
+            body = [op for op in operations if op.get("path") != VERSION_PATH]
         elif self.version:
             body["metadata"]["resourceVersion"] = version
         return msgspec.structs.replace(

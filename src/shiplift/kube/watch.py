@@ -32,6 +32,8 @@ from shiplift.kube.tables import Table
 log = structlog.get_logger(__name__)
 
 _LIST_LIMIT = 500
+_SHORT = 1.0
+"""A watch that ends sooner is asked for again only after a pause."""
 _PAGE_BYTES = 512 << 20
 
 
@@ -132,12 +134,16 @@ class Watcher:
         limit = str(random.randint(*self._pace.server))
         query = self.watch.query(watch="1", allowWatchBookmarks="true", timeoutSeconds=limit, **query)
         with self._connect() as stream:
+            began = time.monotonic()
             chunks = stream.get(self.watch.path, query, self._codec.accept_watch)
             events = self._codec.events(chunks)
             if self._needs_sync:
                 self._stage(events)
+            self._heard()
             for kind, raw in events:
                 self._apply(kind, raw)
+        if time.monotonic() - began < _SHORT:
+            raise errors.Unreachable("the server ended the watch at once")
 
     def _connect(self) -> Stream:
         self._stream = Stream(self._credentials, connect=self._pace.connect, idle=self._pace.idle)

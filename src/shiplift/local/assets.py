@@ -1,25 +1,81 @@
-"""Finds the programs of a cluster, or gets them: KUBEBUILDER_ASSETS, cache, download, build."""
+"""Finds the programs of a cluster, or gets them: KUBEBUILDER_ASSETS, cache, official download, Go build.
+
+A folder of the cache is complete or is not there: it gets its name only when all is in it.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import tempfile
 from pathlib import Path
 
+from shiplift.local import build, download, paths, platforms
 from shiplift.local.errors import LocalError
+from shiplift.local.lock import locked
+from shiplift.local.progress import Say
 
-Say = Callable[[str], None]
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok")
 
 
 def find(say: Say) -> dict[str, str]:
-    """The path of each program."""
-    given = _in_folder(Path(os.environ.get("KUBEBUILDER_ASSETS", "/nonexistent")))
-    if len(given) < len(PROGRAMS):
-        raise LocalError("no Kubernetes programs", "set KUBEBUILDER_ASSETS")
-    return given
+    """The path of each program; what the given folder lacks comes from the cache."""
+    given = _given()
+    return given if len(given) == len(PROGRAMS) else {**_cached(say), **given}
 
 
-def _in_folder(folder: Path) -> dict[str, str]:
-    found = {name: folder / name for name in PROGRAMS}
-    return {name: str(path) for name, path in found.items() if os.access(path, os.X_OK)}
+def cache_folder() -> Path:
+    """Named after everything that its content depends on."""
+    name = f"{build.VERSION}-{platforms.system()}-{platforms.machine()}-{build.digest()}"
+    return paths.cache_root() / "kubernetes" / name
+
+
+def _given() -> dict[str, str]:
+    folder = os.environ.get("KUBEBUILDER_ASSETS")
+    if not folder:
+        return {}
+    found = _in(Path(folder).absolute())
+    if not found:
+        raise LocalError(
+            f"KUBEBUILDER_ASSETS is {folder}, but no program is there",
+            f"unset it, or put {', '.join(PROGRAMS)} there",
+        )
+    return found
+
+
+def _in(folder: Path) -> dict[str, str]:
+    places = {name: folder / name for name in PROGRAMS}
+    return {name: str(path) for name, path in places.items() if os.access(path, os.X_OK)}
+
+
+def _cached(say: Say) -> dict[str, str]:
+    folder = cache_folder()
+    if not folder.exists():
+        with locked(
+            folder.parent / f"{folder.name}.lock",
+            lambda: say("waiting for another command to get Kubernetes"),
+        ):
+            if not folder.exists():
+                _fill(folder, say)
+    return _in(folder)
+
+
+def _fill(folder: Path, say: Say) -> None:
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix="getting-") as temporary:
+        content = _obtain(Path(temporary), say)
+        content.chmod(0o755)
+        content.rename(folder)
+
+
+def _obtain(temporary: Path, say: Say) -> Path:
+    """Download, else build; each into a folder of its own, so that nothing half-done is mixed in."""
+    downloaded, built = temporary / "downloaded", temporary / "built"
+    downloaded.mkdir()
+    built.mkdir()
+    try:
+        download.download(downloaded, say, download.OFFICIAL)
+    except LocalError as error:
+        say(error.message)
+    else:
+        return downloaded
+    build.build(built, say)
+    return built

@@ -12,35 +12,32 @@ import re
 import shutil
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from shiplift.local import assets, paths, process, runtime, state
-from shiplift.local.api import Api
 from shiplift.local.components import Component, Layout, Ports, Settings
-from shiplift.local.errors import LocalError, NoSpace, PortTaken
+from shiplift.local.errors import LocalError, NoSpaceError, PortTakenError
 from shiplift.local.etcd import Etcd
 from shiplift.local.lock import locked
-from shiplift.local.ports import free_ports
+from shiplift.local.ports import free_ports, is_free
+from shiplift.local.private import write_private
+from shiplift.local.progress import Say, silent
 from shiplift.local.state import State
 
 if TYPE_CHECKING:
     from shiplift.kube.client import Client
     from shiplift.kube.credentials import Credentials
-    from shiplift.local.nodes import Nodes
+    from shiplift.local.nodes import Nodes, Pool
 
-Say = Callable[[str], None]
+
 DEFAULT_NAME = "default"
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?")
 _ATTEMPTS = 3
 _LEAST_SPACE = 300 << 20
-
-
-def _silent(_line: str) -> None:
-    """Nobody wants to know."""
 
 
 class Cluster:
@@ -93,29 +90,19 @@ class Cluster:
 
         return Nodes(self)
 
-    def create_namespace(self, name: str) -> None:
-        """With its service account, without which no pod is let in; otherwise that comes a moment later."""
-        api = Api(self)
-        api.create("/api/v1/namespaces", {"metadata": {"name": name}})
-        with contextlib.suppress(FileExistsError):
-            api.create(f"/api/v1/namespaces/{name}/serviceaccounts", {"metadata": {"name": "default"}})
-
-    def delete_namespace(self, name: str) -> None:
-        """Ask for it; the controllers take their time."""
-        Api(self).delete(f"/api/v1/namespaces/{name}")
-
     @property
     def etcd(self) -> Etcd:
         return Etcd(self.layout, self.state.ports.etcd)
 
-    def up(self, settings: Settings | None = None, say: Say = _silent) -> None:
-        """Make the cluster, or start what is missing of it; returns when every component is healthy."""
+    def up(self, settings: Settings | None = None, say: Say = silent, pools: Sequence[Pool] = ()) -> None:
+        """Make the cluster, or start what is missing of it; returns when it can be worked with."""
         with self._locked(say):
             if self.exists:
                 self._check_same(settings)
                 self._start_missing(say)
+                self._settle(pools, say)
             else:
-                self._create(settings or Settings(), say)
+                self._create(settings or Settings(), say, pools)
 
     def down(self) -> bool:
         """End every process and forget the folder; False when there was nothing."""
@@ -124,8 +111,7 @@ class Cluster:
             if known:
                 runtime.stop(known)
             shutil.rmtree(self.layout.folder, ignore_errors=True)
-        with contextlib.suppress(OSError):
-            (self.root / f"{self.name}.lock").unlink()
+            (self.root / f"{self.name}.lock").unlink(missing_ok=True)
         return known is not None
 
     def kill(self, component: Component) -> None:
@@ -153,33 +139,62 @@ class Cluster:
         """Make etcd forget its history; the API server answers older versions with 410."""
         return self.etcd.compact()
 
-    def _create(self, settings: Settings, say: Say) -> None:
+    def save(self) -> None:
+        """Remember all objects as they are now, for `reset`."""
+        write_private(self._saved, msgspec.json.encode(self.etcd.content()))
+
+    def reset(self) -> None:
+        """All components up, all objects as they were saved; milliseconds, where nothing was down."""
+        self.up()
+        self.etcd.put_back(msgspec.json.decode(self._saved.read_bytes(), type=dict[str, str]))
+
+    @property
+    def _saved(self) -> Path:
+        return self.layout.folder / "saved.json"
+
+    def _create(self, settings: Settings, say: Say, pools: Sequence[Pool]) -> None:
         programs = assets.find(say)
-        for attempt in range(1, _ATTEMPTS + 1):
-            try:
-                return self._create_once(settings, programs, say)
-            except PortTaken:
-                if attempt == _ATTEMPTS or settings.port:
-                    raise
-        return None
+        for _ in range(_ATTEMPTS - 1):
+            with contextlib.suppress(PortTakenError):
+                return self._create_once(settings, programs, say, pools)
+            if settings.port and not is_free(settings.port):
+                break
+        return self._create_once(settings, programs, say, pools)
 
-    def _create_once(self, settings: Settings, programs: dict[str, str], say: Say) -> None:
-        from shiplift.local import files  # noqa: PLC0415  cryptography is slow to import
-
-        folder = self.layout.folder
+    def _create_once(
+        self, settings: Settings, programs: dict[str, str], say: Say, pools: Sequence[Pool]
+    ) -> None:
         try:
-            with _disk_errors(folder):
-                shutil.rmtree(folder, ignore_errors=True)
-                folder.mkdir(mode=0o700, parents=True)
-                _check_space(folder)
-                numbers = free_ports(5)
-                ports = Ports(numbers[0], numbers[1], settings.port or numbers[2], numbers[3], numbers[4])
-                files.write_all(self.layout, settings, ports)
-                state.write(folder, State(settings, ports, programs))
+            with _disk_errors(self.layout.folder):
+                self._prepare(settings, programs)
                 self._start_missing(say)
+                self._settle(pools, say)
         except BaseException:
             self._abandon()
             raise
+
+    def _prepare(self, settings: Settings, programs: dict[str, str]) -> None:
+        from shiplift.local import files  # noqa: PLC0415  cryptography is slow to import
+
+        folder = self.layout.folder
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(mode=0o700, parents=True)
+        _check_space(folder)
+        numbers = free_ports(5)
+        ports = Ports(numbers[0], numbers[1], settings.port or numbers[2], numbers[3], numbers[4])
+        files.write_all(self.layout, settings, ports)
+        state.write(folder, State(settings, ports, programs))
+
+    def _settle(self, pools: Sequence[Pool], say: Say) -> None:
+        """Nodes take pods, and the controllers have done their first round."""
+        wanted = self.state.settings.components
+        if pools:
+            say(f"adding {sum(pool.count for pool in pools)} nodes")
+            self.nodes.add(*pools)
+        if Component.CONTROLLERS in wanted:
+            self.nodes.wait_first_round()
+        if pools and Component.KWOK in wanted and Component.CONTROLLERS in wanted:
+            self.nodes.wait_schedulable()
 
     def _start_missing(self, say: Say) -> None:
         """In order; if one fails, those started here are stopped again."""
@@ -226,7 +241,7 @@ class Cluster:
                 if item != self.layout.logs:
                     shutil.rmtree(item, ignore_errors=True) if item.is_dir() else item.unlink()
 
-    def _locked(self, say: Say = _silent) -> contextlib.AbstractContextManager[None]:
+    def _locked(self, say: Say = silent) -> contextlib.AbstractContextManager[None]:
         def waiting() -> None:
             say(f"waiting for another command on cluster {self.name}")
 
@@ -240,12 +255,12 @@ def names(root: Path | None = None) -> list[str]:
 
 
 @contextlib.contextmanager
-def _disk_errors(folder: Path) -> Iterator[None]:
+def _disk_errors(folder: Path) -> Generator[None]:
     try:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise NoSpace(folder) from error
+            raise NoSpaceError(folder) from error
         if error.errno in (errno.EACCES, errno.EROFS):
             raise LocalError(
                 f"cannot write to {folder}", "set SHIPLIFT_STATE to a folder of your own"
@@ -255,11 +270,11 @@ def _disk_errors(folder: Path) -> Iterator[None]:
 
 def _check_space(folder: Path) -> None:
     if shutil.disk_usage(folder).free < _LEAST_SPACE:
-        raise NoSpace(folder)
+        raise NoSpaceError(folder)
 
 
 @contextlib.contextmanager
-def _uninterrupted() -> Iterator[None]:
+def _uninterrupted() -> Generator[None]:
     """A second Ctrl-C must not leave behind what the first was to end."""
     if threading.current_thread() is not threading.main_thread():
         yield

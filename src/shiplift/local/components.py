@@ -1,4 +1,4 @@
-"""The programs of a cluster: in which order they run, and their command lines. Pure but for reading the layout."""
+"""The programs of a cluster: in which order they run, and their command lines."""
 
 from __future__ import annotations
 

@@ -12,16 +12,16 @@ class LocalError(Exception):
         self.hint = hint
 
 
-class NoSpace(LocalError):
+class NoSpaceError(LocalError):
     """The disk that holds the cluster or the cache is full."""
 
     def __init__(self, where: object) -> None:
         super().__init__(f"no space left for {where}", "free some disk space and run the command again")
 
 
-class ComponentStopped(LocalError):
+class ComponentStoppedError(LocalError):
     """A component ended while it should have been starting."""
 
 
-class PortTaken(ComponentStopped):
+class PortTakenError(ComponentStoppedError):
     """Another process listens on a port that a component was given."""

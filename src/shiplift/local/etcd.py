@@ -16,6 +16,8 @@ from shiplift.local.errors import LocalError
 # the API server's own heartbeat, and events, which expire by themselves
 _PASSING = ("/registry/masterleases/", "/registry/events/")
 
+_ATTEMPTS = 10
+
 
 class _KeyValue(msgspec.Struct):
     key: str
@@ -52,20 +54,36 @@ class Etcd:
         return {pair.key: pair.value for pair in answer.kvs if not _decode(pair.key).startswith(_PASSING)}
 
     def put_back(self, content: dict[str, str]) -> None:
-        """One transaction: what is new goes, what is gone or changed comes back."""
-        now = self.content()
-        gone = [{"requestDeleteRange": {"key": key}} for key in now if key not in content]
-        back = [
-            {"requestPut": {"key": key, "value": value}} for key, value in content.items() if now.get(key) != value
-        ]
-        if gone or back:
-            self._ask("/v3/kv/txn", {"success": gone + back})
+        """What is new goes, what is gone or changed comes back; again, if a controller was busy meanwhile."""
+        for _ in range(_ATTEMPTS):
+            changes = _changes(self.content(), content)
+            if not changes:
+                return
+            self._ask("/v3/kv/txn", {"success": changes})
+        raise LocalError(
+            "objects keep changing during a reset", "stop what writes to the cluster before its reset"
+        )
 
     def _ask(self, path: str, question: dict[str, object]) -> _Answer:
         status, body = probe.ask(self._port, path, self._context, msgspec.json.encode(question), timeout=60)
         if status != 200:
             raise LocalError(f"etcd answered {status} to {path}: {body[:200]!r}", "its log tells more")
         return msgspec.json.decode(body, type=_Answer)
+
+
+def _changes(now: dict[str, str], wanted: dict[str, str]) -> list[dict[str, dict[str, str]]]:
+    gone = [{"requestDeleteRange": {"key": key}} for key in now if key not in wanted]
+    back = [
+        {"requestPut": {"key": key, "value": value}}
+        for key, value in wanted.items()
+        if now.get(key) != value and not (key in now and _is_renewed(key))
+    ]
+    return [*gone, *back]
+
+
+def _is_renewed(key: str) -> bool:
+    """A heartbeat: it changes all the time and means nothing."""
+    return _decode(key).startswith("/registry/leases/")
 
 
 def _encode(text: str) -> str:

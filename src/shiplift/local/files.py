@@ -60,8 +60,14 @@ def _scheduler_config(layout: Layout) -> Json:
 
 
 def _audit_policy() -> Json:
-    secret = {"level": "Metadata", "resources": [{"group": "", "resources": ["secrets", "serviceaccounts/token"]}]}
-    writes = {"level": "RequestResponse", "verbs": ["create", "update", "patch", "delete", "deletecollection"]}
+    secret = {
+        "level": "Metadata",
+        "resources": [{"group": "", "resources": ["secrets", "serviceaccounts/token"]}],
+    }
+    writes = {
+        "level": "RequestResponse",
+        "verbs": ["create", "update", "patch", "delete", "deletecollection"],
+    }
     return {
         "apiVersion": "audit.k8s.io/v1",
         "kind": "Policy",

@@ -7,6 +7,7 @@ a node is done here to the Node object: its version changes, it becomes NotReady
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from shiplift.local.api import Api
+from shiplift.facts.kinds import NODE, Kind
+from shiplift.kube.client import Client
+from shiplift.kube.errors import AlreadyExists, NotFound
 from shiplift.local.errors import LocalError
 from shiplift.local.stages import NODE_READY
 
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 DEFAULT_VERSION = "v1.36.3"
 _IN_FLIGHT = 8
+_TIMEOUT = 60.0
+SERVICE_ACCOUNT = Kind("ServiceAccount", "serviceaccounts")
 
 
 class Ready(StrEnum):
@@ -54,7 +59,12 @@ class Pool(msgspec.Struct, frozen=True):
 
     def _manifest(self, number: int) -> Json:
         name = f"{self.name}-{number}"
-        capacity = {"cpu": self.cpu, "memory": self.memory, "pods": str(self.pods), "ephemeral-storage": "100Gi"}
+        capacity = {
+            "cpu": self.cpu,
+            "memory": self.memory,
+            "pods": str(self.pods),
+            "ephemeral-storage": "100Gi",
+        }
         return {
             "apiVersion": "v1",
             "kind": "Node",
@@ -114,36 +124,54 @@ class Nodes:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._api = Api(cluster)
 
     def add(self, *pools: Pool) -> None:
         """Make the nodes that are not there yet."""
         manifests = [manifest for pool in pools for manifest in pool.manifests()]
-        with ThreadPoolExecutor(_IN_FLIGHT) as executor:
-            list(executor.map(self._create, manifests))
+        with self._cluster.client() as client, ThreadPoolExecutor(_IN_FLIGHT) as executor:
+            list(executor.map(functools.partial(_create, client), manifests))
 
     def remove(self, *names: str) -> None:
-        for name in names:
-            self._api.delete(f"/api/v1/nodes/{name}")
+        with self._cluster.client() as client:
+            for name in names:
+                client.delete(NODE, name, uid=_uid(client, name))
+
+    def list(self) -> list[Json]:
+        with self._cluster.client() as client:
+            return list(client.list(NODE))
 
     def set_version(self, name: str, version: str) -> None:
         """What an upgrade of the kubelet looks like from the API server."""
-        self._api.merge(f"/api/v1/nodes/{name}/status", {"status": {"nodeInfo": {"kubeletVersion": version}}})
+        change = {"status": {"nodeInfo": {"kubeletVersion": version}}}
+        with self._cluster.client() as client:
+            client.patch(NODE, name, change, uid=_uid(client, name), subresource="status")
 
     def set_ready(self, name: str, ready: Ready) -> None:
+        """Ask kwok for it; the node's condition follows in a moment, and stays."""
         wanted = None if ready is Ready.TRUE else ready.value
-        self._api.merge(f"/api/v1/nodes/{name}", {"metadata": {"annotations": {NODE_READY: wanted}}})
+        change = {"metadata": {"annotations": {NODE_READY: wanted}}}
+        with self._cluster.client() as client:
+            client.patch(NODE, name, change, uid=_uid(client, name))
 
-    def list(self) -> list[Json]:
-        return self._api.get("/api/v1/nodes")["items"]
-
-    def wait_schedulable(self, timeout: float = 30.0) -> None:
+    def wait_schedulable(self) -> None:
         """Until every node is Ready and free of the taint that says otherwise."""
-        wait_until(lambda: all(map(_is_schedulable, self.list())), "all nodes to be ready", timeout)
+        with self._cluster.client() as client:
+            self._wait(lambda: all(map(is_schedulable, client.list(NODE))), "all nodes to be ready")
 
-    def _create(self, manifest: Json) -> None:
-        with contextlib.suppress(FileExistsError):
-            self._api.create("/api/v1/nodes", manifest)
+    def wait_first_round(self) -> None:
+        """Until the controllers have made what every namespace needs: then they are at work."""
+        with self._cluster.client() as client:
+            self._wait(lambda: _has_account(client), "the controllers to begin")
+
+    def _wait(self, done: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + _TIMEOUT
+        while not done():
+            if time.monotonic() > deadline:
+                raise LocalError(
+                    f"waited {_TIMEOUT:.0f} s for {what}",
+                    f"the logs may tell why: {self._cluster.layout.logs}",
+                )
+            time.sleep(0.05)
 
 
 def readiness(node: Json) -> Ready:
@@ -153,14 +181,21 @@ def readiness(node: Json) -> Ready:
     return Ready.UNKNOWN
 
 
-def _is_schedulable(node: Json) -> bool:
+def is_schedulable(node: Json) -> bool:
     taints = [taint["key"] for taint in node["spec"].get("taints", [])]
     return readiness(node) is Ready.TRUE and "node.kubernetes.io/not-ready" not in taints
 
 
-def wait_until(done: Callable[[], bool], what: str, timeout: float) -> None:
-    deadline = time.monotonic() + timeout
-    while not done():
-        if time.monotonic() > deadline:
-            raise LocalError(f"waited {timeout:.0f} s for {what}", "the logs of kwok and kube-controller-manager tell why")
-        time.sleep(0.05)
+def _create(client: Client, manifest: Json) -> None:
+    with contextlib.suppress(AlreadyExists):
+        client.create(NODE, manifest)
+
+
+def _has_account(client: Client) -> bool:
+    with contextlib.suppress(NotFound):
+        return bool(client.get(SERVICE_ACCOUNT, "default", "kube-system"))
+    return False
+
+
+def _uid(client: Client, name: str) -> str:
+    return client.get(NODE, name)["metadata"]["uid"]

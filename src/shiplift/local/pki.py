@@ -128,4 +128,3 @@ def _write_key(path: Path, key: ec.EllipticCurvePrivateKey) -> None:
     # the API server reads service-account keys in this form only
     form = serialization.PrivateFormat.TraditionalOpenSSL
     write_private(path, key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()))
-

@@ -55,7 +55,7 @@ def spawn(command: Sequence[str | Path], log: Path, home: Path) -> Process:
 
 
 def stop(processes: Iterable[Process], grace: float) -> None:
-    """SIGTERM to all at once, SIGKILL to those that are still there after the grace; returns when all are gone."""
+    """SIGTERM to all at once, SIGKILL to those that outstay the grace; returns when all are gone."""
     running = [process for process in processes if process.alive]
     for process in running:
         process.send(signal.SIGTERM)
@@ -84,7 +84,9 @@ def _started_linux(pid: int) -> str:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return ""
-    return "" if fields[0] in ("Z", "X") else fields[19]
+    # the first thread may be gone while others still hold the ports open
+    finished = fields[0] in ("Z", "X") and int(fields[17]) <= 1
+    return "" if finished else fields[19]
 
 
 def _started_posix(pid: int) -> str:

@@ -1,4 +1,4 @@
-"""Starts, watches over and stops the components of one cluster, in order, each known to be healthy before the next."""
+"""Starts and stops the components of one cluster in order, each known to be healthy before the next."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 
 from shiplift.local import ports, probe, process, state
 from shiplift.local.components import Component, Layout, arguments
-from shiplift.local.errors import ComponentStopped, LocalError, NoSpace, PortTaken
+from shiplift.local.errors import ComponentStoppedError, LocalError, NoSpaceError, PortTakenError
 from shiplift.local.state import State
 
 _START_TIMEOUT = 60.0
@@ -27,7 +27,9 @@ def start(layout: Layout, known: State, component: Component) -> State:
     try:
         started = process.spawn(command, layout.log(component), layout.folder)
     except OSError as error:
-        raise LocalError(f"cannot start {program}: {error.strerror}", "is it a program for this computer?") from error
+        raise LocalError(
+            f"cannot start {program}: {error.strerror}", "is it a program for this computer?"
+        ) from error
     known = msgspec.structs.replace(known, processes={**known.processes, component: started})
     state.write(layout.folder, known)
     return known
@@ -38,7 +40,9 @@ def wait_healthy(layout: Layout, known: State, component: Component) -> None:
     wait_until(layout, known, lambda: is_healthy(layout, known, component), f"{component} to be healthy")
 
 
-def wait_until(layout: Layout, known: State, done: Callable[[], bool], what: str, timeout: float = _START_TIMEOUT) -> None:
+def wait_until(
+    layout: Layout, known: State, done: Callable[[], bool], what: str, timeout: float = _START_TIMEOUT
+) -> None:
     """Look again and again; an error when a component stops meanwhile, or time is up."""
     deadline = time.monotonic() + timeout
     while not done():
@@ -71,7 +75,7 @@ def is_healthy(layout: Layout, known: State, component: Component) -> bool:
 
 
 def stop(known: State, components: Iterable[Component] = tuple(Component)) -> None:
-    """Those that need the API server first, then it, then etcd: otherwise each waits for what is gone already."""
+    """Users of the API server first, then it, then etcd: else each waits for what is gone already."""
     chosen = {name: known.processes[name] for name in components if name in known.processes}
     process.stop([chosen[name] for name in _FIRST_WAVE if name in chosen], 1.0)
     for name, grace in _GRACE.items():
@@ -82,7 +86,7 @@ def stop(known: State, components: Iterable[Component] = tuple(Component)) -> No
 def _check_ports(known: State, component: Component) -> None:
     for port in _listens(known, component):
         if not ports.is_free(port):
-            raise PortTaken(
+            raise PortTakenError(
                 f"port {port} of {component} is taken by another process",
                 "run shiplift local down, then up again: it takes free ports",
             )
@@ -103,11 +107,13 @@ def _why_stopped(layout: Layout, component: Component) -> LocalError:
     lines = _tail(layout.log(component))
     text = "\n".join(lines)
     if "no space left on device" in text:
-        return NoSpace(layout.folder)
+        return NoSpaceError(layout.folder)
     if "address already in use" in text:
-        return PortTaken(f"a port of {component} was taken by another process", "run the command again")
+        return PortTakenError(f"a port of {component} was taken by another process", "run the command again")
     last = lines[-1][:300] if lines else "it wrote nothing"
-    return ComponentStopped(f"{component} stopped while starting: {last}", f"its log: {layout.log(component)}")
+    return ComponentStoppedError(
+        f"{component} stopped while starting: {last}", f"its log: {layout.log(component)}"
+    )
 
 
 def _tail(log: Path) -> list[str]:

@@ -18,7 +18,7 @@ NODE_READY = "local.shiplift.dev/ready"
 
 def render(timing: Timing) -> str:
     """The stage file for kwok's --config."""
-    text = resources.files(__package__).joinpath("stages.yaml").read_text()
+    text = resources.files("shiplift.local").joinpath("stages.yaml").read_text()
     for placeholder, expression in _expressions(timing).items():
         text = text.replace(placeholder, expression)
     return text

@@ -43,4 +43,3 @@ def write(folder: Path, state: State) -> None:
     temporary = folder / "state.json.new"
     write_private(temporary, content)
     temporary.replace(folder / "state.json")
-

@@ -18,55 +18,58 @@ from typing import Any
 
 import pytest
 
+from shiplift.facts.kinds import NAMESPACE
+from shiplift.kube.errors import AlreadyExists, NotFound
 from shiplift.local import guard
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import API_ONLY, Settings
 from shiplift.local.lock import locked
-from shiplift.local.nodes import Pool
+from shiplift.local.nodes import SERVICE_ACCOUNT, Pool
 
 _RUN = pytest.StashKey[Path]()
 SHARED = "shared"
+API_AND_ETCD = Settings(components=API_ONLY)
 SHARED_POOL = Pool(count=6)
 _MOST_IDLE = 2
 
 
 class PrivateClusters:
-    """Clusters for one test at a time: kept for the next test that wants the same, as good as new."""
+    """Clusters for one test at a time: kept for the next test that wants the same, reset in between."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._idle: list[tuple[Settings, Cluster, dict[str, str]]] = []
-        self._lent: list[tuple[Settings, Cluster, dict[str, str]]] = []
+        self._idle: list[Cluster] = []
+        self._lent: list[Cluster] = []
 
-    def __call__(self, settings: Settings = Settings(components=API_ONLY)) -> Cluster:  # noqa: B008  frozen
-        lease = self._again(settings) or self._new(settings)
-        self._lent.append(lease)
-        return lease[1]
+    def __call__(self, settings: Settings = API_AND_ETCD) -> Cluster:
+        cluster = self._again(settings) or self._new(settings)
+        self._lent.append(cluster)
+        return cluster
 
     def take_back(self) -> None:
-        """At the end of a test."""
-        self._idle += self._lent
+        """At the end of a test; those that it has ended itself are forgotten."""
+        self._idle += [cluster for cluster in self._lent if cluster.exists]
         self._lent = []
         while len(self._idle) > _MOST_IDLE:
-            self._idle.pop(0)[1].down()
+            self._idle.pop(0).down()
 
     def close(self) -> None:
-        for _, cluster, _ in self._idle + self._lent:
+        for cluster in self._idle + self._lent:
             cluster.down()
 
-    def _again(self, settings: Settings) -> tuple[Settings, Cluster, dict[str, str]] | None:
-        for index, (had, cluster, pristine) in enumerate(self._idle):
-            if had == settings and not settings.etcd_data:
-                del self._idle[index]
-                cluster.up()
-                cluster.etcd.put_back(pristine)
-                return had, cluster, pristine
+    def _again(self, settings: Settings) -> Cluster | None:
+        for cluster in self._idle:
+            if cluster.state.settings == settings and not settings.etcd_data:
+                self._idle.remove(cluster)
+                cluster.reset()
+                return cluster
         return None
 
-    def _new(self, settings: Settings) -> tuple[Settings, Cluster, dict[str, str]]:
+    def _new(self, settings: Settings) -> Cluster:
         cluster = Cluster(f"private-{uuid.uuid4().hex[:8]}", self._root)
         cluster.up(settings)
-        return settings, cluster, cluster.etcd.content()
+        cluster.save()
+        return cluster
 
 
 @pytest.fixture(scope="session")
@@ -82,11 +85,9 @@ def clusters_folder(request: pytest.FixtureRequest) -> Path:
 def cluster(clusters_folder: Path) -> Cluster:
     """The cluster of this run, with controllers, scheduler and six simulated nodes."""
     shared = Cluster(SHARED, clusters_folder)
-    with locked(clusters_folder / "shared.lock"):
+    with locked(clusters_folder / "run.lock"):
         if not shared.exists:
-            shared.up()
-            shared.nodes.add(SHARED_POOL)
-            shared.nodes.wait_schedulable()
+            shared.up(pools=[SHARED_POOL])
     return shared
 
 
@@ -95,10 +96,14 @@ def namespace(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[str]
     """A new namespace, ready for pods; it is deleted after the test, but nobody waits for that."""
     words = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower())[:40].strip("-")
     name = f"{words}-{uuid.uuid4().hex[:6]}"
-    cluster.create_namespace(name)
-    yield name
-    with contextlib.suppress(OSError):
-        cluster.delete_namespace(name)
+    with cluster.client() as client:
+        made = client.create(NAMESPACE, {"metadata": {"name": name}}).object
+        # no pod is let in without it, and the controllers would make it only a moment later
+        with contextlib.suppress(AlreadyExists):
+            client.create(SERVICE_ACCOUNT, {"metadata": {"name": "default"}}, name)
+        yield name
+        with contextlib.suppress(NotFound):
+            client.delete(NAMESPACE, name, uid=made["metadata"]["uid"])
 
 
 @pytest.fixture(scope="session")
@@ -110,7 +115,7 @@ def _private_clusters(clusters_folder: Path) -> Iterator[PrivateClusters]:
 
 @pytest.fixture
 def private_cluster(_private_clusters: PrivateClusters) -> Iterator[Callable[..., Cluster]]:
-    """A factory: each call gives a cluster that is this test's alone, etcd and API server unless told otherwise."""
+    """A factory: a cluster that is this test's alone; etcd and API server, unless told otherwise."""
     yield _private_clusters
     _private_clusters.take_back()
 

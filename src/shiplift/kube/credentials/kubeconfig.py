@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable, Mapping
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
@@ -20,6 +21,7 @@ from shiplift.kube.credentials.files import KUBECONFIG_LIMIT, read_capped
 from shiplift.kube.errors import CredentialsError
 
 _EXEC_EXTENSION = "client.authentication.k8s.io/exec"
+_VALUES_LIMIT = 1_000_000
 
 
 class _Quiet(msgspec.Struct, frozen=True, rename="kebab"):
@@ -238,7 +240,9 @@ def _convert(path: Path, tree: Any) -> _File:
     if tree is None:
         return _File()
     try:
-        return msgspec.convert(_without_nulls(tree), _File)
+        return msgspec.convert(_without_nulls(tree, itertools.count()), _File)
+    except (RecursionError, OverflowError):
+        raise CredentialsError(f"{path}: nested too deeply, or too many values") from None
     except msgspec.ValidationError as error:
         raise CredentialsError(f"{path}: {error}", hint="a kubeconfig is expected") from None
 
@@ -252,11 +256,13 @@ def _place(error: yaml.YAMLError) -> str:
     return f", line {mark.line + 1} column {mark.column + 1}" if mark else ""
 
 
-def _without_nulls(tree: Any) -> Any:
-    """Kubectl reads `key: null` as if the key were not there."""
+def _without_nulls(tree: Any, seen: Iterator[int]) -> Any:
+    """Kubectl reads `key: null` as if the key were not there. Aliases are counted each time they are used."""
+    if next(seen) > _VALUES_LIMIT:
+        raise OverflowError
     if isinstance(tree, dict):
         items = cast("dict[Any, Any]", tree).items()
-        return {key: _without_nulls(value) for key, value in items if value is not None}
+        return {key: _without_nulls(value, seen) for key, value in items if value is not None}
     if isinstance(tree, list):
-        return [_without_nulls(value) for value in cast("list[Any]", tree)]
+        return [_without_nulls(value, seen) for value in cast("list[Any]", tree)]
     return tree

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from shiplift.kube.credentials.connect import Server, parse_proxy, parse_server
+from shiplift.kube.credentials.connect import Proxy, Server, parse_proxy, parse_server
+from shiplift.kube.credentials.environment import proxy_for
 from shiplift.kube.credentials.files import Fixed, RotatingFile, Source
 from shiplift.kube.credentials.identity import (
     Anonymous,
@@ -50,12 +51,14 @@ def in_cluster(folder: Path = SERVICE_ACCOUNT, impersonate: Impersonation | None
         raise CredentialsError(f"KUBERNETES_SERVICE_PORT is {port!r}, which is no port")
     token = RotatingFile(folder / "token", "service account token")
     authority = RotatingFile(folder / "ca.crt", "service account authority")
+    server = Server("https", host, int(port))
     return Credentials(
-        Server("https", host, int(port)),
+        server,
         Trust(authority),
         Token(token, str(folder / "token")),
         namespace=_own_namespace(folder),
         impersonation=impersonate,
+        proxy=proxy_for(server),
     )
 
 
@@ -85,14 +88,13 @@ def _from_kubeconfig(config: Config, name: str | None, impersonate: Impersonatio
     cluster, user = config.cluster(context), config.user(context)
     trust = _trust(cluster)
     server = _server(cluster, user)
-    proxy_url = cluster.entry.proxy_url
     return Credentials(
         server,
         trust,
         _identity(user, cluster, trust),
         namespace=context.entry.namespace or "default",
         impersonation=impersonate or _impersonation(user),
-        proxy=parse_proxy(proxy_url, _where(cluster, "proxy-url")) if proxy_url else None,
+        proxy=_proxy(cluster, server),
         compression=not cluster.entry.disable_compression,
     )
 
@@ -110,6 +112,11 @@ def _server(cluster: Found[Cluster], user: Found[User]) -> Server:
     )
     secure = any(certificates) or entry.insecure_skip_tls_verify
     return parse_server(entry.server, where, entry.tls_server_name, secure=secure)
+
+
+def _proxy(cluster: Found[Cluster], server: Server) -> Proxy | None:
+    url = cluster.entry.proxy_url
+    return parse_proxy(url, _where(cluster, "proxy-url")) if url else proxy_for(server)
 
 
 def _trust(cluster: Found[Cluster]) -> Trust:

@@ -1,0 +1,233 @@
+"""`shiplift local`: a real Kubernetes on this computer. Data on stdout, all else on stderr."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import threading
+import time
+from collections.abc import Generator
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import msgspec
+from cyclopts import App, Parameter
+
+from shiplift.local.components import Settings
+from shiplift.local.errors import LocalError
+
+if TYPE_CHECKING:
+    from shiplift.local.cluster import Cluster
+
+app = App(name="local", help="A real Kubernetes on this computer.")
+Name = Annotated[str, Parameter(name=["--name", "-n"])]
+_SUPPORTED = ("1.33", "1.34", "1.35", "1.36")
+
+
+class Output(StrEnum):
+    """How data is written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What `status` says of one cluster."""
+
+    name: str
+    running: bool
+    server: str
+    kubeconfig: str
+    components: dict[str, str]
+
+    def line(self) -> str:
+        wrong = [f"{name} {state}" for name, state in self.components.items() if state != "healthy"]
+        return f"{self.name}\t{'running' if self.running else ', '.join(wrong)}\t{self.server}\n"
+
+
+@app.command
+def up(  # noqa: PLR0913  one flag each
+    *,
+    name: Name = "default",
+    nodes: int = 6,
+    node_version: str = "v1.36.3",
+    emulate: str = "",
+    audit: bool = False,
+    fsync: bool = False,
+    port: int = 0,
+    foreground: bool = False,
+) -> None:
+    """Make a cluster, or start what is missing of it.
+
+    Parameters
+    ----------
+    name
+        Clusters of different names run side by side.
+    nodes
+        How many simulated nodes it has.
+    node_version
+        The kubelet version that they report.
+    emulate
+        Behave as this older Kubernetes, such as 1.33.
+    audit
+        Keep an audit log beside the other logs.
+    fsync
+        Write to disk with care, as production does; slower.
+    port
+        The API server's port; any free one if not given.
+    foreground
+        Stay until Ctrl-C, then end the cluster.
+    """
+    with _reporting():
+        _check(nodes, node_version, emulate, port)
+        settings = Settings(emulate=emulate, audit=audit, fsync=fsync, port=port)
+        began = time.monotonic()
+        cluster = _up(name, settings, nodes, node_version)
+        _say(f"cluster {name} is up after {time.monotonic() - began:.1f} s")
+        if foreground:
+            _stay(cluster)
+        else:
+            suffix = "" if name == "default" else f" --name {name}"
+            _say(f"hint: export KUBECONFIG=$(shiplift local kubeconfig{suffix})")
+
+
+@app.command
+def status(
+    *, name: Name | None = None, output: Annotated[Output, Parameter(name=["--output", "-o"])] = Output.TEXT
+) -> None:
+    """Say which clusters there are and how they are; exit 1 if one is not whole.
+
+    Parameters
+    ----------
+    name
+        Only this cluster.
+    output
+        Lines of name, state and address, or JSON.
+    """
+    with _reporting():
+        from shiplift.local.cluster import Cluster, names  # noqa: PLC0415  keeps --help fast
+
+        reports = [_report(Cluster(one)) for one in ([name] if name else names())]
+        if output is Output.JSON:
+            sys.stdout.write(msgspec.json.format(msgspec.json.encode(reports), indent=2).decode() + "\n")
+        else:
+            sys.stdout.writelines(report.line() for report in reports)
+        if broken := [report.name for report in reports if not report.running]:
+            raise LocalError(
+                f"not whole: {', '.join(broken)}",
+                f"shiplift local up --name {broken[0]} starts what is missing",
+            )
+
+
+@app.command
+def kubeconfig(*, name: Name = "default") -> None:
+    """Print the path of a cluster's kubeconfig.
+
+    Parameters
+    ----------
+    name
+        The cluster.
+    """
+    with _reporting():
+        cluster = _cluster(name)
+        _ = cluster.state
+        sys.stdout.write(f"{cluster.kubeconfig}\n")
+
+
+@app.command
+def down(*, name: Name = "default") -> None:
+    """End a cluster and forget it.
+
+    Parameters
+    ----------
+    name
+        The cluster.
+    """
+    with _reporting():
+        began = time.monotonic()
+        if _cluster(name).down():
+            _say(f"cluster {name} is down after {time.monotonic() - began:.1f} s")
+        else:
+            _say(f"there is no cluster {name}")
+
+
+def _check(nodes: int, node_version: str, emulate: str, port: int) -> None:
+    if not 0 <= nodes <= 10_000:
+        raise LocalError(f"{nodes} is no number of nodes", "from 0 to 10000")
+    if not _is_version(node_version):
+        raise LocalError(f"{node_version!r} is no kubelet version", "for example v1.35.4")
+    if emulate and emulate not in _SUPPORTED:
+        raise LocalError(f"{emulate!r} cannot be emulated", f"one of {', '.join(_SUPPORTED)}")
+    if port and not 1024 <= port <= 65535:
+        raise LocalError(f"{port} cannot be the port", "from 1024 to 65535, or leave it out")
+
+
+def _is_version(text: str) -> bool:
+    parts = text.removeprefix("v").split(".")
+    return text.startswith("v") and len(parts) == 3 and all(part.isdigit() for part in parts)
+
+
+def _up(name: str, settings: Settings, nodes: int, node_version: str) -> Cluster:
+    from shiplift.local.nodes import Pool  # noqa: PLC0415  keeps --help fast
+
+    cluster = _cluster(name)
+    pools = [Pool(count=nodes, version=node_version)] if nodes else []
+    # without a wish of its own, up repairs whatever the cluster was
+    cluster.up(None if settings == Settings() else settings, _say, pools)
+    return cluster
+
+
+def _cluster(name: str) -> Cluster:
+    from shiplift.local.cluster import Cluster  # noqa: PLC0415  keeps --help fast
+
+    return Cluster(name)
+
+
+def _report(cluster: Cluster) -> Report:
+    known, health = cluster.state, cluster.health()
+    states = {
+        component.value: "healthy"
+        if healthy
+        else "not healthy"
+        if known.running(component)
+        else "not running"
+        for component, healthy in health.items()
+    }
+    server = f"https://127.0.0.1:{known.ports.api}"
+    return Report(cluster.name, all(health.values()), server, str(cluster.kubeconfig), states)
+
+
+def _stay(cluster: Cluster) -> None:
+    """Until Ctrl-C, or until something of the cluster dies."""
+    _say("Ctrl-C ends it")
+    try:
+        while not (dead := cluster.state.dead):
+            threading.Event().wait(0.5)
+        raise LocalError(f"{dead[0]} has stopped", "the cluster was ended; shiplift local up makes it anew")
+    finally:
+        cluster.down()
+
+
+@contextlib.contextmanager
+def _reporting() -> Generator[None]:
+    """SIGTERM is as good as Ctrl-C; what the user can mend is one line and a hint."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    except LocalError as error:
+        _fail(error.message, error.hint)
+    except KeyboardInterrupt:
+        _say("interrupted; nothing was left behind")
+        sys.exit(130)
+
+
+def _fail(message: str, hint: str) -> NoReturn:
+    _say(f"error: {message}")
+    _say(f"hint: {hint}")
+    sys.exit(1)
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()

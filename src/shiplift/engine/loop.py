@@ -1,0 +1,484 @@
+"""The loop: the only place that schedules. It runs a layer's observe, decide, act and publish, for ever.
+
+What is kept true:
+- a key is in the hands of one round at a time, and wishes to look at it again meanwhile are not lost;
+- after steps were taken the key is not decided again before the store shows what they did, or a deadline has
+  passed, which is logged and handed to observe;
+- steps run side by side, at most so many; operations run on their own threads, at most one of each, while
+  their key goes on being decided;
+- whatever a layer raises is logged, counted and tried again later, ever more slowly; it never ends the loop;
+- stopping starts nothing new and waits for the steps in flight; operations are left, they can be re-attached.
+No code of a layer or of the store is called while the loop's own lock is held.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Hashable, Iterable
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Generic, Protocol, TypeVar
+
+import msgspec
+import structlog
+
+from shiplift.engine.backoff import Failures
+from shiplift.engine.barrier import Barrier
+from shiplift.engine.decision import Decision
+from shiplift.engine.keys import Keys
+from shiplift.engine.layer import Hooks, Layer, Settings, Stage
+from shiplift.engine.memory import Memory
+from shiplift.engine.step import Operation, Outcome, Step
+
+log = structlog.get_logger(__name__)
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+D = TypeVar("D", bound=Decision)
+
+MOST_REMEMBERED = 10_000
+
+
+class Clock(Protocol):
+    """The time, and waiting for it."""
+
+    def now(self) -> datetime: ...
+
+    def monotonic(self) -> float: ...
+
+    def wait(self, condition: threading.Condition, seconds: float) -> None:
+        """Wait for the held condition, at most that long."""
+        ...
+
+
+class SystemClock:
+    """The computer's own clocks."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    def wait(self, condition: threading.Condition, seconds: float) -> None:
+        condition.wait(seconds)
+
+
+class Loop(Generic[K, V, D]):
+    """Runs one layer: `wake` wants a key, `notify` says that the store has changed; both return at once."""
+
+    def __init__(
+        self,
+        name: str,
+        layer: Layer[K, V, D],
+        *,
+        settled: Callable[[tuple[Barrier, ...]], bool],
+        settings: Settings | None = None,
+        hooks: Hooks | None = None,
+        clock: Clock | None = None,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self.name = name
+        self._layer = layer
+        self._settled = settled
+        self._settings = settings or Settings()
+        self._hooks = hooks or Hooks()
+        self._clock = clock or SystemClock()
+        self._chance = chance
+        self._changed = threading.Condition()
+        self._keys: Keys[K] = Keys()
+        self._failures: Failures[K] = Failures()
+        self._memories: dict[K, Memory] = {}
+        self._settling: dict[K, float] = {}
+        self._running: list[_Running] = []
+        self._operations: dict[tuple[str, str], Operation] = {}
+        self._notified = self._stopping = False
+        self._beat = _Running("start", self._clock.monotonic())
+        self._decider = threading.Thread(target=self._run, name=f"{name}-decide", daemon=True)
+        self._step_workers = _Workers(f"{name}-step", self._settings.steps)
+        self._operation_workers = _Workers(f"{name}-operation", self._settings.operations)
+
+    def start(self) -> None:
+        self._decider.start()
+
+    def wake(self, key: K, after: timedelta | None = None) -> None:
+        """Look at the key after that time, or after the debounce; an earlier wish wins."""
+        with self._changed:
+            self._add(key, self._settings.debounce if after is None else after)
+
+    def notify(self) -> None:
+        """The store has changed: see whether what a key waits for has come."""
+        if not self._settling:
+            return
+        with self._changed:
+            self._notified = True
+            self._changed.notify_all()
+
+    def stop(self, timeout: timedelta) -> bool:
+        """Start nothing more and wait for the steps in flight; whether all of them ended in time."""
+        deadline = time.monotonic() + timeout.total_seconds()
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        self._operation_workers.stop()
+        self._step_workers.stop()
+        if self._decider.is_alive():
+            self._decider.join(max(deadline - time.monotonic(), 0))
+        finished = self._step_workers.join(deadline) and not self._decider.is_alive()
+        log.info("loop stopped", loop=self.name, finished=finished)
+        return finished
+
+    def depth(self) -> int:
+        """How many keys wait to be looked at."""
+        with self._changed:
+            return len(self._keys) + len(self._settling)
+
+    def stuck(self, limit: timedelta) -> str | None:
+        """What has run for longer than the limit, in words for a liveness probe; None when all is well."""
+        with self._changed:
+            running = [self._beat, *self._running]
+            overdue = [
+                operation
+                for operation in self._operations.values()
+                if self._clock.now() - operation.started.deadline > limit
+            ]
+        if self._stopping or self._decider.ident is None:
+            return None
+        if not self._decider.is_alive():
+            return f"the thread of loop {self.name} has ended"
+        now = self._clock.monotonic()
+        for one in running:
+            if now - one.since > limit.total_seconds():
+                return f"{one.what} has not moved for {now - one.since:.0f} s"
+        return f"{overdue[0].describe()} is past its deadline" if overdue else None
+
+    # the decider's thread
+
+    def _run(self) -> None:
+        while (key := self._wait_for_key()) is not None:
+            self._round(key)
+
+    def _wait_for_key(self) -> K | None:
+        while not self._stopping:
+            key = self._next_settled()
+            if key is None:
+                key = self._next_due()
+                if key is not None and self._must_settle(key):
+                    continue
+            if key is not None:
+                return key
+        return None
+
+    def _next_due(self) -> K | None:
+        with self._changed:
+            now = self._clock.monotonic()
+            self._beat = _Running(f"loop {self.name}", now)
+            key = self._keys.take(now)
+            if key is None and not self._notified and not self._stopping:
+                times = [now + self._settings.idle.total_seconds(), *self._settling.values()]
+                due = self._keys.next_at()
+                self._clock.wait(self._changed, max(min(times if due is None else [due, *times]) - now, 0))
+            self._notified = False
+            return key
+
+    def _must_settle(self, key: K) -> bool:
+        """Whether the key has to wait for the store first; it then counts as taken."""
+        memory = self._memory(key)
+        if not memory.barriers:
+            return False
+        with self._changed:
+            # from here on notify() wakes us, so what comes after the next look is not missed
+            self._settling[key] = memory.settle_by
+        return True
+
+    def _next_settled(self) -> K | None:
+        for key, deadline in list(self._settling.items()):
+            expected = self._memory(key).barriers
+            if self._is_settled(expected):
+                unsettled = ()
+            elif self._clock.monotonic() >= deadline:
+                unsettled = expected
+            else:
+                continue
+            if self._release(key, expected, unsettled):
+                return key
+        return None
+
+    def _release(self, key: K, expected: tuple[Barrier, ...], unsettled: tuple[Barrier, ...]) -> bool:
+        with self._changed:
+            memory = self._memory(key)
+            # an operation may have ended meanwhile and added more to wait for
+            memory.barriers = tuple(barrier for barrier in memory.barriers if barrier not in expected)
+            memory.outcomes = memory.outcomes.with_unsettled(unsettled)
+            if memory.barriers:
+                self._settling[key] = memory.settle_by
+                return False
+            del self._settling[key]
+        if unsettled:
+            log.warning("store lags behind our writes", **self._about(key), waiting_for=str(unsettled))
+            self._call(self._hooks.unsettled, unsettled)
+        return True
+
+    def _is_settled(self, barriers: tuple[Barrier, ...]) -> bool:
+        try:
+            return self._settled(barriers)
+        except Exception as error:
+            self._note(Stage.SETTLE, None, error)
+            return False
+
+    def _round(self, key: K) -> None:
+        stage = Stage.OBSERVE
+        begun = self._clock.monotonic()
+        try:
+            self._enter(stage, key, begun)
+            view = self._layer.observe(key, self._memory(key).outcomes)
+            stage = Stage.DECIDE
+            self._enter(stage, key, self._clock.monotonic())
+            decision = self._layer.decide(view, self._clock.now())
+            round_ = _Round(key, decision)
+            self._forget_unsettled(key)
+        except BaseException as error:
+            self._note(stage, key, error)
+            with self._changed:
+                self._finish(key, [self._delay(self._failures.failed(key))])
+            return
+        self._call(self._hooks.decided, decision, self._clock.monotonic() - begun)
+        self._begin(round_)
+
+    def _forget_unsettled(self, key: K) -> None:
+        with self._changed:
+            memory = self._memory(key)
+            memory.outcomes = memory.outcomes.with_unsettled(())
+
+    def _enter(self, stage: Stage, key: K, now: float) -> None:
+        with self._changed:
+            self._beat = _Running(f"{stage.value} of {key} in loop {self.name}", now)
+
+    def _begin(self, round_: _Round[K, D]) -> None:
+        for step in round_.decision.steps:
+            if isinstance(step, Operation):
+                self._attach(round_.key, step)
+        for step in round_.steps:
+            self._step_workers.submit(partial(self._take_step, round_, step))
+        if not round_.steps:
+            self._step_workers.submit(partial(self._publish, round_))
+
+    def _attach(self, key: K, operation: Operation) -> None:
+        with self._changed:
+            if operation.identity in self._operations:
+                return
+            self._operations[operation.identity] = operation
+        self._operation_workers.submit(partial(self._operate, key, operation))
+
+    # the workers' threads
+
+    def _take_step(self, round_: _Round[K, D], step: Step) -> None:
+        outcome = self._act(round_.key, step)
+        with self._changed:
+            round_.outcomes.append((step, outcome))
+            last = len(round_.outcomes) == len(round_.steps)
+        if last and not self._stopping:
+            self._publish(round_)
+
+    def _operate(self, key: K, operation: Operation) -> None:
+        outcome = self._act(key, operation)
+        with self._changed:
+            del self._operations[operation.identity]
+            self._add(key, self._remember(key, operation, outcome))
+
+    def _act(self, key: K, step: Step) -> Outcome:
+        begun = self._clock.monotonic()
+        try:
+            with self._visible(step):
+                outcome = msgspec.structs.replace(self._layer.act(step), step=step.key)
+        except BaseException as error:
+            self._note(Stage.ACT, key, error)
+            # it may have raised before or after the write: only a look at the cluster can tell
+            outcome = Outcome.unknown(step, f"{type(error).__name__}: {error}")
+        self._call(self._report, key, step, outcome)
+        self._call(self._hooks.acted, step, outcome, self._clock.monotonic() - begun)
+        return outcome
+
+    @contextmanager
+    def _visible(self, step: Step) -> Generator[None]:
+        """Shown to liveness while it runs; operations have deadlines of their own."""
+        if isinstance(step, Operation):
+            yield
+        else:
+            with self._shown(step.describe()):
+                yield
+
+    @contextmanager
+    def _shown(self, what: str) -> Generator[None]:
+        running = _Running(what, self._clock.monotonic())
+        with self._changed:
+            self._running.append(running)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._running.remove(running)
+
+    def _report(self, key: K, step: Step, outcome: Outcome) -> None:
+        said = {"what": step.describe(), "answer": outcome.answer.value, "message": outcome.message}
+        log.info("step taken", **{**step.fields(), **self._about(key), **said})
+
+    def _publish(self, round_: _Round[K, D]) -> None:
+        barriers: tuple[Barrier, ...] = ()
+        failed = False
+        try:
+            with self._shown(f"publish of {round_.key} in loop {self.name}"):
+                barriers = tuple(self._layer.publish(round_.key, round_.decision))
+        except BaseException as error:
+            self._note(Stage.PUBLISH, round_.key, error)
+            failed = True
+        with self._changed:
+            self._end(round_, barriers, failed=failed)
+
+    # with the lock held
+
+    def _end(self, round_: _Round[K, D], barriers: tuple[Barrier, ...], *, failed: bool) -> None:
+        key = round_.key
+        memory = self._memory(key)
+        memory.forget_steps_but(round_.decision.steps)
+        delays = [self._remember(key, step, outcome) for step, outcome in round_.outcomes]
+        self._expect(memory, barriers)
+        if round_.decision.look_again_after is not None:
+            delays.append(round_.decision.look_again_after)
+        if failed:
+            delays.append(self._delay(self._failures.failed(key)))
+        else:
+            self._failures.succeeded(key)
+        self._finish(key, delays)
+
+    def _remember(self, key: K, step: Step, outcome: Outcome) -> timedelta:
+        """Note the outcome and return when it wants its key to be looked at again."""
+        memory = self._memory(key)
+        memory.outcomes = memory.outcomes.remember([outcome], self._clock.now())
+        self._expect(memory, outcome.barriers)
+        times = memory.count(step)
+        if outcome.retry_after is not None:
+            return outcome.retry_after
+        if not outcome.ok:
+            return self._delay(memory.outcomes.last[outcome.step].attempt)
+        # the very same step again, though it went well: it does not do what its decision thinks it does
+        return timedelta(0) if times == 1 else self._delay(times - 1)
+
+    def _expect(self, memory: Memory, barriers: Iterable[Barrier]) -> None:
+        fresh = [barrier for barrier in barriers if barrier not in memory.barriers]
+        if fresh:
+            memory.barriers = (*memory.barriers, *fresh)
+            memory.settle_by = self._clock.monotonic() + self._settings.settle.total_seconds()
+
+    def _finish(self, key: K, delays: Iterable[timedelta]) -> None:
+        self._keys.done(key)
+        soonest = min(delays, default=None)
+        if soonest is not None:
+            self._add(key, soonest)
+        self._changed.notify_all()
+
+    def _add(self, key: K, after: timedelta) -> None:
+        self._keys.add(key, self._clock.monotonic() + after.total_seconds())
+        self._changed.notify_all()
+
+    # anywhere
+
+    def _memory(self, key: K) -> Memory:
+        with self._changed:
+            memory = self._memories.pop(key, None) or Memory()
+            self._memories[key] = memory
+            if len(self._memories) > MOST_REMEMBERED:
+                oldest = next(iter(self._memories))
+                if not self._memories[oldest].barriers:
+                    del self._memories[oldest]
+            return memory
+
+    def _delay(self, attempt: int) -> timedelta:
+        return self._settings.backoff.delay(attempt, self._chance())
+
+    def _note(self, stage: Stage, key: K | None, error: BaseException) -> None:
+        log.error("layer failed", **self._about(key), stage=stage.value, exc_info=error)
+        self._call(self._hooks.failed, stage)
+
+    def _about(self, key: K | None) -> dict[str, str]:
+        return {"loop": self.name, "key": str(key)}
+
+    def _call(self, hook: Callable[..., None], *arguments: object) -> None:
+        try:
+            hook(*arguments)
+        except Exception as error:
+            log.error("hook failed", loop=self.name, exc_info=error)
+
+
+class _Running(msgspec.Struct):
+    """Something that goes on, and since when."""
+
+    what: str
+    since: float
+
+
+class _Round(Generic[K, D]):
+    """One decision on its way: its steps, and what they have been answered so far."""
+
+    def __init__(self, key: K, decision: D) -> None:
+        self.key = key
+        self.decision = decision
+        self.steps = [step for step in decision.steps if not isinstance(step, Operation)]
+        self.outcomes: list[tuple[Step, Outcome]] = []
+
+
+class _Workers:
+    """At most `size` threads, started when there is work for them.
+
+    They do not keep the process alive: a step that hangs must not hold up the exit for ever.
+    """
+
+    def __init__(self, name: str, size: int) -> None:
+        self._name = name
+        self._size = size
+        self._changed = threading.Condition()
+        self._jobs: deque[Callable[[], None]] = deque()
+        self._threads: list[threading.Thread] = []
+        self._idle = 0
+        self._stopping = False
+
+    def submit(self, job: Callable[[], None]) -> None:
+        """Run the job as soon as a thread is free; after `stop`, never."""
+        with self._changed:
+            if self._stopping:
+                return
+            self._jobs.append(job)
+            if self._idle < len(self._jobs) and len(self._threads) < self._size:
+                name = f"{self._name}-{len(self._threads)}"
+                thread = threading.Thread(target=self._run, name=name, daemon=True)
+                self._threads.append(thread)
+                thread.start()
+            self._changed.notify()
+
+    def stop(self) -> None:
+        """Start no further job."""
+        with self._changed:
+            self._stopping = True
+            self._jobs.clear()
+            self._changed.notify_all()
+
+    def join(self, deadline: float) -> bool:
+        """Wait for the jobs that run; whether they ended before the deadline."""
+        for thread in self._threads:
+            thread.join(max(deadline - time.monotonic(), 0))
+        return not any(thread.is_alive() for thread in self._threads)
+
+    def _run(self) -> None:
+        while (job := self._next()) is not None:
+            job()
+
+    def _next(self) -> Callable[[], None] | None:
+        with self._changed:
+            self._idle += 1
+            self._changed.wait_for(lambda: self._jobs or self._stopping)
+            self._idle -= 1
+            return None if self._stopping else self._jobs.popleft()
