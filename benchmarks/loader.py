@@ -13,8 +13,9 @@ from typing import TypeVar
 
 import msgspec
 
-from benchmarks.progress import Progress
+from benchmarks.progress import say
 from benchmarks.recipe.base import Json
+from shiplift.local.progress import Progress
 
 JSON = "application/json"
 STRATEGIC = "application/strategic-merge-patch+json"
@@ -101,21 +102,22 @@ def each(
     what: str, items: Iterable[Item], total: int, do: Callable[[Item], object], workers: int = 24
 ) -> None:
     """Do it to every item, many at a time, and say on standard error how far it has got."""
-    progress = Progress(what, total)
+    progress, done = Progress(say, "writing", total, what), 0
     with ThreadPoolExecutor(workers) as pool:
         waiting: set[Future[object]] = set()
         for item in items:
             waiting.add(pool.submit(do, item))
             if len(waiting) >= workers * 4:
-                waiting = _settle(waiting, progress)
+                done += _settle(waiting)
+                progress.at(done)
         while waiting:
-            waiting = _settle(waiting, progress)
+            _settle(waiting)
 
 
-def _settle(waiting: set[Future[object]], progress: Progress) -> set[Future[object]]:
-    """Wait for some to be done; what one raised is raised here."""
-    done, rest = wait(waiting, return_when=FIRST_COMPLETED)
+def _settle(waiting: set[Future[object]]) -> int:
+    """Wait for some to be done and take them out; what one raised is raised here."""
+    done = wait(waiting, return_when=FIRST_COMPLETED).done
+    waiting -= done
     for future in done:
         future.result()
-    progress.add(len(done))
-    return rest
+    return len(done)

@@ -10,6 +10,7 @@ meanwhile), and after that the updates come.
 
 from __future__ import annotations
 
+import sys
 import time
 from http import HTTPStatus
 
@@ -42,6 +43,8 @@ class Size(msgspec.Struct, frozen=True):
 
 
 def run(size: Size) -> Json:
+    if sys.platform != "linux":
+        raise SystemExit("this benchmark measures processes through /proc, which only Linux has")
     about = machine.describe()
     build.program()
     kept = filled(size.pods, size.nodes)

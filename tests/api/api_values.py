@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from msgspec import inspect as types
 
@@ -24,14 +25,8 @@ def fitting(struct: type) -> st.SearchStrategy[dict[str, Any]]:
 
 def _values(info: types.Type) -> st.SearchStrategy[Any]:
     match info:
-        case types.Metadata(type=types.VarTupleType()):
-            return _lists(
-                info.type, tuple((info.extra_json_schema or {}).get("x-kubernetes-list-map-keys", ()))
-            )
-        case types.VarTupleType():
-            return _lists(info, ())
         case types.Metadata():
-            return _values(info.type)
+            return _lists(info)
         case types.StructType():
             return _objects(info.cls)
         case types.DictType():
@@ -66,8 +61,21 @@ def _texts(info: types.StrType) -> st.SearchStrategy[str]:
     least, most = info.min_length or 0, info.max_length or 0
     if info.pattern is None:
         return st.text(min_size=least, max_size=min(most, 12))
-    texts = st.from_regex(info.pattern, alphabet=st.characters(codec="ascii"))
-    return texts.filter(lambda text: least <= len(text) <= most and not text.endswith("\n"))
+    return st.sampled_from(_samples(info.pattern, least, most))
+
+
+@cache
+def _samples(pattern: str, least: int, most: int) -> list[str]:
+    """Some texts of that shape, made once: making them anew for every object takes most of the time."""
+    found: set[str] = set()
+
+    @settings(max_examples=20, deadline=None, derandomize=True, database=None, phases=[Phase.generate])
+    @given(st.from_regex(pattern, alphabet=st.characters(codec="ascii")))
+    def collect(text: str) -> None:
+        found.add(text)
+
+    collect()
+    return sorted(text for text in found if least <= len(text) <= most and not text.endswith("\n"))
 
 
 def _lists(info: types.Metadata) -> st.SearchStrategy[list[Any]]:
@@ -92,7 +100,7 @@ def _maps(info: types.DictType) -> st.SearchStrategy[dict[str, Any]]:
 def _objects(struct: type) -> st.SearchStrategy[dict[str, Any]]:
     info = types.type_info(struct)
     assert isinstance(info, types.StructType)
-    fields = {one.encode_name: st.deferred(lambda one=one: _values(one.type)) for one in info.fields}
+    fields = {one.encode_name: _values(one.type) for one in info.fields}
     required = {one.encode_name for one in info.fields if one.required}
     return st.fixed_dictionaries(
         {name: fields[name] for name in fields if name in required},

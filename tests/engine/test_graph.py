@@ -1,7 +1,5 @@
 import sys
-from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -254,6 +252,10 @@ def test_the_same_nodes_in_another_order_are_ready_all_the_same(order, pairs):
     assert sorted(Progress(Graph(order, edges(*pairs))).ready) == list(one)
 
 
-def test_back_edges_of_a_ring_are_the_one_that_returns():
-    ring = [*pairwise(range(5)), (4, 0)]
-    assert back_edges(range(5), ring) == [4]
+def test_the_back_edge_of_a_ring_is_the_one_that_returns():
+    ring = [[1], [2], [3], [0]]
+    assert back_edges(range(4), ring) == {(3, 0)}
+
+
+def test_a_walk_does_not_leave_the_members():
+    assert back_edges([0, 1], [[1, 2], [0], [0, 1]]) == {(1, 0)}

@@ -323,8 +323,8 @@ def test_any_value_survives_the_record(labels, key, value):
 
 
 # Any row of our changes and users' edits, interrupted anywhere. The model is the document as if we had never
-# been there. A user's edit that gives exactly what we recorded as ours cannot be told from ours (removing what
-# we meant to remove), so users do not do that here.
+# been there. A user's edit that gives exactly what we recorded as ours cannot be told from ours (removing
+# what we meant to remove), so users do not do that here.
 
 SLOTS = {
     "label": (pointer("metadata", "labels", "a"), ["u1", "u2"], ["o1", "o2"]),

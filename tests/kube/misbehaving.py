@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
+import time
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ class Trick(Enum):
     DROP = auto()  # close without passing it on
     LOSE = auto()  # pass it on, close without handing back the answer
     HANG = auto()  # pass it on, say nothing until the client gives up
+    DRIP = auto()  # pass it on, hand back the answer's head, then a byte every now and then
     CUT = auto()  # pass it on, hand back half of the answer, close
 
 
@@ -63,6 +65,8 @@ class Door:
                 answer = self._pass_on(request)
                 if trick is Trick.HANG:
                     client.recv(1)
+                if trick is Trick.DRIP:
+                    _drip(client, answer)
                 if trick is Trick.CUT:
                     client.sendall(answer[: len(answer) // 2])
                 if trick is not None:
@@ -80,6 +84,14 @@ class Door:
             line, rest = request.split(b"\r\n", 1)
             server.sendall(line + b"\r\n" + headers.encode() + rest)
             return _read_message(server)
+
+
+def _drip(client: socket.socket, answer: bytes) -> None:
+    head, body = answer.split(b"\r\n\r\n", 1)
+    client.sendall(head + b"\r\n\r\n")
+    for byte in body:
+        client.sendall(bytes([byte]))
+        time.sleep(0.05)
 
 
 def _read_message(stream: socket.socket) -> bytes:

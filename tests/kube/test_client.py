@@ -18,6 +18,7 @@ from shiplift.facts.kinds import (
 )
 from shiplift.kube import errors
 from shiplift.kube.client import APPLY_MANAGER, Client, PatchType
+from shiplift.kube.credentials import load
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import Component
 from tests.kube.objects import deployment, pod
@@ -36,7 +37,9 @@ def client(cluster: Cluster) -> Iterator[Client]:
 
 @pytest.fixture
 def config(client: Client, namespace: str) -> Object:
-    return client.create(CONFIG_MAP, {"metadata": {"name": "settings"}, "data": {"colour": "red"}}, namespace).object
+    return client.create(
+        CONFIG_MAP, {"metadata": {"name": "settings"}, "data": {"colour": "red"}}, namespace
+    ).object
 
 
 def uid(thing: Object) -> str:
@@ -129,7 +132,9 @@ def test_an_update_of_another_object_by_the_same_name_fails_its_precondition(
 
 
 @pytest.mark.parametrize("missing", ["uid", "resourceVersion"])
-def test_an_update_without_its_preconditions_is_never_sent(client: Client, config: Object, missing: str) -> None:
+def test_an_update_without_its_preconditions_is_never_sent(
+    client: Client, config: Object, missing: str
+) -> None:
     del config["metadata"][missing]
     with pytest.raises(ValueError, match="needs the uid and resourceVersion"):
         client.update(CONFIG_MAP, config)
@@ -144,7 +149,9 @@ def test_apply_owns_its_fields_under_one_name_whatever_the_clients(
     assert APPLY_MANAGER in managers(written.object)
 
 
-def test_apply_to_an_object_that_is_gone_creates_no_ghost(client: Client, namespace: str, config: Object) -> None:
+def test_apply_to_an_object_that_is_gone_creates_no_ghost(
+    client: Client, namespace: str, config: Object
+) -> None:
     client.delete(CONFIG_MAP, "settings", namespace, uid=uid(config))
     ours = {"metadata": {"name": "settings", "namespace": namespace}, "data": {"size": "1"}}
     with pytest.raises(errors.PreconditionFailed):
@@ -180,14 +187,20 @@ def test_apply_conflicts_with_a_field_of_somebody_else_unless_forced(
     assert client.apply(CONFIG_MAP, ours, uid=uid(config), force=True).object["data"] == {"colour": "blue"}
 
 
-def test_a_delete_waits_for_the_uid_and_not_for_a_version(client: Client, namespace: str, config: Object) -> None:
-    written = client.delete(CONFIG_MAP, "settings", namespace, uid=uid(config), resource_version=version(config))
+def test_a_delete_waits_for_the_uid_and_not_for_a_version(
+    client: Client, namespace: str, config: Object
+) -> None:
+    written = client.delete(
+        CONFIG_MAP, "settings", namespace, uid=uid(config), resource_version=version(config)
+    )
     assert written.barrier == Gone(CONFIG_MAP, uid(config))
     with pytest.raises(errors.NotFound):
         client.get(CONFIG_MAP, "settings", namespace)
 
 
-def test_a_delete_of_another_object_or_version_is_refused(client: Client, namespace: str, config: Object) -> None:
+def test_a_delete_of_another_object_or_version_is_refused(
+    client: Client, namespace: str, config: Object
+) -> None:
     with pytest.raises(errors.PreconditionFailed):
         client.delete(CONFIG_MAP, "settings", namespace, uid=OTHER_UID)
     with pytest.raises(errors.Conflict):
@@ -268,7 +281,9 @@ def test_the_status_of_a_custom_resource_needs_a_version_because_its_uid_is_not_
     ignored = b'{"metadata":{"uid":"%s"},"status":{"phase":"ignored"}}' % OTHER_UID.encode()
     path = THING.path("", name, "status")
     client.raw("PATCH", path, body=ignored, content_type=PatchType.MERGE.value)
-    assert client.get(THING, name)["status"] == {"phase": "ignored"}, "the server would check the uid after all"
+    assert client.get(THING, name)["status"] == {"phase": "ignored"}, (
+        "the server would check the uid after all"
+    )
 
     with pytest.raises(ValueError, match="needs a resourceVersion"):
         client.patch(THING, name, change, uid=uid(thing), subresource="status")
@@ -327,7 +342,9 @@ def test_an_eviction_of_another_pod_by_the_same_name_fails_its_precondition(
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_a_budget_that_allows_nothing_says_what_it_needs(client: Client, namespace: str, dry_run: bool) -> None:
+def test_a_budget_that_allows_nothing_says_what_it_needs(
+    client: Client, namespace: str, dry_run: bool
+) -> None:
     made = running_pod(client, namespace)
     budget(client, namespace)
     until(lambda: "conditions" in client.get(POD_DISRUPTION_BUDGET, "web", namespace).get("status", {}))
@@ -346,7 +363,9 @@ def test_two_budgets_on_a_pod_are_told_apart_from_a_server_in_trouble(
         client.evict("web", namespace, uid=uid(made), dry_run=dry_run)
 
 
-def test_a_budget_that_no_controller_has_seen_yet_asks_for_patience(private_cluster: Callable[[], Cluster]) -> None:
+def test_a_budget_that_no_controller_has_seen_yet_asks_for_patience(
+    private_cluster: Callable[[], Cluster],
+) -> None:
     with Client(private_cluster().credentials()) as client:
         account = b'{"metadata":{"name":"default"}}'
         client.raw("POST", "/api/v1/namespaces/default/serviceaccounts", body=account)
@@ -358,9 +377,13 @@ def test_a_budget_that_no_controller_has_seen_yet_asks_for_patience(private_clus
 
 
 def test_an_answer_larger_than_its_limit_is_not_read_to_the_end(
-    client: Client, namespace: str, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client.create(CONFIG_MAP, {"metadata": {"name": "big"}, "data": {"x": "y" * 100_000}}, namespace)
-    monkeypatch.setattr("shiplift.kube.client.LIST_LIMIT", 10_000)
-    with pytest.raises(errors.BadAnswer, match="larger than 10000 bytes"):
-        list(client.list(CONFIG_MAP, namespace))
+    credentials = load(cluster.kubeconfig)
+    assert credentials.compression, "what counts is the size after unpacking"
+    with Client(credentials) as client:
+        client.create(CONFIG_MAP, {"metadata": {"name": "big"}, "data": {"x": "y" * 300_000}}, namespace)
+        assert len(client.get(CONFIG_MAP, "big", namespace)["data"]["x"]) == 300_000
+        monkeypatch.setattr("shiplift.kube.client.LIST_LIMIT", 250_000)
+        with pytest.raises(errors.BadAnswer, match="larger than 250000 bytes"):
+            list(client.list(CONFIG_MAP, namespace))

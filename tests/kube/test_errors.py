@@ -17,7 +17,10 @@ def status(message: str = "no", reason: str = "", **details: object) -> bytes:
 
 
 BUDGET = {"reason": "DisruptionBudget", "message": "The disruption budget web needs 2 healthy pods and has 2"}
-PENDING = {"reason": "DisruptionBudget", "message": "The disruption budget web is still being processed by the server."}
+PENDING = {
+    "reason": "DisruptionBudget",
+    "message": "The disruption budget web is still being processed by the server.",
+}
 
 
 @pytest.mark.parametrize(
@@ -30,7 +33,11 @@ PENDING = {"reason": "DisruptionBudget", "message": "The disruption budget web i
         (404, b"404 page not found\n", errors.NotFound),
         (409, status(reason="Conflict"), errors.Conflict),
         (409, status(reason="AlreadyExists"), errors.AlreadyExists),
-        (409, status("Precondition failed: UID in precondition: a, UID in object meta: b"), errors.PreconditionFailed),
+        (
+            409,
+            status("Precondition failed: UID in precondition: a, UID in object meta: b"),
+            errors.PreconditionFailed,
+        ),
         (409, status("the UID in the precondition (a) does not match"), errors.PreconditionFailed),
         (409, status("uid mismatch: the provided object specified uid a"), errors.PreconditionFailed),
         (409, status("the ResourceVersion in the precondition (1) does not match"), errors.Conflict),
@@ -47,7 +54,9 @@ PENDING = {"reason": "DisruptionBudget", "message": "The disruption budget web i
         (302, b"<html>log in</html>", errors.ApiError),
     ],
 )
-def test_an_answer_becomes_the_error_it_means(code: int, body: bytes, expected: type[errors.ApiError]) -> None:
+def test_an_answer_becomes_the_error_it_means(
+    code: int, body: bytes, expected: type[errors.ApiError]
+) -> None:
     error = error_for(code, {}, body)
     assert type(error) is expected
     assert error.status == code
@@ -59,7 +68,14 @@ def test_a_budget_that_says_no_names_itself_and_its_numbers() -> None:
 
 @pytest.mark.parametrize(
     ("header", "in_body", "expected"),
-    [("7", None, 7.0), ("", 10, 10.0), ("3", 10, 3.0), ("soon", None, None), ("", None, None), ("9" * 30, None, RETRY_AFTER_LIMIT)],
+    [
+        ("7", None, 7.0),
+        ("", 10, 10.0),
+        ("3", 10, 3.0),
+        ("soon", None, None),
+        ("", None, None),
+        ("9" * 30, None, RETRY_AFTER_LIMIT),
+    ],
 )
 def test_the_server_says_when_to_ask_again(header: str, in_body: int | None, expected: float | None) -> None:
     assert error_for(429, {"retry-after": header}, status(retryAfterSeconds=in_body)).retry_after == expected

@@ -17,6 +17,7 @@ import pytest
 from shiplift.facts.kinds import (
     CONFIG_MAP,
     LEASE,
+    NAMESPACE,
     POD,
     VALIDATING_ADMISSION_POLICY,
     VALIDATING_ADMISSION_POLICY_BINDING,
@@ -172,8 +173,8 @@ def test_the_fence_holds_on_the_oldest_supported_server(
     private_cluster: Callable[[Settings], Cluster], tmp_path: Path
 ) -> None:
     old = private_cluster(Settings(components=API_ONLY, emulate="1.33"))
-    old.create_namespace("old")
     with old.client() as client:
+        client.create(NAMESPACE, {"metadata": {"name": "old"}})
         setting = Setting(old, client, "old", tmp_path)
         setting.install()
         setting.make_lease()

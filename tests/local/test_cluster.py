@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import socket
 import stat
@@ -25,6 +26,15 @@ from shiplift.local.errors import ComponentStoppedError, LocalError, NoSpaceErro
 
 from .leftovers import processes_of
 from .until import until
+
+ETCD_ONLY = Settings(components=(Component.ETCD,))
+INITIAL_EVENTS = (
+    ("watch", "1"),
+    ("sendInitialEvents", "true"),
+    ("resourceVersionMatch", "NotOlderThan"),
+    ("allowWatchBookmarks", "true"),
+    ("timeoutSeconds", "1"),
+)
 
 
 @pytest.fixture
@@ -73,30 +83,21 @@ def test_down_leaves_no_process_no_port_and_no_file(fresh):
     assert fresh.name not in names(fresh.root)
 
 
-def test_down_works_when_components_are_dead_already(fresh):
-    fresh.up(Settings(components=API_ONLY))
-    for component in API_ONLY:
-        fresh.kill(component)
-    assert fresh.down()
-    assert not fresh.down()
-
-
 def test_a_stale_pid_file_is_ignored_and_its_pid_left_alone(fresh):
-    fresh.up(Settings(components=API_ONLY))
+    fresh.up(ETCD_ONLY)
     known = fresh.state
-    fresh.kill(Component.API_SERVER)
+    fresh.kill(Component.ETCD)
     with subprocess.Popen(["sleep", "60"]) as innocent:
-        reused = {
-            **known.processes,
-            Component.API_SERVER: msgspec.structs.replace(
-                known.processes[Component.API_SERVER], pid=innocent.pid
-            ),
-        }
-        state.write(fresh.layout.folder, msgspec.structs.replace(known, processes=reused))
-        assert fresh.state.dead == [Component.API_SERVER]
+        reused = msgspec.structs.replace(known.processes[Component.ETCD], pid=innocent.pid)
+        stale = msgspec.structs.replace(known, processes={Component.ETCD: reused})
+        state.write(fresh.layout.folder, stale)
+        assert fresh.state.dead == [Component.ETCD]
         fresh.up()
-        assert fresh.health()[Component.API_SERVER]
-        fresh.down()
+        assert fresh.health()[Component.ETCD]
+        fresh.kill(Component.ETCD)
+        state.write(fresh.layout.folder, stale)
+        assert fresh.down()
+        assert not fresh.down()
         assert innocent.poll() is None
         innocent.kill()
 
@@ -105,7 +106,7 @@ def test_a_state_file_that_cannot_be_read_is_no_cluster(fresh):
     fresh.layout.folder.mkdir(parents=True)
     (fresh.layout.folder / "state.json").write_text('{"half": ')
     assert not fresh.exists
-    fresh.up(Settings(components=API_ONLY))
+    fresh.up(ETCD_ONLY)
     assert all(fresh.health().values())
 
 
@@ -120,24 +121,24 @@ def test_a_port_that_is_taken_is_said_and_nothing_is_started(fresh):
     assert not fresh.exists
 
 
-def test_a_repair_that_fails_stops_what_it_started(fresh):
-    fresh.up(Settings(components=API_ONLY))
-    port = fresh.state.ports.api
+def test_a_repair_that_fails_stops_what_it_started(private_cluster):
+    cluster = private_cluster()
+    port = cluster.state.ports.api
     for component in reversed(API_ONLY):
-        fresh.kill(component)
+        cluster.kill(component)
     with socket.socket() as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         taken.bind(("127.0.0.1", port))
         taken.listen()
         with pytest.raises(PortTakenError, match=f"port {port} of kube-apiserver"):
-            fresh.up()
-    assert processes_of(fresh.layout.folder) == []
+            cluster.up()
+    assert processes_of(cluster.layout.folder) == []
 
 
 def test_a_component_that_stops_says_why(fresh):
     settings = Settings(components=API_ONLY, extra={Component.API_SERVER: ("--no-such-flag",)})
     with pytest.raises(
-        ComponentStoppedError, match="kube-apiserver stopped while starting.*no-such-flag"
+        ComponentStoppedError, match=r"kube-apiserver stopped while starting.*no-such-flag"
     ) as refused:
         fresh.up(settings)
     assert Path(refused.value.hint.removeprefix("its log: ")).read_text()
@@ -158,7 +159,7 @@ def small_disk(tmp_path):
 
 def test_a_full_disk_is_said_before_anything_starts(small_disk):
     with pytest.raises(NoSpaceError) as refused:
-        Cluster("full", small_disk).up(Settings(components=API_ONLY))
+        Cluster("full", small_disk).up(ETCD_ONLY)
     assert str(small_disk) in refused.value.message
     assert not (small_disk / "full/logs").exists()
 
@@ -166,7 +167,7 @@ def test_a_full_disk_is_said_before_anything_starts(small_disk):
 def test_a_disk_that_fills_up_is_said_and_nothing_is_left_running(small_disk, monkeypatch):
     monkeypatch.setattr(cluster_module, "_LEAST_SPACE", 0)
     with pytest.raises(NoSpaceError):
-        Cluster("full", small_disk).up(Settings(components=API_ONLY))
+        Cluster("full", small_disk).up(ETCD_ONLY)
     assert processes_of(small_disk) == []
 
 
@@ -175,7 +176,7 @@ def test_commands_on_one_cluster_wait_for_each_other(fresh):
 
     def up() -> None:
         try:
-            Cluster(fresh.name, fresh.root).up(Settings(components=API_ONLY))
+            Cluster(fresh.name, fresh.root).up(ETCD_ONLY)
         except BaseException as error:
             failures.append(error)
 
@@ -185,7 +186,7 @@ def test_commands_on_one_cluster_wait_for_each_other(fresh):
     for thread in threads:
         thread.join()
     assert failures == []
-    assert len(processes_of(fresh.layout.folder)) == len(API_ONLY)
+    assert len(processes_of(fresh.layout.folder)) == 1
 
 
 @pytest.mark.parametrize("name", ["", "Upper", "a/b", "../up", "-a", "a" * 60, "a.b"])
@@ -227,25 +228,14 @@ def test_compaction_makes_the_past_gone(private_cluster):
             client.raw("GET", NAMESPACE.path(), query=exactly)
 
 
-def test_an_emulated_cluster_behaves_as_its_version(private_cluster):
-    cluster = private_cluster(Settings(components=API_ONLY, emulate="1.33"))
+def test_every_component_of_an_emulated_cluster_behaves_as_its_version(private_cluster):
+    without_nodes = tuple(name for name in Component if name is not Component.KWOK)
+    cluster = private_cluster(Settings(components=without_nodes, emulate="1.33", audit=True))
+    assert all(cluster.health().values())
     with cluster.client() as client:
         assert b'"emulationMinor": "33"' in client.raw("GET", "/version")
-        initial = (
-            ("watch", "1"),
-            ("sendInitialEvents", "true"),
-            ("resourceVersionMatch", "NotOlderThan"),
-            ("allowWatchBookmarks", "true"),
-            ("timeoutSeconds", "1"),
-        )
         with pytest.raises(Invalid, match="sendInitialEvents"):
-            client.raw("GET", POD.path(), query=initial)
-
-
-def test_all_components_emulate(fresh):
-    without_nodes = tuple(name for name in Component if name is not Component.KWOK)
-    fresh.up(Settings(components=without_nodes, emulate="1.33"))
-    assert all(fresh.health().values())
+            client.raw("GET", POD.path(), query=INITIAL_EVENTS)
 
 
 def test_the_audit_log_has_writes_but_no_secrets(private_cluster):
@@ -305,14 +295,14 @@ def test_kubectl_works_with_the_kubeconfig(cluster):
     assert "Server Version: v1.36.3" in shown.stdout
 
 
-def test_a_cluster_on_given_etcd_data_has_its_objects(private_cluster, tmp_path):
-    settings = Settings(components=API_ONLY, etcd_data=str(tmp_path / "data"))
-    first = private_cluster(settings)
-    with first.client() as client:
-        client.create(NAMESPACE, {"metadata": {"name": "carried"}})
-    first.down()
-    with private_cluster(settings).client() as client:
-        assert client.get(NAMESPACE, "carried")
+def test_a_cluster_on_given_etcd_data_keeps_it_when_it_goes_down(fresh, tmp_path):
+    key, value = (base64.b64encode(text).decode() for text in (b"/registry/any", b"kept"))
+    settings = Settings(components=(Component.ETCD,), etcd_data=str(tmp_path / "data"))
+    fresh.up(settings)
+    fresh.etcd.put_back({key: value})
+    fresh.down()
+    fresh.up(settings)
+    assert fresh.etcd.content() == {key: value}
 
 
 def test_there_is_a_hint_for_a_cluster_that_is_not_there():

@@ -28,7 +28,7 @@ _MOMENT: Schema = {
     "format": "date-time",
     "pattern": _TIME,
     "maxLength": 64,
-    # Without a rule the server takes a list for a time: its check of types passes lists over where a format is set.
+    # Without a rule the server takes a list for a time: where a format is set, it does not look at lists.
     "x-kubernetes-validations": [
         {
             "rule": "self >= timestamp('1000-01-01T00:00:00Z')",

@@ -61,38 +61,35 @@ class _Tarjan:
         self.found.append(members)
 
 
-def back_edges(members: Sequence[int], pairs: Sequence[tuple[int, int]]) -> list[int]:
-    """Which of the edges, given as pairs, lead back to where a walk from the first member came from.
+def back_edges(members: Sequence[int], below: Sequence[Sequence[int]]) -> set[tuple[int, int]]:
+    """The edges among the members that lead back to where a walk from the first of them came from.
 
-    Without them nothing is left to go round in.
+    Each as its start and its place among the edges of that start. Without them nothing is left to go round in.
     """
-    leaving: dict[int, list[tuple[int, int]]] = {member: [] for member in members}
-    for number, (start, end) in enumerate(pairs):
-        leaving[start].append((end, number))
-    closing: list[int] = []
-    entered: set[int] = set()
+    unseen = set(members)
+    closing: set[tuple[int, int]] = set()
     for member in members:
-        if member not in entered:
-            closing += _walk_back(member, leaving, entered)
-    return sorted(closing)
+        if member in unseen:
+            _walk_back(member, below, unseen, closing)
+    return closing
 
 
-def _walk_back(root: int, leaving: dict[int, list[tuple[int, int]]], entered: set[int]) -> list[int]:
-    closing: list[int] = []
+def _walk_back(
+    root: int, below: Sequence[Sequence[int]], unseen: set[int], closing: set[tuple[int, int]]
+) -> None:
     on_path = {root}
-    entered.add(root)
-    path = [(root, iter(leaving[root]))]
+    unseen.discard(root)
+    path = [(root, enumerate(below[root]))]
     while path:
         node, rest = path[-1]
-        for end, number in rest:
-            if end in on_path:
-                closing.append(number)
-            elif end not in entered:
-                entered.add(end)
+        for place, end in rest:
+            if end in unseen:
+                unseen.discard(end)
                 on_path.add(end)
-                path.append((end, iter(leaving[end])))
+                path.append((end, enumerate(below[end])))
                 break
+            if end in on_path:
+                closing.add((node, place))
         else:
             path.pop()
             on_path.discard(node)
-    return closing

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Hashable, Iterable
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -65,7 +65,7 @@ class Waves(msgspec.Struct, Generic[K], frozen=True):
 class Graph(Generic[K]):
     """An immutable graph, analysed once; `Progress` walks it.
 
-    Inside, keys are numbers: the hash of a key is the dearest thing here, and each edge pays for it just twice.
+    Inside, keys are numbers: the hash of a key is the dearest thing here, and an edge pays for it just twice.
     """
 
     def __init__(
@@ -80,13 +80,12 @@ class Graph(Generic[K]):
         self.number: dict[K, int] = {node: number for number, node in enumerate(self.nodes)}
         self.unknown: dict[K, list[Edge[K]]] = {}
         """Keys that edges name and that do not exist, with those edges."""
-        links = _without_soft_in_cycles(self._sort_out(edges), len(self.nodes))
-        self._links = links
-        members = components([[link.end for link in own] for own in links])
+        self._edges, self._ends = _without_soft_in_cycles(*self._sort_out(edges))
+        members = components(self._ends)
         self._group_of = _numbered(members, len(self.nodes))
         missing = self._missing() if on_missing is OnMissing.BLOCK else {}
         self.groups: list[Group[K]] = [
-            _group(number, own, links, self._group_of, missing) for number, own in enumerate(members)
+            self._grouped(number, own, missing) for number, own in enumerate(members)
         ]
         """What moves at once, dependencies first."""
         found = {number: cycle for number, own in enumerate(self.groups) if (cycle := self._cycle(own))}
@@ -97,7 +96,7 @@ class Graph(Generic[K]):
 
     def dependencies(self, key: K) -> tuple[Edge[K], ...]:
         """The edges that this key itself has to wait for."""
-        return tuple(link.edge for link in self._links[self.number[key]])
+        return tuple(self._edges[self.number[key]])
 
     def group(self, key: K) -> int:
         """The number of the group that the key moves with."""
@@ -109,7 +108,7 @@ class Graph(Generic[K]):
         order: list[list[int]] = []
         never: list[int] = []
         for number, group in enumerate(self.groups):
-            below = [wave_of[self._group_of[link.end]] for link in group.needs]
+            below = [wave_of[self._group_of[end]] for end in group.ends]
             if group.missing or number in self.stopped or None in below:
                 wave_of.append(None)
                 never += group.members
@@ -124,18 +123,38 @@ class Graph(Generic[K]):
         """These keys, in the order in which the nodes were given."""
         return tuple(self.nodes[number] for number in sorted(numbers))
 
-    def _sort_out(self, edges: Iterable[Edge[K]]) -> list[list[Link[K]]]:
-        links: list[list[Link[K]]] = [[] for _ in self.nodes]
+    def _sort_out(self, edges: Iterable[Edge[K]]) -> tuple[list[list[Edge[K]]], list[list[int]]]:
+        """For each key the edges that leave it, and beside them the numbers of the keys that they lead to."""
+        leaving: list[list[Edge[K]]] = [[] for _ in self.nodes]
+        ends: list[list[int]] = [[] for _ in self.nodes]
         number = self.number.get
         for edge in edges:
             start, end = number(edge.dependent), number(edge.dependency)
-            if start is not None and end is not None:
-                links[start].append(Link(end, edge))
-                continue
-            for key in {edge.dependent: start, edge.dependency: end}:
-                if key not in self.number:
-                    self.unknown.setdefault(key, []).append(edge)
-        return links
+            if start is None or end is None:
+                self._note_unknown(edge)
+            else:
+                leaving[start].append(edge)
+                ends[start].append(end)
+        return leaving, ends
+
+    def _note_unknown(self, edge: Edge[K]) -> None:
+        for key in dict.fromkeys((edge.dependent, edge.dependency)):
+            if key not in self.number:
+                self.unknown.setdefault(key, []).append(edge)
+
+    def _grouped(self, number: int, members: list[int], missing: dict[int, list[Edge[K]]]) -> Group[K]:
+        members.sort()
+        if len(members) == 1 and members[0] not in self._ends[members[0]]:
+            node = members[0]
+            return Group(members, self._edges[node], self._ends[node], missing.get(node, []))
+        out = [
+            (edge, end)
+            for node in members
+            for edge, end in zip(self._edges[node], self._ends[node], strict=True)
+            if self._group_of[end] != number
+        ]
+        absent = [edge for node in members for edge in missing.get(node, ())]
+        return Group(members, [edge for edge, _ in out], [end for _, end in out], absent)
 
     def _missing(self) -> dict[int, list[Edge[K]]]:
         """Hard edges to what does not exist, by the number of their dependent."""
@@ -147,46 +166,28 @@ class Graph(Generic[K]):
         return found
 
     def _cycle(self, group: Group[K]) -> Cycle[K] | None:
-        inside = set(group.members)
-        pairs = [
-            (start, link) for start in group.members for link in self._links[start] if link.end in inside
-        ]
-        if not pairs:
+        if len(group.members) == 1 and group.members[0] not in self._ends[group.members[0]]:
             return None
-        closing = back_edges(group.members, [(start, link.end) for start, link in pairs])
-        edges = tuple(link.edge for _, link in pairs)
-        return Cycle(self.named(group.members), edges, tuple(edges[number] for number in closing))
-
-
-class Link(NamedTuple, Generic[K]):
-    """An edge on its way to the key with the number `end`."""
-
-    end: int
-    edge: Edge[K]
+        inside = set(group.members)
+        back = back_edges(group.members, self._ends)
+        edges: list[Edge[K]] = []
+        for start in group.members:
+            edges += [edge for edge, end in zip(self._edges[start], self._ends[start], strict=True) if end in inside]
+        closing = tuple(self._edges[start][place] for start, place in sorted(back))
+        return Cycle(self.named(group.members), tuple(edges), closing)
 
 
 class Group(msgspec.Struct, Generic[K], frozen=True, gc=False):
     """What moves at once: one key, or the members of a cycle, as numbers in order.
 
-    `needs` leads out of it; `missing` leads to what does not exist, where that blocks.
+    `needs` leads out of it, to the keys whose numbers are in `ends`; `missing` leads to what does not exist,
+    where that blocks.
     """
 
     members: list[int]
-    needs: list[Link[K]]
+    needs: list[Edge[K]]
+    ends: list[int]
     missing: list[Edge[K]]
-
-
-def _group(
-    number: int,
-    members: list[int],
-    links: list[list[Link[K]]],
-    group_of: list[int],
-    missing: dict[int, list[Edge[K]]],
-) -> Group[K]:
-    members.sort()
-    needs = [link for node in members for link in links[node] if group_of[link.end] != number]
-    absent = [edge for node in members for edge in missing.get(node, ())] if missing else []
-    return Group(members, needs, absent)
 
 
 def _numbered(groups: list[list[int]], size: int) -> list[int]:
@@ -197,14 +198,21 @@ def _numbered(groups: list[list[int]], size: int) -> list[int]:
     return group_of
 
 
-def _without_soft_in_cycles(links: list[list[Link[K]]], size: int) -> list[list[Link[K]]]:
-    if not any(link.edge.soft for own in links for link in own):
-        return links
-    group_of = _numbered(components([[link.end for link in own] for own in links]), size)
-    return [
-        [link for link in own if not link.edge.soft or group_of[link.end] != group_of[node]]
-        for node, own in enumerate(links)
+def _without_soft_in_cycles(
+    leaving: list[list[Edge[K]]], ends: list[list[int]]
+) -> tuple[list[list[Edge[K]]], list[list[int]]]:
+    if not any(edge.soft for own in leaving for edge in own):
+        return leaving, ends
+    group_of = _numbered(components(ends), len(ends))
+    kept = [
+        [
+            (edge, end)
+            for edge, end in zip(own, to, strict=True)
+            if not edge.soft or group_of[end] != group_of[node]
+        ]
+        for node, (own, to) in enumerate(zip(leaving, ends, strict=True))
     ]
+    return [[edge for edge, _ in own] for own in kept], [[end for _, end in own] for own in kept]
 
 
 class Progress(Generic[K]):
@@ -221,7 +229,7 @@ class Progress(Generic[K]):
         self._unmet: list[int] = []
         self._ready: set[int] = set()
         for number, group in enumerate(graph.groups):
-            ends = [link.end for link in group.needs if link.end not in done]
+            ends = [end for end in group.ends if end not in done] if done else group.ends
             for end in ends:
                 self._waiting_for[end].append(number)
             absent = sum(edge.dependency not in self._met for edge in group.missing)
@@ -259,8 +267,7 @@ class Progress(Generic[K]):
         """The edges that keep the key from going, its own first; and what closes a stopped cycle."""
         number = self._graph.group(key)
         group = self._graph.groups[number]
-        edges = (*(link.edge for link in group.needs), *group.missing)
-        unmet = [edge for edge in edges if edge.dependency not in self._met]
+        unmet = [edge for edge in (*group.needs, *group.missing) if edge.dependency not in self._met]
         unmet.sort(key=lambda edge: edge.dependent != key)
         stopped = self._graph.stopped.get(number)
         return (*unmet, *(stopped.closing if stopped else ()))

@@ -45,6 +45,10 @@ class Snapshot:
         """Every row of that type."""
         return self._tables[KIND_OF[rows]].rows.values()  # type: ignore[return-value]
 
+    def rows(self, kind: Kind) -> Iterable[Row]:
+        """Every row of that kind, whatever its type."""
+        return self._tables[kind].rows.values()
+
     def by_uid(self, rows: type[R], uid: str) -> R | None:
         return self._tables[KIND_OF[rows]].rows.get(uid)  # type: ignore[return-value]
 

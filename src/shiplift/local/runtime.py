@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -16,6 +18,8 @@ from shiplift.local.state import State
 _START_TIMEOUT = 60.0
 # together under the five seconds that `down` may take
 _GRACE = {Component.API_SERVER: 1.5, Component.ETCD: 1.0}
+_TELLING = re.compile(r"^panic:|\berr=|\bfatal\b|^error:", re.IGNORECASE)
+_NEXT_TO_NOTHING = 1 << 20
 _FIRST_WAVE = (Component.KWOK, Component.SCHEDULER, Component.CONTROLLERS)
 
 
@@ -103,22 +107,25 @@ def _listens(known: State, component: Component) -> tuple[int, ...]:
 
 
 def _why_stopped(layout: Layout, component: Component) -> LocalError:
-    """The reason is in the last lines of its log."""
-    lines = _tail(layout.log(component))
-    text = "\n".join(lines)
-    if "no space left on device" in text:
+    """The reason is in the last lines of its log, unless the disk had no room for them."""
+    text = _tail(layout.log(component))
+    if "no space left on device" in text or shutil.disk_usage(layout.folder).free < _NEXT_TO_NOTHING:
         return NoSpaceError(layout.folder)
     if "address already in use" in text:
         return PortTakenError(f"a port of {component} was taken by another process", "run the command again")
-    last = lines[-1][:300] if lines else "it wrote nothing"
     return ComponentStoppedError(
-        f"{component} stopped while starting: {last}", f"its log: {layout.log(component)}"
+        f"{component} stopped while starting: {_reason(text)}", f"its log: {layout.log(component)}"
     )
 
 
-def _tail(log: Path) -> list[str]:
+def _reason(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    telling = [line for line in lines if _TELLING.search(line)]
+    return (telling or lines or ["it wrote nothing"])[-1][:300]
+
+
+def _tail(log: Path) -> str:
     try:
-        content = log.read_bytes()[-4000:]
+        return log.read_bytes()[-65536:].decode(errors="replace")
     except FileNotFoundError:
-        return []
-    return [line for line in content.decode(errors="replace").splitlines() if line.strip()][-20:]
+        return ""

@@ -29,7 +29,7 @@ class Impersonation(msgspec.Struct, frozen=True):
             pairs.append(("Impersonate-Uid", self.uid))
         pairs += [("Impersonate-Group", group) for group in self.groups]
         for key, values in self.extra:
-            name = f"Impersonate-Extra-{quote(key.lower(), safe=_NAME_CHARACTERS)}"
+            name = f"Impersonate-Extra-{quote(key, safe=_NAME_CHARACTERS)}"
             pairs += [(name, value) for value in values]
         return pairs
 

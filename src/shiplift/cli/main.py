@@ -1,0 +1,117 @@
+"""The entry point: finds the command, runs it, and turns whatever happens into an exit code.
+
+Only the command that was asked for is imported, and for the overview not even the library that reads
+arguments: `shiplift --help` costs little more than starting Python.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import PurePath
+from typing import TYPE_CHECKING, NamedTuple
+
+from shiplift import __version__
+from shiplift.cli import output
+from shiplift.cli.output import CommandError, Exit
+
+if TYPE_CHECKING:
+    from cyclopts import App, CycloptsError
+
+_ABOUT = "Upgrade Kubernetes clusters end to end, without dropping what runs on them."
+_HELP = ("--help", "-h")
+
+
+class Command(NamedTuple):
+    """A sub command: `module` has an `app` that reads its arguments."""
+
+    name: str
+    module: str
+    summary: str
+
+
+COMMANDS = (
+    Command("crds", "shiplift.cli.crds", "Print the CustomResourceDefinitions."),
+    Command("demo", "shiplift.cli.demo", "Watch a small shop start on a real Kubernetes of its own."),
+    Command("local", "shiplift.cli.local", "A real Kubernetes on this computer."),
+    Command("operator", "shiplift.cli.operator", "Run the controllers."),
+    Command("version", "shiplift.cli.version", "Print the version."),
+)
+
+
+def main() -> None:
+    """Run the command that the arguments name, then exit."""
+    sys.exit(run(sys.argv[1:], _program(sys.argv[0])))
+
+
+def run(words: Sequence[str], program: str = "shiplift") -> int:
+    """The exit code of the command; errors have been written to stderr."""
+    try:
+        _dispatch(words, program)
+        sys.stdout.flush()
+    except (KeyboardInterrupt, BrokenPipeError, Exception) as error:
+        return output.report(error)
+    return Exit.FINE
+
+
+def _dispatch(words: Sequence[str], program: str) -> None:
+    if not words or words[0] in _HELP:
+        sys.stdout.write(overview(program))
+    elif words[0] == "--version":
+        sys.stdout.write(f"shiplift {__version__}\n")
+    else:
+        _run_command(_command(words[0], program), words, program)
+
+
+def overview(program: str) -> str:
+    """What `--help` prints."""
+    width = max(len(command.name) for command in COMMANDS)
+    commands = "".join(f"  {command.name:{width}}  {command.summary}\n" for command in COMMANDS)
+    return f"Usage: {program} COMMAND\n\n{_ABOUT}\n\nCommands:\n{commands}\n{program} COMMAND --help says more.\n"
+
+
+def _command(name: str, program: str) -> Command:
+    for command in COMMANDS:
+        if command.name == name:
+            return command
+    import difflib  # noqa: PLC0415  only after a slip
+
+    close = difflib.get_close_matches(name, [command.name for command in COMMANDS], n=1)
+    hint = f"did you mean {close[0]}?" if close else f"{program} --help lists the commands"
+    raise CommandError(f"there is no command {name!r}", hint)
+
+
+def _run_command(command: Command, words: Sequence[str], program: str) -> None:
+    from cyclopts import App, CycloptsError  # noqa: PLC0415  keeps --help fast
+
+    root = App(name=program, help_format="plaintext", suppress_keyboard_interrupt=False)
+    if not sys.stdout.isatty():
+        root.help_formatter = "plain"
+    root.command(_app(command), name=command.name)
+    try:
+        root(words, exit_on_error=False, print_error=False, verbose=False, result_action="return_value")
+    except CycloptsError as error:
+        raise _in_our_words(error, program) from error
+
+
+def _app(command: Command) -> App:
+    app: App = import_module(command.module).app
+    app.suppress_keyboard_interrupt = False
+    return app
+
+
+def _in_our_words(error: CycloptsError, program: str) -> CommandError:
+    """One lower-case line, and a hint: its own where it has one."""
+    message, _, hint = str(error).partition("\nhint: ")
+    if not hint:
+        message, _, meant = message.partition(" Did you mean ")
+        hint = f"did you mean {meant.partition('?')[0]}?" if meant else ""
+    usage = " ".join([program, *(error.command_chain or ()), "--help"])
+    message = message.strip().removesuffix(".")
+    return CommandError(message[:1].lower() + message[1:], hint or f"{usage} shows how")
+
+
+def _program(path: str) -> str:
+    """As the user called it: kubectl runs its plugins under the name `kubectl-shiplift`."""
+    return "kubectl shiplift" if PurePath(path).name.startswith("kubectl-") else "shiplift"

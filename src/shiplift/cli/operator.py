@@ -1,0 +1,74 @@
+"""`shiplift operator` and `shiplift manifests`: run it, and what to apply before it can run in a cluster."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+app = App(name="operator", help="Run the operator: it leads, watches, and acts through the layers.")
+manifests_app = App(
+    name="manifests", help="Print what the operator needs in a cluster: account, RBAC, fence."
+)
+
+_NAMESPACE = "shiplift-system"
+Layers = Annotated[
+    tuple[str, ...],
+    Parameter(name="--layers", consume_multiple=True, help="Which layers act; all when none is named."),
+]
+
+
+@app.default
+def operator(
+    *,
+    layers: Layers = (),
+    namespace: Annotated[str, Parameter(help="Where its Lease and its fence are.")] = _NAMESPACE,
+    listen: Annotated[str, Parameter(help="Address of /metrics, /healthz and /readyz.")] = "127.0.0.1:8080",
+    kubeconfig: Annotated[Path | None, Parameter(help="Default: as kubectl, then in-cluster.")] = None,
+    context: Annotated[str | None, Parameter(help="Which context of the kubeconfig.")] = None,
+    verbose: Annotated[bool, Parameter(help="Log more.", negative="")] = False,
+) -> None:
+    """Run until SIGTERM, then hand the Lease over at once."""
+    from shiplift.kube.client import Client
+    from shiplift.kube.credentials import load
+    from shiplift.kube.fence import Names, whoami
+    from shiplift.operator import logs
+    from shiplift.operator.layers import chosen
+    from shiplift.operator.process import Operator, Settings
+
+    parts = chosen(_split(layers))
+    address = _address(listen)
+    logs.configure(verbose=verbose)
+    credentials = load(kubeconfig, context)
+    with Client(credentials) as client:
+        names = Names(namespace, whoami(client).username)
+    Operator(credentials, parts, Settings(names=names, listen=address)).run()
+
+
+@manifests_app.default
+def manifests(
+    *,
+    layers: Layers = (),
+    namespace: Annotated[str, Parameter(help="Where the operator will run.")] = _NAMESPACE,
+) -> None:
+    """As YAML on standard output: `shiplift manifests | kubectl apply -f -`."""
+    import yaml
+
+    from shiplift.operator import install
+    from shiplift.operator.layers import chosen
+
+    yaml.safe_dump_all(install.manifests(namespace, chosen(_split(layers))), sys.stdout, sort_keys=False)
+
+
+def _split(layers: tuple[str, ...]) -> list[str]:
+    """`--layers a,b` and `--layers a b` are the same."""
+    return [name for group in layers for name in group.split(",") if name]
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not port.isdigit() or int(port) > 65535:
+        raise ValueError(f"address {text!r} is not host:port")
+    return host.strip("[]") or "127.0.0.1", int(port)

@@ -1,0 +1,88 @@
+"""What a command says: data on stdout, all else on stderr, and an exit code that scripts can rely on.
+
+An error that carries a hint is one that its reader can do something about. Any other is ours: it is
+said in one line as well, and told in full when SHIPLIFT_DEBUG is set.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """Exit codes."""
+
+    FINE = 0
+    ACT = 1
+    """The user must act."""
+    UNEXPECTED = 2
+    TIMEOUT = 124
+    INTERRUPTED = 130
+    NO_READER = 141
+    """Whoever read our stdout has gone, as in `shiplift crds | head`."""
+
+
+class CommandError(Exception):
+    """The command cannot do what was asked, and the user can do something about it."""
+
+    code = Exit.ACT
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class TimedOutError(CommandError):
+    """What was waited for has not happened in time."""
+
+    code = Exit.TIMEOUT
+
+
+def say(line: str) -> None:
+    """A line for people, on stderr; nobody there to read it is no error."""
+    with contextlib.suppress(BrokenPipeError):
+        sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
+
+
+def debugging() -> bool:
+    return bool(os.environ.get("SHIPLIFT_DEBUG"))
+
+
+def report(error: BaseException) -> Exit:
+    """Say what went wrong; the exit code that stands for it."""
+    if isinstance(error, KeyboardInterrupt):
+        say("interrupted")
+        return Exit.INTERRUPTED
+    if isinstance(error, BrokenPipeError):
+        _let_go_of_stdout()
+        return Exit.NO_READER
+    if debugging():
+        _trace(error)
+    if hint := getattr(error, "hint", ""):
+        _explain(getattr(error, "message", "") or str(error), hint)
+        return getattr(error, "code", Exit.ACT)
+    _explain(f"unexpected {type(error).__name__}: {error}", "SHIPLIFT_DEBUG=1 tells where it happened")
+    return Exit.UNEXPECTED
+
+
+def _explain(message: str, hint: str) -> None:
+    say(f"error: {' '.join(message.split())}")
+    say(f"hint: {' '.join(hint.split())}")
+
+
+def _trace(error: BaseException) -> None:
+    import traceback  # noqa: PLC0415  keeps --help fast
+
+    traceback.print_exception(error)
+
+
+def _let_go_of_stdout() -> None:
+    """Or Python would fail once more when it flushes stdout at the end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

@@ -1,0 +1,1 @@
+"""The operator process: one binary, any of the layers."""

@@ -1,0 +1,75 @@
+"""What an administrator applies once: the operator's account, what it may do, and its fence.
+
+Least privilege: read what the enabled layers watch, write what they say they write, and in our own
+namespace keep our own Lease and the epoch's home. No wildcards, no secrets across the cluster.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from shiplift.facts import kinds
+from shiplift.facts.kinds import Kind
+from shiplift.kube import events, fence, lease
+from shiplift.kube.fence import Names
+from shiplift.operator.layers import LayerPart
+
+Manifest = dict[str, Any]
+
+ACCOUNT = "shiplift"
+_RBAC = "rbac.authorization.k8s.io"
+
+
+def names(namespace: str) -> Names:
+    """The fence for our account in that namespace."""
+    return Names(namespace, fence.service_account(namespace, ACCOUNT))
+
+
+def manifests(namespace: str, layers: Iterable[LayerPart]) -> list[Manifest]:
+    """Namespace, account, RBAC and fence, in the order in which they are applied."""
+    parts = tuple(layers)
+    our = names(namespace)
+    writes = [*events.rules(), *(rule for part in parts for rule in part.rules)]
+    wide = [*_reads(parts), *writes]
+    near = [*lease.rules(our.lease), *fence.rules(our)]
+    return [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _about(namespace)},
+        {"apiVersion": f"{_RBAC}/v1", "kind": "ClusterRole", "metadata": _about(), "rules": wide},
+        _binding("ClusterRole", _about(), namespace),
+        {"apiVersion": f"{_RBAC}/v1", "kind": "Role", "metadata": _about(namespace), "rules": near},
+        _binding("Role", _about(namespace), namespace),
+        *fence.manifests(our, [*wide, *near]),
+    ]
+
+
+def _reads(parts: Iterable[LayerPart]) -> list[Mapping[str, Any]]:
+    """List and watch, for each API group, what the layers watch."""
+    watched = {kinds.NODE, *(watch.kind for part in parts for watch in part.watches)}
+    by_group: dict[str, list[Kind]] = defaultdict(list)
+    for kind in sorted(watched):
+        by_group[kind.group].append(kind)
+    return [
+        {
+            "apiGroups": [group],
+            "resources": [kind.plural for kind in of_group],
+            "verbs": ["get", "list", "watch"],
+        }
+        for group, of_group in sorted(by_group.items())
+    ]
+
+
+def _about(namespace: str = "") -> Manifest:
+    return {"name": ACCOUNT} | ({"namespace": namespace} if namespace else {})
+
+
+def _binding(role: str, about: Manifest, namespace: str) -> Manifest:
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": f"{role}Binding",
+        "metadata": about,
+        "roleRef": {"apiGroup": _RBAC, "kind": role, "name": ACCOUNT},
+        "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": namespace}],
+    }

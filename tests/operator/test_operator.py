@@ -1,0 +1,200 @@
+"""Operator processes against a real API server, with the account and the rights that we print for them."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from shiplift.facts import kinds
+from shiplift.facts.kinds import Kind
+from shiplift.kube.client import Client
+from shiplift.local.cluster import Cluster
+from shiplift.local.components import Component
+from shiplift.operator import install
+from tests.kube.until import until
+from tests.operator.driver import STAMP, STAMPER, WANTED
+
+SPACE = "shiplift-system"
+
+
+def kind_of(manifest: dict[str, Any]) -> Kind:
+    group, _, version = manifest["apiVersion"].rpartition("/")
+    name = manifest["kind"].lower()
+    plural = f"{name[:-1]}ies" if name.endswith("policy") else f"{name}s"
+    return Kind(manifest["kind"], plural, group, version, namespaced="namespace" in manifest["metadata"])
+
+
+class Process:
+    """One operator, its log read line by line."""
+
+    def __init__(self, kubeconfig: Path, folder: Path, number: int) -> None:
+        self.log = folder / f"operator-{number}.log"
+        username = install.names(SPACE).username
+        command = [sys.executable, "-m", "tests.operator.driver", str(kubeconfig), SPACE, username]
+        with self.log.open("wb") as stderr:
+            self._process = subprocess.Popen(command, stderr=stderr, stdin=subprocess.DEVNULL)
+
+    def said(self, event: str) -> list[dict[str, Any]]:
+        lines = [json.loads(line) for line in self.log.read_text().splitlines() if line.endswith("}")]
+        return [line for line in lines if line["event"] == event]
+
+    def get(self, path: str) -> tuple[int, str]:
+        address = until(lambda: self.said("started"))[0]["address"]
+        try:
+            with urllib.request.urlopen(f"http://{address}{path}", timeout=5) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+
+    def send(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+
+    def wait(self) -> int:
+        return self._process.wait(15)
+
+    def end(self) -> None:
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGCONT)
+            self._process.kill()
+        self._process.wait()
+
+
+class Rig:
+    """A cluster with our manifests installed, and operators on it."""
+
+    def __init__(self, cluster: Cluster, client: Client, folder: Path) -> None:
+        self.cluster, self.client, self._folder = cluster, client, folder
+        self.processes: list[Process] = []
+        for manifest in install.manifests(SPACE, [STAMPER]):
+            client.create(kind_of(manifest), manifest, manifest["metadata"].get("namespace", ""))
+        self.kubeconfig = self._kubeconfig_of_the_account()
+
+    def start(self) -> Process:
+        self.processes.append(Process(self.kubeconfig, self._folder, len(self.processes)))
+        return self.processes[-1]
+
+    def ask_for_a_stamp(self, name: str) -> None:
+        about = {"name": name, "annotations": {WANTED: "yes"}}
+        self.client.create(kinds.NAMESPACE, {"metadata": about})
+
+    def stamp(self, name: str) -> str:
+        return self.client.get(kinds.NAMESPACE, name)["metadata"]["annotations"].get(STAMP, "")
+
+    def holder(self) -> str:
+        return self.client.get(kinds.LEASE, "shiplift", SPACE)["spec"].get("holderIdentity") or ""
+
+    def _kubeconfig_of_the_account(self) -> Path:
+        path = f"/api/v1/namespaces/{SPACE}/serviceaccounts/{install.ACCOUNT}/token"
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        token = json.loads(self.client.raw("POST", path, body=json.dumps(body).encode()))["status"]["token"]
+        config = yaml.safe_load(self.cluster.kubeconfig.read_text())
+        config["users"] = [{"name": user["name"], "user": {"token": token}} for user in config["users"]]
+        path = self._folder / "account"
+        path.write_text(yaml.safe_dump(config))
+        return path
+
+
+@pytest.fixture
+def rig(private_cluster: Callable[..., Cluster], tmp_path: Path) -> Iterator[Rig]:
+    cluster = private_cluster()
+    with ExitStack() as closing:
+        rig = Rig(cluster, closing.enter_context(cluster.client()), tmp_path)
+        closing.callback(lambda: [process.end() for process in rig.processes])
+        yield rig
+
+
+def test_it_leads_acts_and_tells_how_it_is(rig: Rig) -> None:
+    rig.client.create(kinds.NODE, {"metadata": {"name": "n1"}})
+    operator = rig.start()
+    rig.ask_for_a_stamp("early")
+    until(lambda: rig.stamp("early") == "1")
+    rig.ask_for_a_stamp("late")
+    until(lambda: rig.stamp("late") == "1")
+    assert operator.get("/healthz") == (200, "ok\n")
+    assert operator.get("/readyz") == (200, "ok\n")
+    status, metrics = operator.get("/metrics")
+    assert status == 200
+    assert "shiplift_leading 1.0" in metrics
+    assert 'shiplift_steps_total{answer="ok",layer="stamper"} 2.0' in metrics
+    assert 'shiplift_layer_failures_total{layer="stamper",stage="decide"} 0.0' in metrics
+    assert 'shiplift_store_rows{kind="Namespace"}' in metrics
+    assert 'shiplift_nodes{version=""} 1.0' in metrics
+    assert operator.get("/elsewhere")[0] == 404
+
+
+def test_sigterm_hands_the_lease_over_at_once(rig: Rig) -> None:
+    first = rig.start()
+    until(lambda: first.said("leading"))
+    second = rig.start()
+    until(lambda: second.said("started"))
+    first.send(signal.SIGTERM)
+    assert first.wait() == 0
+    until(lambda: second.said("leading"))
+    rig.ask_for_a_stamp("after")
+    until(lambda: rig.stamp("after") == "2")
+    assert first.said("stopped")
+
+
+def test_without_its_fence_it_leads_but_does_not_act(rig: Rig) -> None:
+    fence = rig.client.get(kinds.VALIDATING_ADMISSION_POLICY_BINDING, "shiplift-fence")
+    uid = fence["metadata"]["uid"]
+    rig.client.delete(kinds.VALIDATING_ADMISSION_POLICY_BINDING, "shiplift-fence", uid=uid)
+    operator = rig.start()
+    refusal = until(lambda: operator.said("leading, but not acting"), 30)
+    assert "fence" in refusal[0]["reason"]
+    rig.ask_for_a_stamp("unsafe")
+    assert rig.stamp("unsafe") == ""
+    binding = next(
+        one for one in install.manifests(SPACE, [STAMPER]) if one["kind"].endswith("PolicyBinding")
+    )
+    rig.client.create(kind_of(binding), binding)
+    until(lambda: rig.stamp("unsafe"), 30)
+
+
+def test_the_api_server_going_away_makes_it_unready_and_restarts_nothing(rig: Rig) -> None:
+    operator = rig.start()
+    until(lambda: operator.said("leading"))
+    rig.cluster.kill(Component.API_SERVER)
+    until(lambda: operator.get("/readyz")[0] == 503)
+    assert "Namespace is stale" in operator.get("/readyz")[1]
+    assert operator.get("/healthz") == (200, "ok\n")
+    until(lambda: operator.said("not leading any more"))
+    rig.cluster.start(Component.API_SERVER)
+    until(lambda: operator.get("/readyz")[0] == 200, 60)
+    rig.ask_for_a_stamp("back")
+    until(lambda: rig.stamp("back"), 30)
+    assert len(operator.said("started")) == 1
+
+
+def test_a_leader_stopped_and_woken_does_no_harm(rig: Rig) -> None:
+    """SIGSTOP past its lease: another leads; after SIGCONT the first one writes nothing of its old epoch."""
+    first = rig.start()
+    until(lambda: first.said("leading"))
+    first.send(signal.SIGSTOP)
+    second = rig.start()
+    until(lambda: second.said("leading"))
+    rig.ask_for_a_stamp("meanwhile")
+    until(lambda: rig.stamp("meanwhile") == "2")
+    first.send(signal.SIGCONT)
+    until(lambda: first.said("not leading any more"))
+    rig.ask_for_a_stamp("later")
+    until(lambda: rig.stamp("later") == "2")
+
+
+def test_manifests_grant_no_wildcard_and_no_secret() -> None:
+    for manifest in install.manifests(SPACE, [STAMPER]):
+        for rule in manifest.get("rules", []):
+            assert "*" not in json.dumps(rule)
+            assert "secrets" not in rule["resources"]
