@@ -91,7 +91,7 @@ def test_what_is_neither_count_nor_percentage_is_refused_by_name(value):
 
 def test_a_value_of_another_type_is_refused_too():
     with pytest.raises(BudgetError, match="None"):
-        parse(None, "maxSurge")  # pyright: ignore[reportArgumentType]
+        parse(None, "maxSurge")
 
 
 @pytest.mark.parametrize("value", ["101%", "999%"])

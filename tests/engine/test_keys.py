@@ -75,11 +75,32 @@ def test_one_taken_key_does_not_hold_up_the_others():
     assert keys.take(5) == "b"
 
 
+def test_a_late_look_fulfils_the_wishes_that_are_due_and_no_others():
+    keys: Keys[str] = Keys()
+    keys.add("a", 1)
+    keys.take(1)
+    keys.add("a", 2)
+    keys.absorb("a", 1.5)
+    keys.absorb("b", 5)
+    assert len(keys) == 1
+    keys.absorb("a", 2)
+    keys.done("a")
+    assert keys.take(100) is None
+
+
+def test_a_key_that_is_not_taken_absorbs_nothing():
+    keys: Keys[str] = Keys()
+    keys.add("a", 1)
+    keys.absorb("a", 5)
+    assert keys.take(5) == "a"
+
+
 names = st.sampled_from("abc")
 events = st.one_of(
     st.tuples(st.just("add"), names, st.integers(0, 20)),
     st.tuples(st.just("take"), st.just(""), st.integers(0, 20)),
     st.tuples(st.just("done"), names, st.just(0)),
+    st.tuples(st.just("absorb"), names, st.integers(0, 20)),
 )
 
 
@@ -95,6 +116,10 @@ def test_the_queue_behaves_like_a_plain_table_of_wishes(history):
         elif event == "done":
             keys.done(key)
             taken.discard(key)
+        elif event == "absorb":
+            keys.absorb(key, at)
+            if key in taken and wishes.get(key, at + 1) <= at:
+                del wishes[key]
         else:
             got = keys.take(at)
             due = [wish for name, wish in wishes.items() if name not in taken and wish <= at]

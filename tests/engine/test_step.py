@@ -47,7 +47,7 @@ cordon = Cordon("n1", "u1")
 
 def test_a_step_that_cannot_say_itself_cannot_be_made():
     with pytest.raises(TypeError, match="describe"):
-        Mute("n1")  # pyright: ignore[reportAbstractUsage]
+        Mute("n1")
 
 
 def test_a_step_says_itself_in_one_line_and_gives_plain_fields():
@@ -64,12 +64,12 @@ def test_steps_are_told_apart_by_their_tag_on_the_wire():
 def test_steps_are_values():
     assert cordon == Cordon("n1", "u1")
     with pytest.raises(AttributeError):
-        cordon.node = "n2"  # pyright: ignore[reportAttributeAccessIssue]
+        cordon.node = "n2"
 
 
 def test_an_operation_needs_the_record_of_its_start():
     with pytest.raises(TypeError, match="started"):
-        Install(node="n1")  # pyright: ignore[reportCallIssue]
+        Install(node="n1")
 
 
 def test_the_record_of_a_start_holds_its_deadline():

@@ -1,4 +1,6 @@
+from bisect import bisect_right
 from datetime import UTC, datetime, timedelta
+from itertools import takewhile
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -119,7 +121,9 @@ def test_a_day_that_a_zone_left_out_opens_when_the_next_one_begins():
 
 
 def test_windows_that_overlap_or_touch_are_one():
-    windows = Windows((Window("0 2 * * *", 2 * HOUR), Window("0 3 * * *", 3 * HOUR), Window("0 6 * * *", HOUR)))
+    windows = Windows(
+        (Window("0 2 * * *", 2 * HOUR), Window("0 3 * * *", 3 * HOUR), Window("0 6 * * *", HOUR))
+    )
     assert windows.closes_at(utc("2026-01-10T02:00")) == utc("2026-01-10T07:00")
     assert windows.fits(utc("2026-01-10T02:00"), 5 * HOUR)
 
@@ -157,7 +161,9 @@ def test_what_fits_no_window_is_said_so():
 def test_a_window_shorter_than_what_is_expected_is_refused_by_name():
     windows = Windows((Window("0 2 * * SAT", 10 * HOUR), NIGHTLY))
     windows.refuse_shorter_than(4 * HOUR)
-    with pytest.raises(WindowError, match=r"'0 2 \* \* \*' for 4:00:00 in UTC is shorter than the 5:00:00") as refused:
+    with pytest.raises(
+        WindowError, match=r"'0 2 \* \* \*' for 4:00:00 in UTC is shorter than the 5:00:00"
+    ) as refused:
         windows.refuse_shorter_than(5 * HOUR)
     assert refused.value.hint
 
@@ -221,19 +227,24 @@ CRONS = [
 ]  # fmt: skip
 
 
+def wall_starts(cron, begin, end):
+    walk = CronSim(cron, begin)
+    return list(takewhile(lambda wall: wall <= end, walk))
+
+
 def starts_by_brute_force(window, begin, end):
-    """Every start in [begin, end): the wall clock is looked at each minute, as a very patient person would."""
-    zone, moment, starts = ZoneInfo(window.zone), begin - timedelta(days=2), []
+    """Every start from a day before `begin` on: somebody looks at the clock on the wall each minute."""
+    zone, moment, starts, latest = ZoneInfo(window.zone), begin - timedelta(days=2), [], None
     real_time = any(field.startswith("*") for field in window.cron.split()[:2])
-    latest = None
+    first, last = (edge.replace(tzinfo=None) for edge in (begin - timedelta(days=4), end + timedelta(days=2)))
+    planned = wall_starts(window.cron, first, last)
     while moment < end:
         wall = moment.astimezone(zone).replace(tzinfo=None)
-        if real_time:
-            if next(CronSim(window.cron, wall - MINUTE)) == wall:
-                starts.append(moment)
-        elif latest is None or wall > latest:
-            since = wall - MINUTE if latest is None else latest
-            if next(CronSim(window.cron, since)) <= wall:
+        due = bisect_right(planned, wall)
+        if real_time and due and planned[due - 1] == wall:
+            starts.append(moment)
+        if not real_time and (latest is None or wall > latest):
+            if latest is not None and due > bisect_right(planned, latest):
                 starts.append(moment)
             latest = wall
         moment += MINUTE
@@ -268,7 +279,9 @@ crons = st.builds(
 windows_ = st.builds(
     Window, crons, st.integers(5, 3000).map(lambda minutes: minutes * MINUTE), st.sampled_from(ZONES)
 )
-moments = st.datetimes(datetime(2024, 1, 1), datetime(2030, 1, 1)).map(lambda moment: moment.replace(tzinfo=UTC))
+moments = st.datetimes(datetime(2024, 1, 1), datetime(2030, 1, 1)).map(
+    lambda moment: moment.replace(tzinfo=UTC)
+)
 
 
 @settings(max_examples=60, deadline=None)

@@ -70,7 +70,7 @@ def test_a_pool_is_as_asked_for(cluster, pool_name):
         pods=7,
     )
     cluster.nodes.add(pool)
-    cluster.nodes.wait_schedulable()
+    cluster.nodes.wait_schedulable(pool)
     nodes = sorted(of_pool(cluster, pool_name), key=lambda node: node["metadata"]["name"])
     assert [node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in nodes] == [
         "north",
@@ -96,8 +96,9 @@ def test_adding_a_pool_again_adds_only_what_is_missing(cluster, pool_name):
 
 
 def test_the_version_of_a_node_changes_and_stays(cluster, pool_name):
-    cluster.nodes.add(Pool(pool_name, count=1, version="v1.35.4"))
-    cluster.nodes.wait_schedulable()
+    pool = Pool(pool_name, count=1, version="v1.35.4")
+    cluster.nodes.add(pool)
+    cluster.nodes.wait_schedulable(pool)
     name = f"{pool_name}-0"
     cluster.nodes.set_version(name, "v1.36.3")
     cluster.nodes.set_ready(name, Ready.FALSE)
@@ -112,13 +113,14 @@ def test_the_version_of_a_node_changes_and_stays(cluster, pool_name):
     [(Ready.FALSE, "node.kubernetes.io/not-ready"), (Ready.UNKNOWN, "node.kubernetes.io/unreachable")],
 )
 def test_a_node_that_is_not_ready_is_tainted_until_it_is_ready_again(cluster, pool_name, ready, taint):
-    cluster.nodes.add(Pool(pool_name, count=1))
-    cluster.nodes.wait_schedulable()
-    name = f"{pool_name}-0"
+    pool = Pool(pool_name, count=1)
+    cluster.nodes.add(pool)
+    cluster.nodes.wait_schedulable(pool)
+    (name,) = pool.names()
     cluster.nodes.set_ready(name, ready)
     until(lambda: readiness(node_of(cluster, name)) is ready and taint in taints(node_of(cluster, name)))
     cluster.nodes.set_ready(name, Ready.TRUE)
-    cluster.nodes.wait_schedulable()
+    cluster.nodes.wait_schedulable(pool)
     until(lambda: taints(node_of(cluster, name)) == set())
 
 

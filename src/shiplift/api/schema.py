@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import ast
 import inspect
-import textwrap
+import sys
+from collections.abc import Iterator
 from enum import Enum
 from functools import cache
 from itertools import pairwise
@@ -60,7 +61,7 @@ def describe_fields(struct: type[Value]) -> dict[str, str]:
 
 @cache
 def _texts_under_fields(struct: type[Value]) -> dict[str, str]:
-    body = _body_of(struct)
+    body = _classes_in(struct.__module__)[struct.__qualname__].body
     return {
         field.target.id: _flowing(text.value.value)
         for field, text in pairwise(body)
@@ -72,11 +73,21 @@ def _texts_under_fields(struct: type[Value]) -> dict[str, str]:
     }
 
 
-def _body_of(struct: type[Value]) -> list[ast.stmt]:
-    [tree] = ast.parse(textwrap.dedent(inspect.getsource(struct))).body
-    if not isinstance(tree, ast.ClassDef):
-        raise SchemaError(f"{struct.__name__}: its source is not a class")
-    return tree.body
+@cache
+def _classes_in(module: str) -> dict[str, ast.ClassDef]:
+    """The classes of a module by qualified name; each module is parsed once, which `inspect` would not do."""
+    return dict(_classes_below(ast.parse(inspect.getsource(sys.modules[module])), ""))
+
+
+def _classes_below(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.ClassDef]]:
+    for child in ast.iter_child_nodes(node):
+        inside = prefix
+        if isinstance(child, ast.ClassDef):
+            yield prefix + child.name, child
+            inside = f"{prefix}{child.name}."
+        elif isinstance(child, ast.FunctionDef):
+            inside = f"{prefix}{child.name}.<locals>."
+        yield from _classes_below(child, inside)
 
 
 def _flowing(text: str) -> str:

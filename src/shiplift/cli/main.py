@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 from shiplift import __version__
@@ -114,4 +113,4 @@ def _in_our_words(error: CycloptsError, program: str) -> CommandError:
 
 def _program(path: str) -> str:
     """As the user called it: kubectl runs its plugins under the name `kubectl-shiplift`."""
-    return "kubectl shiplift" if PurePath(path).name.startswith("kubectl-") else "shiplift"
+    return "kubectl shiplift" if path.rpartition("/")[2].startswith("kubectl-") else "shiplift"

@@ -172,7 +172,9 @@ class Graph(Generic[K]):
         back = back_edges(group.members, self._ends)
         edges: list[Edge[K]] = []
         for start in group.members:
-            edges += [edge for edge, end in zip(self._edges[start], self._ends[start], strict=True) if end in inside]
+            edges += [
+                edge for edge, end in zip(self._edges[start], self._ends[start], strict=True) if end in inside
+            ]
         closing = tuple(self._edges[start][place] for start, place in sorted(back))
         return Cycle(self.named(group.members), tuple(edges), closing)
 

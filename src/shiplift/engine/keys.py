@@ -47,6 +47,11 @@ class Keys(Generic[K]):
         if key in self._due:
             heapq.heappush(self._heap, (self._due[key], next(self._number), key))
 
+    def absorb(self, key: K, now: float) -> None:
+        """A taken key is only now looked at: that look fulfils the wishes that are due already."""
+        if key in self._taken and self._due.get(key, now + 1) <= now:
+            del self._due[key]
+
     def next_at(self) -> float | None:
         """When the next key is due that is not taken; None when there is none."""
         heap = self._heap

@@ -218,6 +218,7 @@ class Loop(Generic[K, V, D]):
                 self._settling[key] = memory.settle_by
                 return False
             del self._settling[key]
+            self._keys.absorb(key, self._clock.monotonic())
         if unsettled:
             log.warning("store lags behind our writes", **self._about(key), waiting_for=str(unsettled))
             self._call(self._hooks.unsettled, unsettled)

@@ -24,7 +24,7 @@ HORIZON = timedelta(days=8)
 """A run of windows that goes on for longer than this counts as one that does not close."""
 NEAR = timedelta(hours=26)
 """No zone has ever set its clocks by more."""
-MOST_RUNS = 1000
+MOST_RUNS = 400
 ANY_DAY = datetime(2024, 1, 1)
 
 

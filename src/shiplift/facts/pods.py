@@ -23,14 +23,17 @@ class Toleration(msgspec.Struct, frozen=True, gc=False):
     seconds: int | None = None
 
     def tolerates(self, taint: Taint) -> bool:
-        """As the scheduler does: an empty effect or key (with Exists) stands for all."""
+        """As the scheduler does: an empty effect or key (with Exists) stands for all.
+
+        Operators that compare numbers are off in every release so far, so they tolerate nothing.
+        """
         if self.effect and self.effect != taint.effect:
             return False
         if self.key and self.key != taint.key:
             return False
         if self.operator == "Exists":
             return True
-        return bool(self.key) and self.value == taint.value
+        return self.operator == "Equal" and bool(self.key) and self.value == taint.value
 
 
 class PodTerm(msgspec.Struct, frozen=True, gc=False):

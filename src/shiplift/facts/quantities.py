@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from functools import lru_cache
 
 import msgspec
 
@@ -25,12 +26,16 @@ _SCALE = {
     "Pi": Fraction(1 << 50),
     "Ei": Fraction(1 << 60),
 }
-_PATTERN = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:[eE]([+-]?\d{1,2})|([numkMGTPE]|[KMGTPE]i)?)$")
+_PATTERN = re.compile(
+    r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([+-]?[0-9]{1,2})|([numkMGTPE]|[KMGTPE]i)?)"
+)
+_LONGEST = 100
+"""Characters; the API server writes none that comes near."""
 
 
 def parse(text: str) -> Fraction:
     """The exact value of a quantity."""
-    found = _PATTERN.match(text)
+    found = _PATTERN.fullmatch(text) if len(text) <= _LONGEST else None
     if not found:
         raise ValueError(f"quantity {text[:40]!r} is not a number with an optional suffix")
     number, exponent, suffix = found.groups()
@@ -38,11 +43,13 @@ def parse(text: str) -> Fraction:
     return Fraction(number) * scale
 
 
+@lru_cache(4096)
 def whole(text: str) -> int:
     """Rounded up to a whole unit, as Kubernetes does (bytes, devices, pods)."""
     return -((-parse(text)) // 1)
 
 
+@lru_cache(4096)
 def milli(text: str) -> int:
     """Rounded up to a thousandth (CPU)."""
     return -((-parse(text) * 1000) // 1)
@@ -77,15 +84,16 @@ class Resources(msgspec.Struct, frozen=True, gc=False):
         )
 
     def fits(self, free: Resources) -> bool:
-        """Whether `free` has room for this."""
+        """Whether `free` has room for this; as for the scheduler, nothing of a resource always has room."""
         have = dict(free.extended)
-        return (
-            self.cpu <= free.cpu
-            and self.memory <= free.memory
-            and self.storage <= free.storage
-            and self.pods <= free.pods
-            and all(amount <= have.get(name, 0) for name, amount in self.extended)
-        )
+        pairs = [
+            (self.cpu, free.cpu),
+            (self.memory, free.memory),
+            (self.storage, free.storage),
+            (self.pods, free.pods),
+            *((amount, have.get(name, 0)) for name, amount in self.extended),
+        ]
+        return all(wanted <= 0 or wanted <= room for wanted, room in pairs)
 
 
 NOTHING = Resources()

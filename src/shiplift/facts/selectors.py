@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import msgspec
 
 from shiplift.facts.meta import Labels
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
 
 
 class Requirement(msgspec.Struct, frozen=True, gc=False):
@@ -33,12 +36,17 @@ class Requirement(msgspec.Struct, frozen=True, gc=False):
                 return False
 
     def _compares(self, value: str | None) -> bool:
-        """As the scheduler does: whole numbers only, anything else matches nothing."""
-        try:
-            left, right = int(value or ""), int(self.values[0])
-        except (ValueError, IndexError):
+        """As the scheduler does: whole numbers of 64 bits only, anything else matches nothing."""
+        left = _number(value or "")
+        right = _number(self.values[0]) if len(self.values) == 1 else None
+        if left is None or right is None:
             return False
         return left > right if self.operator == "Gt" else left < right
+
+
+def _number(text: str) -> int | None:
+    number = int(text) if _WHOLE.fullmatch(text) else None
+    return number if number is not None and -(1 << 63) <= number < 1 << 63 else None
 
 
 class Selector(msgspec.Struct, frozen=True, gc=False):

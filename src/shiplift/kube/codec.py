@@ -69,9 +69,9 @@ class Protobuf:
         self.row = decode
 
     def events(self, chunks: Iterable[bytes]) -> Iterator[tuple[str, bytes]]:
-        event_of, unwrap = MESSAGES["WatchEvent"].FromString, stream.unwrap
+        parse, unwrap = stream.parse, stream.unwrap
         for frame in stream.frames(chunks):
-            event = event_of(frame)
+            event = parse("WatchEvent", frame)
             yield event.type, unwrap(event.object.raw)
 
     def bookmark(self, raw: bytes) -> Bookmark:
@@ -85,7 +85,7 @@ class Protobuf:
         return error_for(status.code or 500, {}, msgspec.json.encode(said))
 
     def page(self, body: bytes) -> Page:
-        message = MESSAGES["List"].FromString(stream.unwrap(body))
+        message = stream.parse("List", stream.unwrap(body))
         about: Any = message.metadata
         return Page(list(message.items), int(about.resourceVersion or 0), getattr(about, "continue"))
 

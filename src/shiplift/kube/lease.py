@@ -172,7 +172,9 @@ class Leader:
     def stop(self, timeout: float = 5.0) -> None:
         """Stop leading, then let go of the Lease: another takes over at once. Stop acting before this."""
         self._stopping.set()
-        if self._thread.ident is not None:
+        if self._thread.ident is None:
+            self._client.close()
+        else:
             self._thread.join(timeout)
 
     def __enter__(self) -> Self:
@@ -326,17 +328,15 @@ class Leader:
         if not held:
             return
         try:
-            self._let_go(self._lease or self._read())
-        except Conflict:
-            self._let_go_after_reading()
+            self._let_go_of_any_version()
         except KubeError as error:
             log.warning("lease.not_released", lease=self.name, error=str(error))
 
-    def _let_go_after_reading(self) -> None:
+    def _let_go_of_any_version(self) -> None:
         try:
+            self._let_go(self._lease or self._read())
+        except Conflict:
             self._let_go(self._read())
-        except KubeError as error:
-            log.warning("lease.not_released", lease=self.name, error=str(error))
 
     def _let_go(self, lease: dict[str, Any] | None) -> None:
         if lease is None or self._seen is None or self._seen.holder_identity != self.identity:

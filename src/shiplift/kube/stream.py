@@ -7,14 +7,16 @@ library: a response head, chunks, and from those the frames (protobuf) or lines 
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
 from collections.abc import Iterable, Iterator
 from io import BufferedReader
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 from urllib.parse import urlencode
 
 import msgspec
+from google.protobuf.message import DecodeError
 
 from shiplift.kube.answers import error_for
 from shiplift.kube.credentials import Credentials
@@ -29,6 +31,8 @@ _HEAD_LIMIT = 64 << 10
 _ERROR_LIMIT = 64 << 10
 EVENT_LIMIT = 64 << 20
 _MAGIC = b"k8s\x00"
+_CHUNK_LINE = re.compile(rb"([0-9a-fA-F]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
+_CHUNK_LINE_LIMIT = 256
 
 
 class Stream:
@@ -106,9 +110,11 @@ class Stream:
         first = file.readline(_HEAD_LIMIT)
         parts = first.split(b" ", 2)
         if len(parts) < 2 or not parts[0].startswith(b"HTTP/1.") or not parts[1].isdigit():
-            raise BadAnswer("the server did not answer in HTTP") if first else OSError("connection closed")
+            raise BadAnswer("the server did not answer in HTTP") if first else _closed()
         size = 0
-        while (line := file.readline(_HEAD_LIMIT)) not in (b"\r\n", b"\n", b""):
+        while (line := file.readline(_HEAD_LIMIT)) not in (b"\r\n", b"\n"):
+            if not line:
+                raise _closed()
             size += len(line)
             if size > _HEAD_LIMIT:
                 raise BadAnswer("the head of the answer is too long")
@@ -117,21 +123,14 @@ class Stream:
         return int(parts[1])
 
     def _body(self, file: BufferedReader[socket.SocketIO]) -> Iterator[bytes]:
-        if self._head.get("transfer-encoding", "").lower() != "chunked":
-            left = int(self._head["content-length"]) if "content-length" in self._head else None
-            while (left is None or left > 0) and (data := file.read1(_BUFFER)):
-                left = None if left is None else left - len(data)
-                yield data
-            return
-        read, readline = file.read, file.readline
-        while True:
-            size = int(readline(32).split(b";")[0] or b"0", 16)
-            if not size:
-                return
-            if size > EVENT_LIMIT:
-                raise BadAnswer(f"a chunk of {size} bytes is too large")
-            yield read(size)
-            read(2)
+        if self._head.get("transfer-encoding", "").lower() == "chunked":
+            return _chunked(file)
+        length = self._head.get("content-length")
+        if length is None:
+            return iter(lambda: file.read1(_BUFFER), b"")
+        if not (length.isascii() and length.isdigit()):
+            raise BadAnswer("the length of the answer is not a number")
+        return _sized(file, int(length[:20]))
 
     def _raise(self, status: int, chunks: Iterable[bytes], headers: list[tuple[str, str]]) -> None:
         body = bytearray()
@@ -145,6 +144,43 @@ class Stream:
         raise error
 
 
+def _sized(file: BufferedReader[socket.SocketIO], left: int) -> Iterator[bytes]:
+    while left > 0:
+        data = file.read1(min(_BUFFER, left))
+        if not data:
+            raise _closed()
+        left -= len(data)
+        yield data
+
+
+def _chunked(file: BufferedReader[socket.SocketIO]) -> Iterator[bytes]:
+    """A body ends with its empty chunk; one that ends otherwise is not whole, and must not pass for it."""
+    read, readline = file.read, file.readline
+    while size := _chunk_size(readline(_CHUNK_LINE_LIMIT)):
+        if size > EVENT_LIMIT:
+            raise BadAnswer(f"a chunk of {size} bytes is too large")
+        data = read(size)
+        if len(data) < size:
+            raise _closed()
+        yield data
+        if len(end := read(2)) < 2:
+            raise _closed()
+        if end != b"\r\n":
+            raise BadAnswer("a chunk is longer than it says")
+
+
+def _chunk_size(line: bytes) -> int:
+    if found := _CHUNK_LINE.fullmatch(line):
+        return int(found[1], 16)
+    if len(line) < _CHUNK_LINE_LIMIT and not line.endswith(b"\n"):
+        raise _closed()
+    raise BadAnswer("a chunk does not begin with its size")
+
+
+def _closed() -> OSError:
+    return OSError("connection closed")
+
+
 def _broke_off(error: OSError) -> Unreachable:
     quiet = isinstance(error, TimeoutError)
     return Unreachable("nothing was heard any more" if quiet else f"the answer broke off: {error}")
@@ -154,19 +190,24 @@ def status_as_json(body: bytes) -> bytes:
     """A protobuf Status as the JSON one; anything else as it is."""
     if not body.startswith(_MAGIC):
         return body
-    status = MESSAGES["Status"].FromString(unwrap(body))
+    status = parse("Status", unwrap(body))
     details = {"retryAfterSeconds": status.details.retryAfterSeconds}
     return msgspec.json.encode({"message": status.message, "reason": status.reason, "details": details})
 
 
-_unknown = MESSAGES["Unknown"].FromString
+def parse(message: str, raw: bytes) -> Any:
+    """A message that everything else depends on; objects have decoders of their own."""
+    try:
+        return MESSAGES[message].FromString(raw)
+    except DecodeError as error:
+        raise BadAnswer(f"the answer is not a protobuf {message}") from error
 
 
 def unwrap(body: bytes) -> bytes:
     """The object inside the API server's protobuf envelope."""
     if body[:4] != _MAGIC:
         raise BadAnswer("the answer is not Kubernetes protobuf")
-    return _unknown(body[4:]).raw
+    return parse("Unknown", body[4:]).raw
 
 
 def frames(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -196,6 +237,8 @@ def lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
         pending += chunk
         start = 0
         while (end := pending.find(b"\n", max(start, searched))) >= 0:
+            if end - start > EVENT_LIMIT:
+                break
             if end > start:
                 yield bytes(pending[start:end])
             start = end + 1

@@ -86,6 +86,7 @@ class Watcher:
         self._stream: Stream | None = None
         self._needs_sync = True
         self._failures = 0
+        self._following_since = 0.0
         self._thread = threading.Thread(target=self._run, name=f"watch-{watch.kind}", daemon=True)
 
     def start(self) -> None:
@@ -108,8 +109,11 @@ class Watcher:
             try:
                 self._follow_once()
                 self._failures = 0
-            except errors.Gone:
-                self._lose("the version we had is compacted")
+            except errors.Gone as error:
+                if self._needs_sync:
+                    self._failed(error)
+                else:
+                    self._lose("the version we had is compacted")
             except (errors.KubeError, msgspec.MsgspecError, ValueError) as error:
                 self._failed(error)
             except Exception as error:
@@ -140,6 +144,7 @@ class Watcher:
             if self._needs_sync:
                 self._stage(events)
             self._heard()
+            self._following_since = time.monotonic()
             for kind, raw in events:
                 self._apply(kind, raw)
         if time.monotonic() - began < _SHORT:
@@ -163,7 +168,9 @@ class Watcher:
             elif kind == "ERROR":
                 raise self._codec.error(raw)
             elif kind == "DELETED":
-                staged.pop(self._codec.identity(raw).uid, None)
+                known = self._codec.identity(raw)
+                staged.pop(known.uid, None)
+                failures.pop(str(known), None)
             else:
                 self._stage_one(raw, staged, failures)
         if not self._stopping.is_set():
@@ -178,8 +185,12 @@ class Watcher:
                 staged[known.uid] = old
                 return
         row = self._decode(raw, failures)
-        if row is not None:
-            staged[row.uid] = row
+        if row is None:
+            staged.pop(self._identify(raw).uid, None)
+            return
+        staged[row.uid] = row
+        if failures:
+            failures.pop(_name(row), None)
 
     def _sync_by_pages(self) -> None:
         """For servers without WatchList: pages of one consistent list."""
@@ -238,9 +249,12 @@ class Watcher:
             if row is not None:
                 self._table.put(row)
                 if self._table.undecodable:
-                    self._table.undecodable.pop(str(Identity(row.namespace, row.name, "", 0)), None)
+                    self._table.undecodable.pop(_name(row), None)
             else:
+                # As after a sync: no row, rather than one that says what is no longer so.
+                known = self._identify(raw)
                 self._table.undecodable.update(failures)
+                self._table.remove(known.uid, known.resource_version)
             self._changed.notify_all()
 
     def _decode(self, raw: bytes, failures: dict[str, str]) -> Row | None:
@@ -248,17 +262,18 @@ class Watcher:
         try:
             return self._codec.row(raw)
         except Exception as error:
-            name = self._name(raw)
+            name = str(self._identify(raw))
             failures[name] = str(error)[:500]
             self.decode_failures += 1
             log.warning("object skipped", kind=str(self.watch.kind), name=name, reason=str(error)[:500])
             return None
 
-    def _name(self, raw: bytes) -> str:
+    def _identify(self, raw: bytes) -> Identity:
+        """Of an object that cannot be decoded, as far as it can be told."""
         try:
-            return str(self._codec.identity(raw))
+            return self._codec.identity(raw)
         except Exception:
-            return "?"
+            return Identity("", "?", "", 0)
 
     def _heard(self) -> None:
         self.heard = time.monotonic()
@@ -274,11 +289,16 @@ class Watcher:
         with self._changed:
             self._table.stale = True
 
+    def _followed_a_while(self) -> bool:
+        """Whether what failed had worked: then it is the first failure, not one more in a row."""
+        since, self._following_since = self._following_since, 0.0
+        return since > 0 and time.monotonic() - since > _SHORT
+
     def _failed(self, error: Exception) -> None:
         if self._stopping.is_set():
             return
-        self.error = str(error)
-        self._failures += 1
+        self.error = _in_words(error, self.watch.kind)
+        self._failures = 1 if self._followed_a_while() else self._failures + 1
         if isinstance(error, errors.ApiError) and "Too large resource version" in error.message:
             self._lose("the server has not reached the version we had")
         with self._changed:
@@ -288,6 +308,18 @@ class Watcher:
             wait = max(wait, error.retry_after)
         log.info("watch broke off", kind=str(self.watch.kind), reason=self.error, again_in=round(wait, 2))
         self._stopping.wait(wait)
+
+
+def _name(row: Row) -> str:
+    return str(Identity(row.namespace, row.name, "", 0))
+
+
+def _in_words(error: Exception, kind: Kind) -> str:
+    """Of a kind that is not served the server says no more than that a page was not found."""
+    if not isinstance(error, errors.NotFound):
+        return str(error)
+    hint = " (hint: apply the output of `shiplift crds`)" if kind.custom else ""
+    return f"the server has no {kind.plural} in {kind.api_version}{hint}"
 
 
 def _cannot_stream(error: errors.ApiError) -> bool:

@@ -194,7 +194,7 @@ class Cluster:
         if Component.CONTROLLERS in wanted:
             self.nodes.wait_first_round()
         if pools and Component.KWOK in wanted and Component.CONTROLLERS in wanted:
-            self.nodes.wait_schedulable()
+            self.nodes.wait_schedulable(*pools)
 
     def _start_missing(self, say: Say) -> None:
         """In order; if one fails, those started here are stopped again."""

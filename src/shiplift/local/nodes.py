@@ -54,11 +54,13 @@ class Pool(msgspec.Struct, frozen=True):
     memory: str = "32Gi"
     pods: int = 110
 
-    def manifests(self) -> list[Json]:
-        return [self._manifest(number) for number in range(self.count)]
+    def names(self) -> list[str]:
+        return [f"{self.name}-{number}" for number in range(self.count)]
 
-    def _manifest(self, number: int) -> Json:
-        name = f"{self.name}-{number}"
+    def manifests(self) -> list[Json]:
+        return [self._manifest(number, name) for number, name in enumerate(self.names())]
+
+    def _manifest(self, number: int, name: str) -> Json:
         capacity = {
             "cpu": self.cpu,
             "memory": self.memory,
@@ -153,10 +155,16 @@ class Nodes:
         with self._cluster.client() as client:
             client.patch(NODE, name, change, uid=_uid(client, name))
 
-    def wait_schedulable(self) -> None:
-        """Until every node is Ready and free of the taint that says otherwise."""
+    def wait_schedulable(self, *pools: Pool) -> None:
+        """Until every node of the pools is Ready and free of the taint that says otherwise."""
+        waiting = {name for pool in pools for name in pool.names()}
+
+        def none_left() -> bool:
+            waiting.difference_update(_name(node) for node in client.list(NODE) if is_schedulable(node))
+            return not waiting
+
         with self._cluster.client() as client:
-            self._wait(lambda: all(map(is_schedulable, client.list(NODE))), "all nodes to be ready")
+            self._wait(none_left, f"{len(waiting)} nodes to be ready")
 
     def wait_first_round(self) -> None:
         """Until the controllers have made what every namespace needs: then they are at work."""
@@ -195,6 +203,10 @@ def _has_account(client: Client) -> bool:
     with contextlib.suppress(NotFound):
         return bool(client.get(SERVICE_ACCOUNT, "default", "kube-system"))
     return False
+
+
+def _name(node: Json) -> str:
+    return node["metadata"]["name"]
 
 
 def _uid(client: Client, name: str) -> str:

@@ -1,0 +1,51 @@
+# Everything sets itself up: a virtual environment here, Kubernetes in the user's cache.
+PYTHON ?= python3
+BIN := .venv/bin
+WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help setup kubernetes demo test lint bench crash clean
+
+help:
+	@echo "make demo    a real Kubernetes on this computer, and what shiplift sees of it"
+	@echo "make test    all tests, against real parts"
+	@echo "make lint    format, style, types, layering"
+	@echo "make bench   the benchmarks, short"
+	@echo "make crash   the tests that kill, stop and cut off"
+
+setup: .venv/ready
+
+.venv/ready: requirements/dev.txt requirements/build.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "error: Python 3.11 or newer is needed"; echo "hint: make PYTHON=python3.12 …"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
+		|| { echo "error: $(PYTHON) cannot make virtual environments"; echo "hint: install python3-venv"; exit 1; }
+	@echo "setting up .venv (once, about a minute)"
+	@$(PYTHON) -m venv --clear .venv
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt -r requirements/build.txt
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
+	@touch $@
+
+kubernetes: setup
+	@$(BIN)/shiplift local programs >/dev/null
+
+demo: kubernetes
+	@$(BIN)/shiplift demo
+
+test: kubernetes
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+lint: setup
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/pyright
+	@$(BIN)/lint-imports --config pyproject.toml
+
+bench: kubernetes
+	@$(BIN)/python -m benchmarks --all --short
+
+crash: kubernetes
+	@$(BIN)/python -m pytest -m crash -n $(WORKERS) --dist worksteal
+
+clean:
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache

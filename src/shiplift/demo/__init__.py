@@ -1,0 +1,14 @@
+"""A small shop: the sample workloads of the demo, as data."""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import Any
+
+import yaml
+
+
+def shop() -> list[dict[str, Any]]:
+    """The manifests in the order in which they are to be created."""
+    text = resources.files("shiplift.demo").joinpath("shop.yaml").read_text()
+    return list(yaml.safe_load_all(text))
