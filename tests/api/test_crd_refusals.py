@@ -51,6 +51,7 @@ CREATED: list[tuple[Kind, str, Any, str]] = [
         "spec.desired.*desired.channel goes with type OpenShift only",
     ),
     (UC, "spec.desired", {"channel": "stable"}, "desired.version must be given when type is Kubeadm"),
+    (UC, "spec.upgradeAt", [], "spec.upgradeAt.*expected string.*must be a time: 2026-05-01T22:00:00Z"),
     (UC, "spec.upgradeAt", "tomorrow", "spec.upgradeAt"),
     (UC, "spec.upgradeAt", "2026-05-01", "spec.upgradeAt"),
     (UC, "spec.upgradeAt", "2026-13-01T00:00:00Z", "spec.upgradeAt"),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx2
 import msgspec
 import pytest
 from api_examples import ALL, IDS, NAMESPACE, changed, examples, full, minimal
+from api_server import wait_established
 
 from shiplift import api
 from shiplift.api import crd
@@ -17,6 +18,7 @@ from shiplift.facts.kinds import CUSTOM_RESOURCE_DEFINITION, MACHINE_POOL, UPGRA
 from shiplift.kube.client import Client
 from shiplift.kube.credentials import Credentials
 from shiplift.local.cluster import Cluster
+from shiplift.local.components import API_ONLY, Settings
 
 KINDS = pytest.mark.parametrize("kind", api.TYPES, ids=str)
 
@@ -136,6 +138,17 @@ def test_a_pool_can_be_scaled(client: Client) -> None:
         assert client.get(MACHINE_POOL, name)["spec"]["replicas"] == 7
     finally:
         client.delete(MACHINE_POOL, name, uid=uid)
+
+
+def test_the_oldest_supported_server_takes_them_too(private_cluster: Callable[[Settings], Cluster]) -> None:
+    old = private_cluster(Settings(components=API_ONLY, emulate="1.33"))
+    with Client(old.credentials()) as client:
+        for manifest in crd.manifests():
+            client.create(CUSTOM_RESOURCE_DEFINITION, manifest)
+        wait_established(client)
+        for kind in api.TYPES:
+            kept = client.create(kind, full(kind), dry_run=True).object
+            assert decoded(kind, kept).spec == decoded(kind, full(kind)).spec
 
 
 def table(credentials: Credentials, path: str) -> dict[str, Any]:

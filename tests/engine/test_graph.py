@@ -65,6 +65,12 @@ def test_a_cycle_is_found_with_its_members_and_the_edges_that_close_it():
     assert cycle.closing == tuple(edges("ca"))
 
 
+def test_a_short_cut_within_a_cycle_does_not_close_it():
+    (cycle,) = Graph("abc", edges("ab", "bc", "ca", "ac")).cycles
+    assert cycle.edges == tuple(edges("ab", "ac", "bc", "ca"))
+    assert cycle.closing == tuple(edges("ca"))
+
+
 def test_a_key_that_depends_on_itself_is_a_cycle():
     (cycle,) = Graph("ab", edges("aa", "ba")).cycles
     assert cycle.members == ("a",)
@@ -211,6 +217,14 @@ def test_without_the_closing_edges_no_cycle_is_left(pairs):
     closing = {edge for cycle in found for edge in cycle.closing}
     assert bool(closing) == bool(found)
     assert Graph(range(8), [edge for edge in edges(*pairs) if edge not in closing]).cycles == ()
+
+
+@given(graphs)
+def test_each_closing_edge_alone_would_close_a_cycle(pairs):
+    given = list(dict.fromkeys(edges(*pairs)))
+    closing = [edge for cycle in Graph(range(8), given).cycles for edge in cycle.closing]
+    rest = [edge for edge in given if edge not in closing]
+    assert all(Graph(range(8), [*rest, edge]).cycles for edge in closing)
 
 
 @given(graphs, st.randoms(use_true_random=False))

@@ -173,6 +173,16 @@ def test_a_name_that_became_ambiguous_is_left_alone():
     assert [one.path for one in kept] == [TAINT]
 
 
+def test_a_holder_of_ours_whose_name_became_ambiguous_is_left_alone():
+    env = pointer("spec", "containers", entry(name="a"), "env", "X")
+    pod = changed({"metadata": {}, "spec": {"containers": [{"name": "a"}]}}, [Change(env, "1")])
+    pod["spec"]["containers"].append({"name": "a"})
+    before = copy.deepcopy(pod["spec"])
+    result, kept = undone(pod)
+    assert result["spec"] == before
+    assert [one.path for one in kept] == [env]
+
+
 def test_two_fields_that_belong_together_are_changed_and_undone_together():
     budget = {"metadata": {"name": "web"}, "spec": {"minAvailable": 2}}
     held = changed(budget, [Change("/spec/maxUnavailable", 0), Change("/spec/minAvailable")])

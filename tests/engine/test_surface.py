@@ -10,7 +10,8 @@ import shiplift.engine
 FOLDER = Path(shiplift.engine.__file__).parent
 IMPURE = {
     "asyncio", "concurrent", "http", "httpx", "httpx2", "kubernetes", "multiprocessing", "os", "queue",
-    "random", "secrets", "select", "signal", "socket", "ssl", "structlog", "subprocess", "threading", "time", "urllib",
+    "random", "secrets", "select", "signal", "socket", "ssl", "structlog", "subprocess",
+    "threading", "time", "urllib",
 }  # fmt: skip
 PURE = sorted(path.name for path in FOLDER.glob("*.py") if path.name != "loop.py")
 

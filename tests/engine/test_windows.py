@@ -191,7 +191,7 @@ def test_an_unreadable_expression_is_refused_by_name(cron, said):
 
 
 def test_an_expression_that_never_comes_is_refused():
-    with pytest.raises(WindowError, match="never opens|bad day"):
+    with pytest.raises(WindowError, match=r"never opens|bad day"):
         Window("0 2 31 4 *", HOUR)
 
 

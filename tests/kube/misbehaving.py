@@ -26,20 +26,30 @@ class Trick(Enum):
     CUT = auto()  # pass it on, hand back half of the answer, close
 
 
+@dataclass(frozen=True)
+class Instead:
+    """Pass the request on, and hand back this answer instead of the real one."""
+
+    answer: bytes
+
+
+Play = Trick | Instead | bytes  # bytes: answer this and pass nothing on
+
+
 @dataclass
 class Door:
     """Tricks are played on requests of the given method, in the order they were set."""
 
     behind: Credentials
     listener: socket.socket
-    tricks: deque[tuple[str, Trick | bytes]] = field(default_factory=deque)
+    tricks: deque[tuple[str, Play]] = field(default_factory=deque)
     seen: list[str] = field(default_factory=list)
 
     @property
     def credentials(self) -> Credentials:
         return Credentials(Server("http", "127.0.0.1", self.listener.getsockname()[1]), Trust(), Anonymous())
 
-    def play(self, method: str, *tricks: Trick | bytes) -> None:
+    def play(self, method: str, *tricks: Play) -> None:
         self.tricks.extend((method, trick) for trick in tricks)
 
     def serve(self) -> None:
@@ -63,6 +73,8 @@ class Door:
                 if trick is Trick.DROP:
                     return
                 answer = self._pass_on(request)
+                if isinstance(trick, Instead):
+                    client.sendall(trick.answer)
                 if trick is Trick.HANG:
                     client.recv(1)
                 if trick is Trick.DRIP:
@@ -73,7 +85,7 @@ class Door:
                     return
                 client.sendall(answer)
 
-    def _trick(self, method: str) -> Trick | bytes | None:
+    def _trick(self, method: str) -> Play | None:
         if self.tricks and self.tricks[0][0] == method:
             return self.tricks.popleft()[1]
         return None

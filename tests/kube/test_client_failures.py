@@ -19,7 +19,7 @@ from shiplift.kube.credentials.live import Trust
 from shiplift.kube.errors import Look
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import Component
-from tests.kube.misbehaving import Door, Trick, door
+from tests.kube.misbehaving import Door, Instead, Trick, door
 from tests.kube.objects import pod
 
 Object = dict[str, Any]
@@ -267,12 +267,60 @@ def test_a_dry_run_is_sent_again_like_a_read(front: Door, client: Client, namesp
     assert client.evict("web", namespace, uid=uid(made), dry_run=True).barrier is None
 
 
-def test_a_failure_in_etcd_is_looked_at_before_it_is_believed(
-    front: Door, client: Client, config: Object
+@pytest.mark.parametrize("answer", [ETCD_SLOW, AWAY, BARE])
+def test_a_failure_of_the_server_is_looked_at_before_it_is_believed(
+    front: Door, client: Client, config: Object, answer: bytes
 ) -> None:
-    front.play("PATCH", ETCD_SLOW)
-    with pytest.raises(errors.ServerError, match="etcdserver"):
+    front.play("PATCH", answer)
+    with pytest.raises(errors.ServerError):
         paint(client, config)
+    front.play("PATCH", Instead(answer))
+    assert paint(client, config).object["data"] == {"colour": "blue"}
+
+
+@pytest.mark.parametrize("nonsense", [b"{}", b'{"metadata":{}}', b"null"])
+def test_an_answer_that_is_no_object_is_no_proof_of_a_delete(
+    front: Door, client: Client, config: Object, namespace: str, nonsense: bytes
+) -> None:
+    front.play("DELETE", Trick.DROP)
+    front.play("GET", b"HTTP/1.1 200 OK\r\n\r\n" + nonsense)
+    with pytest.raises(errors.Unknown) as doubt:
+        client.delete(CONFIG_MAP, "settings", namespace, uid=uid(config))
+    assert doubt.value.look is Look.STILL_UNKNOWN
+
+
+def test_an_address_that_is_not_served_yet_is_no_proof_of_a_delete(
+    front: Door, client: Client, config: Object, namespace: str
+) -> None:
+    front.play("DELETE", Trick.DROP)
+    front.play("GET", b"HTTP/1.1 404 Not Found\r\n\r\n404 page not found")
+    with pytest.raises(errors.Unknown) as doubt:
+        client.delete(CONFIG_MAP, "settings", namespace, uid=uid(config))
+    assert doubt.value.look is Look.STILL_UNKNOWN
+
+
+def test_a_name_that_has_a_new_owner_proves_that_the_old_one_is_gone(
+    front: Door, client: Client, config: Object, namespace: str
+) -> None:
+    client.delete(CONFIG_MAP, "settings", namespace, uid=uid(config))
+    client.create(CONFIG_MAP, {"metadata": {"name": "settings"}, "data": {"a": "b"}}, namespace)
+    front.play("DELETE", Trick.DROP)
+    assert client.delete(CONFIG_MAP, "settings", namespace, uid=uid(config)).barrier == Gone(
+        CONFIG_MAP, uid(config)
+    )
+    front.play("PATCH", Trick.DROP)
+    with pytest.raises(errors.Unknown) as doubt:
+        paint(client, config)
+    assert doubt.value.look is Look.NOT_APPLIED
+
+
+def test_a_server_below_a_path_is_asked_there(front: Door) -> None:
+    server = Server("http", "127.0.0.1", front.credentials.server.port, "/k8s/clusters/one")
+    below = Credentials(server, Trust(), Anonymous())
+    front.play("GET", b"HTTP/1.1 200 OK\r\n\r\nok")
+    with Client(below) as client:
+        assert client.raw("GET", "/readyz", query=[("verbose", "a b")]) == b"ok"
+    assert front.seen == ["GET /k8s/clusters/one/readyz?verbose=a%20b HTTP/1.1"]
 
 
 def test_a_raw_write_without_an_answer_is_unknown(front: Door, client: Client) -> None:

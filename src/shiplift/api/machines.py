@@ -10,6 +10,7 @@ from msgspec import Meta, field
 from shiplift.api.base import TEXTS, Column, Resource, Rule, Value, immutable
 from shiplift.api.values import (
     Count,
+    DnsLabel,
     Duration,
     IntOrPercent,
     LabelMap,
@@ -153,7 +154,7 @@ class KwokSettings(Value, frozen=True, kw_only=True):
     """The memory of each."""
     pods: Annotated[int, Meta(ge=1, le=1000)] = 110
     """How many pods each takes."""
-    zones: Annotated[tuple[Namespace, ...], unique(most=16)] = ()
+    zones: Annotated[tuple[DnsLabel, ...], unique(most=16)] = ()
     """The zones they are spread over."""
 
 

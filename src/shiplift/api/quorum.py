@@ -10,10 +10,10 @@ from msgspec import Meta
 from shiplift.api.base import Column, Resource, Rule, Value
 from shiplift.api.values import (
     Digest,
+    DnsLabel,
     Line,
     Message,
     Name,
-    Namespace,
     Operation,
     Progress,
     Reason,
@@ -144,7 +144,7 @@ class QuorumServiceSpec(Value, frozen=True, kw_only=True):
     """The Secret with `accessKey` and `secretKey` of an administrator."""
     engine: Engine = Engine.MINIO
     """The kind of service."""
-    container: Namespace = "minio"
+    container: DnsLabel = "minio"
     """The container in the pods."""
     endpoint: Endpoint = Endpoint()
     """How the members are reached."""

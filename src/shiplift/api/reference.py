@@ -103,7 +103,8 @@ def _rules(schema: Schema) -> Iterator[str]:
 
 
 def _messages(schema: Schema, path: str = "") -> Iterator[str]:
-    for rule in schema.get("x-kubernetes-validations", ()):
+    """The rules over several fields; those of a single value are said by its type."""
+    for rule in schema.get("x-kubernetes-validations", ()) if schema.get("type") == "object" else ():
         yield f"`{path.strip('.') or 'object'}`: {rule['message']}"
     for name, field in schema.get("properties", {}).items():
         yield from _messages(field.get("items", field), f"{path}.{name}")

@@ -13,6 +13,7 @@ from shiplift.api.values import (
     Approval,
     Condition,
     Count,
+    DnsLabel,
     Duration,
     Estimate,
     Generation,
@@ -136,7 +137,7 @@ class SecretKey(Value, frozen=True, kw_only=True):
 class Notify(Value, frozen=True, kw_only=True):
     """Somebody who is told; telling never holds up an upgrade."""
 
-    name: Namespace
+    name: DnsLabel
     """Names this entry."""
     url: Url
     """Where it is sent: a webhook gets CloudEvents, an Alertmanager gets silences."""

@@ -28,7 +28,8 @@ Message = Annotated[str, Meta(max_length=4096)]
 Token = Annotated[str, Meta(min_length=1, max_length=128)]
 Uid = Annotated[str, Meta(min_length=1, max_length=64)]
 Name = Annotated[str, Meta(min_length=1, max_length=253, pattern=rf"^{_DNS}(\.{_DNS})*$")]
-Namespace = Annotated[str, Meta(min_length=1, max_length=63, pattern=rf"^{_DNS}$")]
+DnsLabel = Annotated[str, Meta(min_length=1, max_length=63, pattern=rf"^{_DNS}$")]
+Namespace = DnsLabel
 LabelKey = Annotated[
     str,
     Meta(min_length=1, max_length=317, pattern=r"^([a-z0-9.-]+/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"),
@@ -254,7 +255,7 @@ class SoftwareState(Value, frozen=True, kw_only=True):
 class Hook(Value, frozen=True, kw_only=True):
     """A Job that must succeed before things go on."""
 
-    name: Namespace
+    name: DnsLabel
     """Names the hook; the Job's name begins with it."""
     namespace: Namespace
     """Where the Job runs."""

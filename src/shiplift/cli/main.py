@@ -67,14 +67,15 @@ def overview(program: str) -> str:
     """What `--help` prints."""
     width = max(len(command.name) for command in COMMANDS)
     commands = "".join(f"  {command.name:{width}}  {command.summary}\n" for command in COMMANDS)
-    return f"Usage: {program} COMMAND\n\n{_ABOUT}\n\nCommands:\n{commands}\n{program} COMMAND --help says more.\n"
+    more = f"{program} COMMAND --help says more."
+    return f"Usage: {program} COMMAND\n\n{_ABOUT}\n\nCommands:\n{commands}\n{more}\n"
 
 
 def _command(name: str, program: str) -> Command:
     for command in COMMANDS:
         if command.name == name:
             return command
-    import difflib  # noqa: PLC0415  only after a slip
+    import difflib  # only after a slip
 
     close = difflib.get_close_matches(name, [command.name for command in COMMANDS], n=1)
     hint = f"did you mean {close[0]}?" if close else f"{program} --help lists the commands"
@@ -82,7 +83,7 @@ def _command(name: str, program: str) -> Command:
 
 
 def _run_command(command: Command, words: Sequence[str], program: str) -> None:
-    from cyclopts import App, CycloptsError  # noqa: PLC0415  keeps --help fast
+    from cyclopts import App, CycloptsError  # keeps --help fast
 
     root = App(name=program, help_format="plaintext", suppress_keyboard_interrupt=False)
     if not sys.stdout.isatty():

@@ -44,13 +44,26 @@ class TimedOutError(CommandError):
 
 def say(line: str) -> None:
     """A line for people, on stderr; nobody there to read it is no error."""
-    with contextlib.suppress(BrokenPipeError):
+    with contextlib.suppress(OSError):
         sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
 
 
 def debugging() -> bool:
     return bool(os.environ.get("SHIPLIFT_DEBUG"))
+
+
+def configure_logs() -> None:
+    """Logs are for those who look for a fault: on stderr, and only when asked for."""
+    import logging  # keeps --help fast
+
+    import structlog
+
+    level = logging.DEBUG if debugging() else logging.CRITICAL
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
 
 
 def report(error: BaseException) -> Exit:
@@ -76,7 +89,7 @@ def _explain(message: str, hint: str) -> None:
 
 
 def _trace(error: BaseException) -> None:
-    import traceback  # noqa: PLC0415  keeps --help fast
+    import traceback  # keeps --help fast
 
     traceback.print_exception(error)
 

@@ -5,8 +5,8 @@
     act(step) -> Outcome                writes only
 
 Values that a layer's signatures need are here; the tools are modules of their own: `backoff`, `budgets`,
-`conditions`, `graph`, `ledger`, `pointer`, `probes`, `versions`, `windows`. The loop is not imported from here,
-because it is the only part that knows threads and clocks.
+`conditions`, `graph`, `ledger`, `pointer`, `probes`, `versions`, `windows`. The loop is not imported from
+here, because it is the only part that knows threads and clocks.
 """
 
 from shiplift.engine.barrier import Barrier, Gone, Seen

@@ -64,7 +64,7 @@ class _Tarjan:
 def back_edges(members: Sequence[int], below: Sequence[Sequence[int]]) -> set[tuple[int, int]]:
     """The edges among the members that lead back to where a walk from the first of them came from.
 
-    Each as its start and its place among the edges of that start. Without them nothing is left to go round in.
+    Each as its start and its place among the edges of that start. Without them nothing goes round.
     """
     unseen = set(members)
     closing: set[tuple[int, int]] = set()

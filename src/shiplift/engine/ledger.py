@@ -162,8 +162,7 @@ class Ledger(msgspec.Struct, frozen=True, omit_defaults=True):
             document, theirs = _undo_one(document, entry)
             kept += theirs
         for path in sorted(self.made, key=len, reverse=True):
-            if pointer.get(document, path) in ({}, []):
-                document = pointer.put(document, path, ABSENT)
+            document = _without_empty(document, path)
         return Undone(document, tuple(reversed(kept)))
 
     def encode(self, limit: int = LIMIT) -> str:
@@ -246,13 +245,22 @@ def _undo_one(document: Json, entry: Entry) -> tuple[Json, list[Kept]]:
     return document, [Kept(entry.path, entry.after, current)]
 
 
+def _without_empty(document: Json, path: str) -> Json:
+    try:
+        found = pointer.get(document, path)
+    except pointer.PointerError:
+        # its name has become ambiguous: what is there is somebody else's
+        return document
+    return pointer.put(document, path, ABSENT) if found in ({}, []) else document
+
+
 def read(document: Json, annotation: str) -> Ledger:
     """The record that an object carries; an empty one when it carries none."""
     text = pointer.get(document, ANNOTATIONS + pointer.pointer(annotation))
     if text is ABSENT:
         return Ledger()
-    name = pointer.get(document, "/metadata/name")
-    return decode(text, f"{pointer.get(document, '/kind') or 'object'} {name}")
+    kind, name = pointer.get(document, "/kind"), pointer.get(document, "/metadata/name")
+    return decode(text, f"{'object' if kind is ABSENT else kind} {name}")
 
 
 def change_in_place(document: Json, annotation: str, changes: Iterable[Change]) -> Patched:

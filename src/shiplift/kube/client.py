@@ -104,7 +104,7 @@ class Client:
         while True:
             page = self._page(path, (*query, ("continue", token)) if token else tuple(query))
             yield from page.get("items") or []
-            token = page["metadata"].get("continue", "")
+            token = metadata(page).get("continue", "")
             if not token:
                 return
 

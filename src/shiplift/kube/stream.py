@@ -108,7 +108,7 @@ class Stream:
 
     def _read_head(self, file: BufferedReader[socket.SocketIO]) -> int:
         first = file.readline(_HEAD_LIMIT)
-        parts = first.split(b" ", 2)
+        parts = first.split(None, 2)
         if len(parts) < 2 or not parts[0].startswith(b"HTTP/1.") or not parts[1].isdigit():
             raise BadAnswer("the server did not answer in HTTP") if first else _closed()
         size = 0

@@ -34,16 +34,15 @@ class Removal(msgspec.Struct, frozen=True):
         return Gone(kind, self.uid)
 
     def look(self, read: Read) -> tuple[Look, Object]:
-        try:
-            live = read(Request("GET", self.path, changes_nothing=True))
-        except NotFound:
+        found = _find(read, self.path)
+        if found is None:
             return Look.APPLIED, {}
-        except KubeError:
+        if not found:
             return Look.STILL_UNKNOWN, {}
-        meta = live["metadata"]
-        if meta["uid"] != self.uid:
+        if metadata(found)["uid"] != self.uid:
             return Look.APPLIED, {}
-        return (Look.APPLIED if meta.get("deletionTimestamp") else Look.NOT_APPLIED), live
+        terminating = "deletionTimestamp" in metadata(found)
+        return (Look.APPLIED if terminating else Look.NOT_APPLIED), found
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -62,25 +61,17 @@ class Change(msgspec.Struct, frozen=True):
         return Seen(kind, int(version))
 
     def live(self, read: Read) -> Object:
-        """The object as it is now; empty if it cannot be seen."""
-        try:
-            return read(Request("GET", self.path, changes_nothing=True))
-        except KubeError:
-            return {}
+        """The object as it is now; empty if it is not there or cannot be seen."""
+        return _find(read, self.path) or {}
 
     def look(self, read: Read) -> tuple[Look, Object]:
-        if not self.path:
-            return Look.STILL_UNKNOWN, {}
-        try:
-            live = read(Request("GET", self.path, changes_nothing=True))
-        except NotFound:
+        found = _find(read, self.path) if self.path else {}
+        if found is None:
             return Look.NOT_APPLIED, {}
-        except KubeError:
-            return Look.STILL_UNKNOWN, {}
-        return self._compare(live, read), live
+        return (self._compare(found, read) if found else Look.STILL_UNKNOWN), found
 
     def _compare(self, live: Object, read: Read) -> Look:
-        meta = live["metadata"]
+        meta = metadata(live)
         if self.uid and meta["uid"] != self.uid:
             return Look.NOT_APPLIED
         if self.version and meta["resourceVersion"] == self.version:
@@ -123,6 +114,19 @@ Unsettled = Change | Removal
 def metadata(thing: Mapping[str, Any]) -> Object:
     """The object's metadata, empty if it has none."""
     return thing.get("metadata") or {}
+
+
+def _find(read: Read, path: str) -> Object | None:
+    """The live object; None if the server says that there is none, empty if it cannot be seen."""
+    try:
+        found = read(Request("GET", path, changes_nothing=True))
+    except NotFound as error:
+        # Without a reason it is the address that is not served (yet), which says nothing about the object.
+        return None if error.reason == "NotFound" else {}
+    except KubeError:
+        return {}
+    known = metadata(found).get("uid") and metadata(found).get("resourceVersion")
+    return found if known else {}
 
 
 def _essence(thing: Object) -> Object:

@@ -84,6 +84,7 @@ class Operator:
         )
         self._fence = Fence(credentials, settings.names)
         self._recorder = Recorder(credentials, instance=self.leader.identity)
+        self._candidate = False
         self._client: Client | None = None
         self._loops: dict[str, Loop[Any, Any, Any]] = {}
         self.metrics = Metrics(layer.name for layer in self._layers)
@@ -117,12 +118,15 @@ class Operator:
     def not_alive(self) -> list[str]:
         """A thread that is gone or stuck: only a restart helps."""
         gone = [f"the watch of {one.kind} has ended" for one in self.store.health() if not one.alive]
+        if self._candidate and not self.leader.alive:
+            gone.append("the thread that renews the lease has ended")
         stuck = [words for loop in list(self._loops.values()) if (words := loop.stuck(_STUCK))]
         return gone + stuck
 
     def not_ready(self) -> list[str]:
-        """What we see is missing or old."""
-        return [
+        """What we see is missing or old, or we cannot even run for leader."""
+        trouble = [str(self.leader.trouble)] if self.leader.trouble else []
+        return trouble + [
             f"{one.kind} is {one.state}{': ' + one.error if one.error else ''}"
             for one in self.store.health()
             if one.state is not State.LIVE
@@ -134,6 +138,7 @@ class Operator:
             if not self._news.empty():
                 return
         self.leader.start()
+        self._candidate = True
 
     def _lead_and_follow(self) -> None:
         while True:
@@ -209,6 +214,7 @@ class Operator:
     def _shut_down(self) -> None:
         """Stop acting first, then let go of the Lease, so that the next leader finds nobody at work."""
         self._end("stopped")
+        self._candidate = False
         self.leader.stop()
         self._recorder.stop()
         self.store.stop()

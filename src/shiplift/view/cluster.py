@@ -41,10 +41,11 @@ class PodState(StrEnum):
 
 
 class WorkloadState(StrEnum):
-    """How a workload is, in one word."""
+    """How a workload is, in one word; it waits while no node takes some pod of it."""
 
     READY = "ready"
     STARTING = "starting"
+    WAITING = "waiting"
     FAILING = "failing"
     IDLE = "idle"
 
@@ -70,6 +71,7 @@ _POD_GLYPHS = {
 _WORKLOAD_GLYPHS = {
     WorkloadState.READY: "●",
     WorkloadState.STARTING: "○",
+    WorkloadState.WAITING: "·",
     WorkloadState.FAILING: "✗",
     WorkloadState.IDLE: "-",
 }

@@ -212,7 +212,7 @@ def _workload_state(pods: Pods, desired: int) -> WorkloadState:
     if pods.failing:
         return WorkloadState.FAILING
     if pods.ready < desired:
-        return WorkloadState.STARTING
+        return WorkloadState.WAITING if pods.unplaced else WorkloadState.STARTING
     return WorkloadState.READY if desired else WorkloadState.IDLE
 
 

@@ -1,0 +1,158 @@
+"""The entry point: help, exit codes, and errors in one line with a hint."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shiplift import __version__
+from shiplift.cli import output
+
+# the package's `main` is the function; the module is wanted here
+main = importlib.import_module("shiplift.cli.main")
+SHIPLIFT = (
+    sys.executable,
+    "-c",
+    "import sys; sys.argv[0] = 'shiplift'; from shiplift.cli import main; main()",
+)
+
+
+def shiplift(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*SHIPLIFT, *words], capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(main, "COMMANDS", (main.Command("broken", "tests.cli.broken", "Fail."),))
+
+
+@pytest.mark.parametrize("words", [(), ("--help",), ("-h",)])
+def test_help_lists_every_command(words: tuple[str, ...]) -> None:
+    asked = shiplift(*words)
+    assert (asked.returncode, asked.stderr) == (0, "")
+    for command in main.COMMANDS:
+        assert f"  {command.name} " in asked.stdout
+        assert command.summary in asked.stdout
+
+
+@pytest.mark.parametrize("command", main.COMMANDS, ids=lambda command: command.name)
+def test_a_command_says_of_itself_what_the_overview_says(command: main.Command) -> None:
+    app = importlib.import_module(command.module).app
+    assert (app.name, app.help) == ((command.name,), command.summary)
+
+
+@pytest.mark.parametrize("command", main.COMMANDS, ids=lambda command: command.name)
+def test_every_command_has_help(command: main.Command, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run([command.name, "--help"]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith(f"Usage: shiplift {command.name}")
+    assert said.err == ""
+
+
+def test_the_overview_imports_no_library() -> None:
+    """That is what makes it fast."""
+    code = (
+        "import sys; from shiplift.cli.main import run; run(['--help']); print(*sys.modules, file=sys.stderr)"
+    )
+    asked = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    imported = {name.partition(".")[0] for name in asked.stderr.split()}
+    assert not imported & {"cyclopts", "rich", "msgspec", "httpx2", "structlog", "yaml", "asyncio"}
+
+
+@pytest.mark.parametrize("words", [["version"], ["--version"]])
+def test_the_version_is_data(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(words) == 0
+    assert capsys.readouterr() == (f"shiplift {__version__}\n", "")
+
+
+def test_kubectl_users_see_the_command_that_they_typed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["/somewhere/kubectl-shiplift", "local", "--help"])
+    with pytest.raises(SystemExit, match="0"):
+        main.main()
+    assert capsys.readouterr().out.startswith("Usage: kubectl shiplift local COMMAND")
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "hint"),
+    [
+        (["lcal"], "there is no command 'lcal'", "did you mean local?"),
+        (["xyzzy"], "there is no command 'xyzzy'", "shiplift --help lists the commands"),
+        (["--bogus"], "there is no command '--bogus'", "shiplift --help lists the commands"),
+        (["local", "dwn"], 'unknown command "dwn"', 'did you mean "down"?'),
+        (
+            ["local", "up", "--nodes", "many"],
+            'invalid value for --nodes: unable to convert "many" into int',
+            "shiplift local up --help shows how",
+        ),
+        (["demo", "--seconds", "-1"], "-1 is no time to stay", "from 0 to 86400 seconds"),
+        (["local", "up", "--nodes", "-1"], "-1 is no number of nodes", "from 0 to 10000"),
+    ],
+)
+def test_a_slip_is_answered_with_one_line_and_a_hint(words: list[str], message: str, hint: str) -> None:
+    asked = shiplift(*words)
+    assert asked.stderr == f"error: {message}\nhint: {hint}\n"
+    assert (asked.returncode, asked.stdout) == (1, "")
+
+
+def test_a_hint_of_the_commands_own_is_kept() -> None:
+    asked = shiplift("crds", "--kind", "Pod")
+    first, second = asked.stderr.splitlines()
+    assert first == "error: invalid value for --kind: there is no kind 'Pod'"
+    assert second.startswith("hint: one of UpgradeConfig, ")
+
+
+@pytest.mark.usefixtures("broken")
+@pytest.mark.parametrize(
+    ("word", "code", "said"),
+    [
+        ("hinted", 1, "error: the disk is full\nhint: buy a bigger one\n"),
+        ("unreachable", 1, "error: no answer from the server\nhint: is it there?\n"),
+        ("late", 124, "error: waited 1 s for the sun\nhint: wait longer\n"),
+        ("interrupted", 130, "interrupted\n"),
+        (
+            "unexpected",
+            2,
+            "error: unexpected KeyError: 'nobody thought of it'\nhint: SHIPLIFT_DEBUG=1 tells where it happened\n",
+        ),
+    ],
+)
+def test_each_kind_of_failure_has_its_exit_code(
+    word: str, code: int, said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SHIPLIFT_DEBUG", raising=False)
+    assert main.run(["broken", word]) == code
+    assert capsys.readouterr() == ("", said)
+
+
+@pytest.mark.usefixtures("broken")
+def test_a_command_may_choose_its_exit_code() -> None:
+    with pytest.raises(SystemExit, match="7"):
+        main.run(["broken", "chosen"])
+
+
+@pytest.mark.usefixtures("broken")
+def test_the_whole_story_is_told_on_request(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHIPLIFT_DEBUG", "1")
+    assert main.run(["broken", "unexpected"]) == 2
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
+    """As in `shiplift crds | head -1`."""
+    said = tmp_path / "stderr"
+    with said.open("w") as stderr:
+        command = subprocess.Popen([*SHIPLIFT, "crds"], stdout=subprocess.PIPE, stderr=stderr)
+        assert command.stdout
+        command.stdout.close()
+        assert command.wait(60) == output.Exit.NO_READER
+    assert said.read_text() == ""
