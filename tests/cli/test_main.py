@@ -27,7 +27,7 @@ def shiplift(*words: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(main, "COMMANDS", (main.Command("broken", "tests.cli.broken", "Fail."),))
+    monkeypatch.setattr(main, "COMMANDS", (main.Command("broken", "tests.cli.broken:app", "Fail."),))
 
 
 @pytest.mark.parametrize("words", [(), ("--help",), ("-h",)])
@@ -41,7 +41,7 @@ def test_help_lists_every_command(words: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("command", main.COMMANDS, ids=lambda command: command.name)
 def test_a_command_says_of_itself_what_the_overview_says(command: main.Command) -> None:
-    app = importlib.import_module(command.module).app
+    app = main.load(command)
     assert (app.name, app.help) == ((command.name,), command.summary)
 
 
@@ -120,7 +120,8 @@ def test_a_hint_of_the_commands_own_is_kept() -> None:
         (
             "unexpected",
             2,
-            "error: unexpected KeyError: 'nobody thought of it'\nhint: SHIPLIFT_DEBUG=1 tells where it happened\n",
+            "error: unexpected KeyError: 'nobody thought of it'\n"
+            "hint: SHIPLIFT_DEBUG=1 tells where it happened\n",
         ),
     ],
 )

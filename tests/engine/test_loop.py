@@ -585,6 +585,20 @@ def test_stopping_finishes_the_steps_in_flight_and_starts_nothing_more():
     assert bench.layer.count("observe", "b") == 0
 
 
+def test_a_round_that_ends_while_stopping_publishes_nothing():
+    bench = Bench()
+    gate = bench.layer.gates["do x"] = threading.Event()
+    bench.layer.plans["a"] = [Decision(steps=(Do("x"),))]
+    bench.loop.start()
+    bench.wake()
+    eventually(lambda: bench.layer.running["do x"])
+    assert not bench.loop.stop(timedelta(milliseconds=20))
+    gate.set()
+    assert bench.loop.stop(20 * SECOND)
+    assert bench.layer.count("act", "do x") == 1
+    assert bench.rounds() == 0
+
+
 def test_stopping_does_not_wait_for_ever_for_a_step_that_hangs():
     bench = Bench()
     gate = bench.layer.gates["do x"] = threading.Event()

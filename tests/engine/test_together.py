@@ -1,7 +1,7 @@
 """A small layer made of all the parts: it labels objects in dependency order, then takes everything back.
 
-Its API server may refuse, fail, or write and not answer, at any call; its store lags behind; the process may be
-killed between any two steps. Whatever happens, the order holds, and in the end nothing of ours is left.
+Its API server may refuse, fail, or write and not answer, at any call; its store lags behind; the process may
+be killed between any two steps. Whatever happens, the order holds, and in the end nothing of ours is left.
 """
 
 import copy

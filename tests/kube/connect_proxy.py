@@ -45,14 +45,15 @@ class ConnectProxy:
 
 def _pump(one: socket.socket, other: socket.socket) -> None:
     with selectors.DefaultSelector() as selector:
-        selector.register(one, selectors.EVENT_READ, other)
-        selector.register(other, selectors.EVENT_READ, one)
+        selector.register(one, selectors.EVENT_READ, (one, other))
+        selector.register(other, selectors.EVENT_READ, (other, one))
         while True:
             for key, _ in selector.select():
-                data = key.fileobj.recv(65536)  # type: ignore[union-attr]
+                source, target = key.data
+                data = source.recv(65536)
                 if not data:
                     return
-                key.data.sendall(data)
+                target.sendall(data)
 
 
 @contextlib.contextmanager

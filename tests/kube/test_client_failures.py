@@ -320,7 +320,7 @@ def test_a_server_below_a_path_is_asked_there(front: Door) -> None:
     front.play("GET", b"HTTP/1.1 200 OK\r\n\r\nok")
     with Client(below) as client:
         assert client.raw("GET", "/readyz", query=[("verbose", "a b")]) == b"ok"
-    assert front.seen == ["GET /k8s/clusters/one/readyz?verbose=a%20b HTTP/1.1"]
+    assert front.seen == ["GET /k8s/clusters/one/readyz?verbose=a+b HTTP/1.1"]
 
 
 def test_a_raw_write_without_an_answer_is_unknown(front: Door, client: Client) -> None:
@@ -347,6 +347,13 @@ def test_a_connection_that_the_server_closed_meanwhile_is_not_used_again(
         assert client.create(
             CONFIG_MAP, {"metadata": {"name": "after"}, "data": {"a": "b"}}, "default"
         ).object
+
+
+def test_a_closed_client_sends_nothing(cluster: Cluster) -> None:
+    client = Client(cluster.credentials())
+    client.close()
+    with pytest.raises(errors.Unreachable, match="closed"):
+        client.raw("GET", "/readyz")
 
 
 def test_many_threads_share_one_client(client: Client, namespace: str) -> None:

@@ -1,4 +1,4 @@
-"""The programs are found, downloaded with their checksums, or built; and when they cannot be, it is said why."""
+"""The programs are found, downloaded with checksums, or built; and if they cannot be, it is said why."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ import pytest
 from shiplift.local import assets, build, download, golang, platforms, progress
 from shiplift.local.download import Sources
 from shiplift.local.errors import LocalError, NoSpaceError
+
+from .leftovers import processes_of
+from .until import until
 
 NOWHERE = "http://127.0.0.1:9"
 MACHINE = platforms.machine()
@@ -193,6 +196,30 @@ def test_a_missing_file_is_an_error_that_leads_to_the_build(publisher, tmp_path)
         download.download(tmp_path, quiet, download.OFFICIAL)
 
 
+@linux_only
+def test_a_full_disk_is_said_and_nothing_is_left_in_the_cache(publisher, small_disk, monkeypatch):
+    monkeypatch.setenv("SHIPLIFT_CACHE", str(small_disk))
+    monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
+    publisher.publish(f"/{download.KUBERNETES}/bin/linux/{MACHINE}/kube-apiserver", b"x" * (50 << 20))
+    with pytest.raises(NoSpaceError):
+        assets.find(quiet)
+    assert [path for path in assets.cache_folder().parent.iterdir() if path.is_dir()] == []
+
+
+def test_an_interrupted_build_leaves_no_process(monkeypatch, tmp_path):
+    busy = tmp_path / "go"
+    busy.write_text(f"#!/bin/sh\necho one\ntail -f {tmp_path}/go\n")
+    busy.chmod(0o755)
+
+    def interrupted(_line: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(progress, "_EVERY", -1.0)
+    with pytest.raises(KeyboardInterrupt):
+        build._compile(busy, tmp_path, progress.Progress(interrupted, "building", 5, "packages"))
+    until(lambda: processes_of(tmp_path) == [])
+
+
 def test_without_a_network_it_is_said_and_nothing_is_left_in_the_cache(no_network, empty_cache):
     if not golang.installed():
         pytest.skip("no Go here")
@@ -205,7 +232,7 @@ def test_without_a_network_it_is_said_and_nothing_is_left_in_the_cache(no_networ
 
 
 def test_without_go_and_without_a_network_it_is_said_where_to_get_go(no_network, no_go, empty_cache):
-    with pytest.raises(LocalError, match="no Go 1.26 or newer") as refused:
+    with pytest.raises(LocalError, match=r"no Go 1\.26 or newer") as refused:
         assets.find(quiet)
     assert "KUBEBUILDER_ASSETS" in refused.value.hint
     assert [path.name for path in empty_cache.glob("go-*")] == []

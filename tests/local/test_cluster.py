@@ -145,18 +145,6 @@ def test_a_component_that_stops_says_why(fresh):
     assert processes_of(fresh.layout.folder) == []
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    """A disk of 40 MB."""
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=40m", "tmpfs", tmp_path], check=False, capture_output=True
-    )
-    if made.returncode:
-        pytest.skip("only root may mount a small disk")
-    yield tmp_path
-    subprocess.run(["umount", "-l", tmp_path], check=True)
-
-
 def test_a_full_disk_is_said_before_anything_starts(small_disk):
     with pytest.raises(NoSpaceError) as refused:
         Cluster("full", small_disk).up(ETCD_ONLY)

@@ -15,7 +15,7 @@ from shiplift.local.cluster import Cluster
 from shiplift.local.components import Component
 from shiplift.local.nodes import Pool
 
-from .leftovers import processes_of
+from .leftovers import processes_of, running
 
 COMMAND = [sys.executable, "-c", "from shiplift.cli.local import app; app()"]
 
@@ -61,24 +61,25 @@ def test_a_cluster_from_up_to_down(state_folder):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
 def test_an_interrupted_up_leaves_nothing(state_folder, number):
-    with subprocess.Popen([*COMMAND, "up"], stderr=subprocess.PIPE, text=True) as process:
+    with running([*COMMAND, "up"], stderr=subprocess.PIPE) as process:
         assert process.stderr
         until_line(process.stderr, "starting kube-apiserver")
         os.kill(process.pid, number)
         assert "nothing was left behind" in process.stderr.read()
-    assert process.returncode == 130
+        assert process.wait(20) == 130
     assert processes_of(state_folder) == []
     assert run("status").stdout == ""
 
 
 def test_a_cluster_in_the_foreground_ends_with_ctrl_c(state_folder):
     command = [*COMMAND, "up", "--foreground", "--nodes", "0"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    with running(command, stderr=subprocess.PIPE) as process:
         assert process.stderr
         until_line(process.stderr, "Ctrl-C ends it")
         assert processes_of(state_folder)
         os.kill(process.pid, signal.SIGINT)
         process.stderr.read()
+        assert process.wait(20) == 130
     assert processes_of(state_folder) == []
     assert not (state_folder / "default").exists()
 

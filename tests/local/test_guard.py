@@ -12,7 +12,7 @@ import pytest
 
 from shiplift.local.assets import find
 
-from .leftovers import processes_of
+from .leftovers import processes_of, running
 from .until import until
 
 HANGING = """
@@ -56,7 +56,7 @@ def command(project: Path, *options: str) -> list[str]:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_run_that_is_ended_leaves_no_cluster(project, number):
     (project / "test_hangs.py").write_text(HANGING)
-    with subprocess.Popen(command(project), cwd=project, stdout=subprocess.PIPE, text=True) as run:
+    with running(command(project), cwd=project, stdout=subprocess.PIPE) as run:
         assert run.stdout
         folder = next(Path(line.strip()) for line in run.stdout if line.startswith("/"))
         assert any("etcd" in process for process in processes_of(folder))

@@ -37,7 +37,7 @@ from shiplift.api.values import (
 from shiplift.facts import kinds
 
 Range = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[0-9A-Za-z .<>=!|*+-]+$")]
-ApiVersion = Annotated[str, Meta(min_length=2, max_length=63, pattern=r"^v[0-9]+((alpha|beta)[0-9]+)?$")]
+ApiVersion = Annotated[str, Meta(min_length=2, max_length=63, pattern=r"^[a-z]([-a-z0-9]*[a-z0-9])?$")]
 KindName = Annotated[str, Meta(min_length=1, max_length=63, pattern=r"^[A-Za-z][A-Za-z0-9]*$")]
 Package = Annotated[str, Meta(min_length=1, max_length=253, pattern=r"^[a-z0-9]([-a-z0-9._]*[a-z0-9])?$")]
 Channel = Annotated[

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import signal
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 app = App(name="demo", help="Watch a small shop start on a real Kubernetes of its own.")
 _TITLE = "shiplift demo"
+_PLAIN_WIDTH = 160
+"""Where no terminal limits it, nothing is cut."""
 _PICTURE_WIDTH = 90
 
 
@@ -43,7 +46,7 @@ def demo(*, seconds: float | None = None, svg: Annotated[Path | None, Parameter(
         raise CommandError(f"{seconds:g} is no time to stay", "from 0 to 86400 seconds")
     configure_logs()
     _treat_as_interrupt(signal.SIGTERM, signal.SIGHUP)
-    console = Console(highlight=False, soft_wrap=False)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
     with stage.built(say) as running:
         last = _watch(console, running, seconds)
     console.print(_picture(last))
@@ -55,7 +58,7 @@ def _watch(console: Console, running: Stage, seconds: float | None) -> ClusterVi
     from shiplift.cli import watching
     from shiplift.demo.stage import is_open
 
-    if console.file.isatty() and not console.is_dumb_terminal:
+    if sys.stdout.isatty() and not console.is_dumb_terminal:
         draw = functools.partial(_screen, running.kubeconfig)
         return watching.on_screen(console, running.view, draw, seconds)
     return watching.in_lines(running.view, is_open, seconds)

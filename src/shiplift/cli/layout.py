@@ -18,6 +18,7 @@ from shiplift.view.cluster import (
 
 _DOTS = 12
 """More pods than this are counted, not drawn one by one."""
+_MAY_WRAP = ("RUNS ON", "MAY LOSE")
 _STYLES = {
     NodeState.READY: "green",
     NodeState.CORDONED: "yellow",
@@ -54,7 +55,7 @@ def headline(view: ClusterView, title: str) -> Text:
         f"nodes: {versions or 'none'}",
         f"pods: {pods.ready} of {pods.total} ready",
     )
-    return Text.assemble((title, "bold"), *(f" · {fact}" for fact in facts))
+    return Text.assemble((f"{title} ", "bold"), "· ", " · ".join(facts))
 
 
 def nodes(view: ClusterView) -> Table:
@@ -85,15 +86,19 @@ def legend() -> Text:
     """What the glyphs of pods mean."""
     text = Text("pods: ", style="dim")
     for state in PodState:
-        text.append(state.glyph, style=f"not dim {_STYLES[state]}").append(f" {state}  ")
+        text.append(f"{state.glyph} ", style=f"not dim {_STYLES[state]}").append(f"{state}  ")
     return text
 
 
 def _table(*headers: str) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold cyan")
     for header in headers:
-        # as wide as the widest common state, or all columns would jump while pods start
-        table.add_column(header, overflow="fold", min_width=10 if header == "STATE" else None)
+        table.add_column(
+            header,
+            no_wrap=header not in _MAY_WRAP,
+            # as wide as the widest common state, or all columns would jump while pods start
+            min_width=10 if header == "STATE" else None,
+        )
     return table
 
 
@@ -123,7 +128,8 @@ def _versions(one: WorkloadView) -> str:
     """The number of pods only where there is more than one version to tell apart."""
     if len(one.versions) == 1:
         return one.versions[0].version
-    return ", ".join(f"{on.pods} on {on.version}" for on in one.versions) or "-"
+    counted = [f"{on.pods}×{on.version}" for on in one.versions]  # noqa: RUF001 - "times", not the letter x
+    return ", ".join(counted) or "-"
 
 
 def _budget(one: WorkloadView) -> Text:

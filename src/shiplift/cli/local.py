@@ -106,7 +106,7 @@ def status(
         Lines of name, state and address, or JSON.
     """
     with _reporting():
-        from shiplift.local.cluster import Cluster, names  # noqa: PLC0415  keeps --help fast
+        from shiplift.local.cluster import Cluster, names
 
         reports = [_report(Cluster(one)) for one in ([name] if name else names())]
         if output is Output.JSON:
@@ -169,7 +169,7 @@ def _is_version(text: str) -> bool:
 
 
 def _up(name: str, settings: Settings, nodes: int, node_version: str) -> Cluster:
-    from shiplift.local.nodes import Pool  # noqa: PLC0415  keeps --help fast
+    from shiplift.local.nodes import Pool
 
     cluster = _cluster(name)
     pools = [Pool(count=nodes, version=node_version)] if nodes else []
@@ -179,7 +179,7 @@ def _up(name: str, settings: Settings, nodes: int, node_version: str) -> Cluster
 
 
 def _cluster(name: str) -> Cluster:
-    from shiplift.local.cluster import Cluster  # noqa: PLC0415  keeps --help fast
+    from shiplift.local.cluster import Cluster
 
     return Cluster(name)
 
@@ -211,8 +211,9 @@ def _stay(cluster: Cluster) -> None:
 
 @contextlib.contextmanager
 def _reporting() -> Generator[None]:
-    """SIGTERM is as good as Ctrl-C; what the user can mend is one line and a hint."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """An end by signal is as good as Ctrl-C; what the user can mend is one line and a hint."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
     try:
         yield
     except LocalError as error:

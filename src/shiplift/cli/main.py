@@ -23,19 +23,28 @@ _HELP = ("--help", "-h")
 
 
 class Command(NamedTuple):
-    """A sub command: `module` has an `app` that reads its arguments."""
+    """A sub command: where the app is that reads its arguments (`module:name`), and what it is for."""
 
     name: str
-    module: str
+    app: str
     summary: str
 
 
 COMMANDS = (
-    Command("crds", "shiplift.cli.crds", "Print the CustomResourceDefinitions."),
-    Command("demo", "shiplift.cli.demo", "Watch a small shop start on a real Kubernetes of its own."),
-    Command("local", "shiplift.cli.local", "A real Kubernetes on this computer."),
-    Command("operator", "shiplift.cli.operator", "Run the controllers."),
-    Command("version", "shiplift.cli.version", "Print the version."),
+    Command("crds", "shiplift.cli.crds:app", "Print the CustomResourceDefinitions."),
+    Command("demo", "shiplift.cli.demo:app", "Watch a small shop start on a real Kubernetes of its own."),
+    Command("local", "shiplift.cli.local:app", "A real Kubernetes on this computer."),
+    Command(
+        "manifests",
+        "shiplift.cli.operator:manifests_app",
+        "Print what the operator needs in a cluster: account, RBAC, fence.",
+    ),
+    Command(
+        "operator",
+        "shiplift.cli.operator:app",
+        "Run the operator: it leads, watches, and acts through the layers.",
+    ),
+    Command("version", "shiplift.cli.version:app", "Print the version."),
 )
 
 
@@ -88,15 +97,17 @@ def _run_command(command: Command, words: Sequence[str], program: str) -> None:
     root = App(name=program, help_format="plaintext", suppress_keyboard_interrupt=False)
     if not sys.stdout.isatty():
         root.help_formatter = "plain"
-    root.command(_app(command), name=command.name)
+    root.command(load(command), name=command.name)
     try:
         root(words, exit_on_error=False, print_error=False, verbose=False, result_action="return_value")
     except CycloptsError as error:
         raise _in_our_words(error, program) from error
 
 
-def _app(command: Command) -> App:
-    app: App = import_module(command.module).app
+def load(command: Command) -> App:
+    """The command's app; Ctrl-C in it is ours to handle."""
+    module, _, name = command.app.partition(":")
+    app: App = getattr(import_module(module), name)
     app.suppress_keyboard_interrupt = False
     return app
 

@@ -112,11 +112,13 @@ def _up(cluster: Cluster, say: Say) -> None:
 
 def _end(cluster: Cluster, say: Say) -> None:
     """Nothing may keep us from it, not even a second Ctrl-C."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
     began = time.monotonic()
     cluster.down()
     guard.stop(cluster.root)
+    for number, handler in before.items():
+        signal.signal(number, handler)
     say(f"the demo is over; its cluster was ended in {time.monotonic() - began:.1f} s, nothing is left")
 
 

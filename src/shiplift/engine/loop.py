@@ -464,7 +464,6 @@ class _Workers:
         """Start no further job."""
         with self._changed:
             self._stopping = True
-            self._jobs.clear()
             self._changed.notify_all()
 
     def join(self, deadline: float) -> bool:

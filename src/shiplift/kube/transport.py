@@ -100,6 +100,8 @@ class Transport:
         raise AssertionError("the last attempt returns or raises")
 
     def _with_new_credentials(self, request: Request, deadline: float) -> bytes:
+        if self._closed.is_set():
+            raise Unreachable(f"{request}: the client is closed")
         self._credentials.ssl_context()  # notices rotated certificates, which retires idle connections
         headers = self._credentials.headers()
         try:

@@ -30,7 +30,7 @@ class Removal(msgspec.Struct, frozen=True):
     path: str
     uid: str
 
-    def barrier(self, kind: Kind, answer: Object) -> Gone:  # noqa: ARG002 - an answer may hold no object
+    def barrier(self, kind: Kind, answer: Object) -> Gone:
         return Gone(kind, self.uid)
 
     def look(self, read: Read) -> tuple[Look, Object]:

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from shiplift.local import build, download, paths, platforms
-from shiplift.local.errors import LocalError
+from shiplift.local.errors import LocalError, NoSpaceError, disk_errors
 from shiplift.local.lock import locked
 from shiplift.local.progress import Say
 
@@ -50,9 +50,12 @@ def _in(folder: Path) -> dict[str, str]:
 def _cached(say: Say) -> dict[str, str]:
     folder = cache_folder()
     if not folder.exists():
-        with locked(
-            folder.parent / f"{folder.name}.lock",
-            lambda: say("waiting for another command to get Kubernetes"),
+        with (
+            disk_errors(folder.parent),
+            locked(
+                folder.parent / f"{folder.name}.lock",
+                lambda: say("waiting for another command to get Kubernetes"),
+            ),
         ):
             if not folder.exists():
                 _fill(folder, say)
@@ -73,6 +76,8 @@ def _obtain(temporary: Path, say: Say) -> Path:
     built.mkdir()
     try:
         download.download(downloaded, say, download.OFFICIAL)
+    except NoSpaceError:
+        raise
     except LocalError as error:
         say(error.message)
     else:

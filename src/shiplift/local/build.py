@@ -9,7 +9,7 @@ import re
 import signal
 import subprocess
 from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Generator
 from importlib import resources
 from pathlib import Path
 
@@ -50,12 +50,13 @@ def build(folder: Path, say: Say) -> None:
 def _count_packages(go: Path, say: Say) -> int:
     packages, modules = 0, 0
     progress = Progress(say, "downloading", _count_modules(), "modules at most")
-    for line in _lines(go, "list", "-deps", *_MAIN_PACKAGES):
-        if line.startswith("go: downloading "):
-            modules += 1
-            progress.at(modules)
-        elif not line.startswith("go: "):
-            packages += 1
+    with contextlib.closing(_lines(go, "list", "-deps", *_MAIN_PACKAGES)) as lines:
+        for line in lines:
+            if line.startswith("go: downloading "):
+                modules += 1
+                progress.at(modules)
+            elif not line.startswith("go: "):
+                packages += 1
     return packages
 
 
@@ -65,11 +66,12 @@ def _count_modules() -> int:
 
 def _compile(go: Path, folder: Path, progress: Progress) -> None:
     options = ["-v", "-trimpath", "-ldflags", _LINKER_FLAGS, "-o", f"{folder}{os.sep}"]
-    for done, _ in enumerate(_lines(go, "build", *options, *_MAIN_PACKAGES), 1):
-        progress.at(done)
+    with contextlib.closing(_lines(go, "build", *options, *_MAIN_PACKAGES)) as lines:
+        for done, _ in enumerate(lines, 1):
+            progress.at(done)
 
 
-def _lines(go: Path, *arguments: str) -> Iterator[str]:
+def _lines(go: Path, *arguments: str) -> Generator[str]:
     """What go writes, line by line; none of its processes is left behind, whatever happens."""
     last: deque[str] = deque(maxlen=20)
     process = subprocess.Popen(

@@ -7,7 +7,6 @@ to its processes meanwhile, `down` ends them all and `up` starts those that are 
 from __future__ import annotations
 
 import contextlib
-import errno
 import re
 import shutil
 import signal
@@ -20,7 +19,7 @@ import msgspec
 
 from shiplift.local import assets, paths, process, runtime, state
 from shiplift.local.components import Component, Layout, Ports, Settings
-from shiplift.local.errors import LocalError, NoSpaceError, PortTakenError
+from shiplift.local.errors import LocalError, NoSpaceError, PortTakenError, disk_errors
 from shiplift.local.etcd import Etcd
 from shiplift.local.lock import locked
 from shiplift.local.ports import free_ports, is_free
@@ -96,7 +95,7 @@ class Cluster:
 
     def up(self, settings: Settings | None = None, say: Say = silent, pools: Sequence[Pool] = ()) -> None:
         """Make the cluster, or start what is missing of it; returns when it can be worked with."""
-        with self._locked(say):
+        with disk_errors(self.root), self._locked(say):
             if self.exists:
                 self._check_same(settings)
                 self._start_missing(say)
@@ -139,18 +138,15 @@ class Cluster:
         """Make etcd forget its history; the API server answers older versions with 410."""
         return self.etcd.compact()
 
-    def save(self) -> None:
+    def save(self, label: str = "saved") -> None:
         """Remember all objects as they are now, for `reset`."""
-        write_private(self._saved, msgspec.json.encode(self.etcd.content()))
+        write_private(self.layout.folder / f"{label}.json", msgspec.json.encode(self.etcd.content()))
 
-    def reset(self) -> None:
+    def reset(self, label: str = "saved") -> None:
         """All components up, all objects as they were saved; milliseconds, where nothing was down."""
         self.up()
-        self.etcd.put_back(msgspec.json.decode(self._saved.read_bytes(), type=dict[str, str]))
-
-    @property
-    def _saved(self) -> Path:
-        return self.layout.folder / "saved.json"
+        saved = (self.layout.folder / f"{label}.json").read_bytes()
+        self.etcd.put_back(msgspec.json.decode(saved, type=dict[str, str]))
 
     def _create(self, settings: Settings, say: Say, pools: Sequence[Pool]) -> None:
         programs = assets.find(say)
@@ -165,10 +161,9 @@ class Cluster:
         self, settings: Settings, programs: dict[str, str], say: Say, pools: Sequence[Pool]
     ) -> None:
         try:
-            with _disk_errors(self.layout.folder):
-                self._prepare(settings, programs)
-                self._start_missing(say)
-                self._settle(pools, say)
+            self._prepare(settings, programs)
+            self._start_missing(say)
+            self._settle(pools, say)
         except BaseException:
             self._abandon()
             raise
@@ -201,8 +196,7 @@ class Cluster:
         before = self.state
         missing = before.dead
         try:
-            with _disk_errors(self.layout.folder):
-                self._start_in_order(missing, say)
+            self._start_in_order(missing, say)
         except BaseException:
             with _uninterrupted():
                 runtime.stop(self.state, missing)
@@ -252,20 +246,6 @@ def names(root: Path | None = None) -> list[str]:
     """Every cluster that is written down, running or not."""
     folder = root or paths.clusters_root()
     return sorted(path.parent.name for path in folder.glob("*/state.json"))
-
-
-@contextlib.contextmanager
-def _disk_errors(folder: Path) -> Generator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise NoSpaceError(folder) from error
-        if error.errno in (errno.EACCES, errno.EROFS):
-            raise LocalError(
-                f"cannot write to {folder}", "set SHIPLIFT_STATE to a folder of your own"
-            ) from error
-        raise
 
 
 def _check_space(folder: Path) -> None:

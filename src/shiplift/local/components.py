@@ -116,8 +116,6 @@ def _etcd(layout: Layout, settings: Settings, ports: Ports) -> dict[str, str | i
         **_trust("", pki / "etcd.crt", pki / "etcd.key", pki / "etcd-ca.crt"),
         **_trust("peer-", pki / "etcd.crt", pki / "etcd.key", pki / "etcd-ca.crt"),
         "unsafe-no-fsync": str(not settings.fsync).lower(),
-        "max-txn-ops": 100_000,
-        "max-request-bytes": 64 << 20,
         "quota-backend-bytes": 8 << 30,
         "log-level": "warn",
     }

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+from collections.abc import Generator
+
 
 class LocalError(Exception):
     """The cluster cannot be as asked for, and the user can do something about it."""
@@ -25,3 +29,18 @@ class ComponentStoppedError(LocalError):
 
 class PortTakenError(ComponentStoppedError):
     """Another process listens on a port that a component was given."""
+
+
+@contextlib.contextmanager
+def disk_errors(where: object) -> Generator[None]:
+    """What the disk refuses, said in our words."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise NoSpaceError(where) from error
+        if error.errno in (errno.EACCES, errno.EROFS):
+            raise LocalError(
+                f"cannot write to {where}", "set SHIPLIFT_STATE and SHIPLIFT_CACHE to folders of your own"
+            ) from error
+        raise

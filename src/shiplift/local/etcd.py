@@ -6,6 +6,7 @@ It goes through etcd's own JSON gateway with the API server's certificate.
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterator
 
 import msgspec
 
@@ -17,6 +18,9 @@ from shiplift.local.errors import LocalError
 _PASSING = ("/registry/masterleases/", "/registry/events/")
 
 _ATTEMPTS = 10
+_MOST_CHANGES = 128
+_MOST_BYTES = 1 << 20
+Change = dict[str, dict[str, str]]
 
 
 class _KeyValue(msgspec.Struct):
@@ -31,6 +35,7 @@ class _Header(msgspec.Struct):
 class _Answer(msgspec.Struct):
     header: _Header
     kvs: list[_KeyValue] = []
+    more: bool = False
 
 
 class Etcd:
@@ -50,8 +55,7 @@ class Etcd:
         return revision
 
     def content(self) -> dict[str, str]:
-        answer = self._ask("/v3/kv/range", {"key": _encode("/registry/"), "range_end": _encode("/registry0")})
-        return {pair.key: pair.value for pair in answer.kvs if not _decode(pair.key).startswith(_PASSING)}
+        return {pair.key: pair.value for pair in self._pairs() if not _decode(pair.key).startswith(_PASSING)}
 
     def put_back(self, content: dict[str, str]) -> None:
         """What is new goes, what is gone or changed comes back; again, if a controller was busy meanwhile."""
@@ -59,10 +63,20 @@ class Etcd:
             changes = _changes(self.content(), content)
             if not changes:
                 return
-            self._ask("/v3/kv/txn", {"success": changes})
+            for batch in _batches(changes):
+                self._ask("/v3/kv/txn", {"success": batch})
         raise LocalError(
             "objects keep changing during a reset", "stop what writes to the cluster before its reset"
         )
+
+    def _pairs(self) -> Iterator[_KeyValue]:
+        first = _encode("/registry/")
+        while True:
+            page = self._ask("/v3/kv/range", {"key": first, "range_end": _encode("/registry0"), "limit": 500})
+            yield from page.kvs
+            if not page.more:
+                return
+            first = _encode(_decode(page.kvs[-1].key) + "\0")
 
     def _ask(self, path: str, question: dict[str, object]) -> _Answer:
         status, body = probe.ask(self._port, path, self._context, msgspec.json.encode(question), timeout=60)
@@ -71,7 +85,7 @@ class Etcd:
         return msgspec.json.decode(body, type=_Answer)
 
 
-def _changes(now: dict[str, str], wanted: dict[str, str]) -> list[dict[str, dict[str, str]]]:
+def _changes(now: dict[str, str], wanted: dict[str, str]) -> list[Change]:
     gone = [{"requestDeleteRange": {"key": key}} for key in now if key not in wanted]
     back = [
         {"requestPut": {"key": key, "value": value}}
@@ -79,6 +93,20 @@ def _changes(now: dict[str, str], wanted: dict[str, str]) -> list[dict[str, dict
         if now.get(key) != value and not (key in now and _is_renewed(key))
     ]
     return [*gone, *back]
+
+
+def _batches(changes: list[Change]) -> Iterator[list[Change]]:
+    """As much as etcd takes in one transaction by default; an object of the largest size goes alone."""
+    batch: list[Change] = []
+    size = 0
+    for change in changes:
+        weight = sum(len(text) for fields in change.values() for text in fields.values())
+        if batch and (len(batch) == _MOST_CHANGES or size + weight > _MOST_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(change)
+        size += weight
+    yield batch
 
 
 def _is_renewed(key: str) -> bool:

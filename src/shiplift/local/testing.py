@@ -31,6 +31,7 @@ SHARED = "shared"
 API_AND_ETCD = Settings(components=API_ONLY)
 SHARED_POOL = Pool(count=6)
 _MOST_IDLE = 2
+_PRISTINE = "pristine"
 
 
 class PrivateClusters:
@@ -61,14 +62,14 @@ class PrivateClusters:
         for cluster in self._idle:
             if cluster.state.settings == settings and not settings.etcd_data:
                 self._idle.remove(cluster)
-                cluster.reset()
+                cluster.reset(_PRISTINE)
                 return cluster
         return None
 
     def _new(self, settings: Settings) -> Cluster:
         cluster = Cluster(f"private-{uuid.uuid4().hex[:8]}", self._root)
         cluster.up(settings)
-        cluster.save()
+        cluster.save(_PRISTINE)
         return cluster
 
 

@@ -67,7 +67,7 @@ class Token(Anonymous):
     def authorization(self) -> str:
         return bearer(self._source.read(), self._where)
 
-    def forget(self, authorization: str = "") -> None:  # noqa: ARG002 - a file is cheap to read again
+    def forget(self, authorization: str = "") -> None:
         self._source.forget()
 
 
@@ -81,7 +81,7 @@ class Certificate(Anonymous):
     def pair(self) -> Pair | None:
         return Pair(self._certificate.read(), self._key.read())
 
-    def forget(self, authorization: str = "") -> None:  # noqa: ARG002 - a file is cheap to read again
+    def forget(self, authorization: str = "") -> None:
         self._certificate.forget()
         self._key.forget()
 
