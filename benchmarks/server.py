@@ -17,7 +17,10 @@ from benchmarks.loader import Endpoint
 from benchmarks.progress import say
 from shiplift.local import paths, probe
 from shiplift.local.cluster import Cluster
-from shiplift.local.components import API_ONLY, Component, Settings
+from shiplift.local.components import Component, Settings
+from shiplift.local.errors import LocalError
+
+_PATIENCE = 5
 
 
 def cache() -> Path:
@@ -46,11 +49,25 @@ def copy_tree(source: Path, target: Path) -> None:
 def serving(data: Path, folder: Path) -> Generator[Cluster]:
     """A cluster of etcd and API server alone, over the etcd data in the given folder."""
     cluster = Cluster("benchmark", root=folder / "clusters")
-    cluster.up(Settings(components=API_ONLY, etcd_data=str(data)), say)
+    cluster.up(Settings(components=(Component.ETCD,), etcd_data=str(data)), say)
     try:
+        _start_api_server(cluster)
         yield cluster
     finally:
         cluster.down()
+
+
+def _start_api_server(cluster: Cluster) -> None:
+    """Start it and wait: with 50,000 pods to take in, longer than for a new cluster."""
+    say(f"starting {Component.API_SERVER}")
+    for _ in range(_PATIENCE):
+        try:
+            return cluster.start(Component.API_SERVER)
+        except LocalError:
+            if not cluster.state.running(Component.API_SERVER):
+                raise
+            say("the API server is still taking in its data")
+    raise TimeoutError("the API server does not become ready")
 
 
 def endpoint(cluster: Cluster) -> Endpoint:
@@ -76,7 +93,7 @@ def restart_api_server(cluster: Cluster) -> None:
     """Stop it, make every resource version that clients know too old, start it again."""
     cluster.stop(Component.API_SERVER)
     move_on(cluster)
-    cluster.start(Component.API_SERVER)
+    _start_api_server(cluster)
 
 
 def _ask_etcd(cluster: Cluster, path: str, question: dict[str, str]) -> None:

@@ -87,6 +87,7 @@ def test_kubectl_users_see_the_command_that_they_typed(
         (["xyzzy"], "there is no command 'xyzzy'", "shiplift --help lists the commands"),
         (["--bogus"], "there is no command '--bogus'", "shiplift --help lists the commands"),
         (["local", "dwn"], 'unknown command "dwn"', 'did you mean "down"?'),
+        (["crds", "x"], "unused Tokens: ['x']", "shiplift crds --help shows how"),
         (
             ["local", "up", "--nodes", "many"],
             'invalid value for --nodes: unable to convert "many" into int',
@@ -100,6 +101,12 @@ def test_a_slip_is_answered_with_one_line_and_a_hint(words: list[str], message: 
     asked = shiplift(*words)
     assert asked.stderr == f"error: {message}\nhint: {hint}\n"
     assert (asked.returncode, asked.stdout) == (1, "")
+
+
+def test_a_slip_that_is_like_no_command_is_answered_with_all_of_them() -> None:
+    first, second = shiplift("local", "xyzzy").stderr.splitlines()
+    assert first == 'error: unknown command "xyzzy"'
+    assert second.startswith("hint: one of up, status, ")
 
 
 def test_a_hint_of_the_commands_own_is_kept() -> None:

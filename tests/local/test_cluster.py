@@ -61,15 +61,16 @@ def test_an_up_with_other_settings_is_refused(cluster):
     assert "down" in refused.value.hint
 
 
-def test_a_killed_component_is_named_and_started_again(cluster):
+def test_a_killed_component_is_named_and_started_again_alone(private_cluster):
+    cluster = private_cluster()
     before = cluster.state
-    cluster.kill(Component.SCHEDULER)
-    assert cluster.state.dead == [Component.SCHEDULER]
-    assert not cluster.health()[Component.SCHEDULER]
+    cluster.kill(Component.ETCD)
+    assert cluster.state.dead == [Component.ETCD]
+    assert not cluster.health()[Component.ETCD]
     cluster.up()
     assert cluster.state.dead == []
     assert cluster.state.ports == before.ports
-    assert cluster.state.processes[Component.ETCD] == before.processes[Component.ETCD]
+    assert cluster.state.processes[Component.API_SERVER] == before.processes[Component.API_SERVER]
 
 
 def test_down_leaves_no_process_no_port_and_no_file(fresh):

@@ -41,7 +41,8 @@ def taints(node):
 
 
 def condition(pod, name):
-    return next(one for one in pod["status"]["conditions"] if one["type"] == name)
+    conditions = pod["status"].get("conditions", [])
+    return next((one for one in conditions if one["type"] == name), {"status": "Unknown"})
 
 
 def is_gone(client, name, namespace):

@@ -73,6 +73,10 @@ def test_every_state_has_a_glyph() -> None:
         assert all(len(state.glyph) == 1 for state in states)
 
 
+def test_pods_are_counted_by_every_state() -> None:
+    assert Pods.__struct_fields__ == tuple(PodState)
+
+
 def test_a_node_is_told_with_its_pool_zone_and_time() -> None:
     labels = Labels({"eks.amazonaws.com/nodegroup": "blue", "topology.kubernetes.io/zone": "a"})
     [one] = seen(node("n", labels=labels)).nodes

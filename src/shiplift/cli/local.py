@@ -152,6 +152,15 @@ def down(*, name: Name = "default") -> None:
             _say(f"there is no cluster {name}")
 
 
+@app.command
+def programs() -> None:
+    """Get the programs that clusters run, if they are not here yet, and print where they are."""
+    with _reporting():
+        from shiplift.local import assets
+
+        sys.stdout.writelines(f"{path}\n" for path in assets.find(_say).values())
+
+
 def _check(nodes: int, node_version: str, emulate: str, port: int) -> None:
     if not 0 <= nodes <= 10_000:
         raise LocalError(f"{nodes} is no number of nodes", "from 0 to 10000")

@@ -115,9 +115,12 @@ def load(command: Command) -> App:
 def _in_our_words(error: CycloptsError, program: str) -> CommandError:
     """One lower-case line, and a hint: its own where it has one."""
     message, _, hint = str(error).partition("\nhint: ")
-    if not hint:
-        message, _, meant = message.partition(" Did you mean ")
-        hint = f"did you mean {meant.partition('?')[0]}?" if meant else ""
+    message, _, commands = message.partition(" Available commands: ")
+    message, _, meant = message.partition(" Did you mean ")
+    if meant:
+        hint = f"did you mean {meant.partition('?')[0]}?"
+    elif commands:
+        hint = f"one of {commands.removesuffix('.')}"
     usage = " ".join([program, *(error.command_chain or ()), "--help"])
     message = message.strip().removesuffix(".")
     return CommandError(message[:1].lower() + message[1:], hint or f"{usage} shows how")

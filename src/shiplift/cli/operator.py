@@ -8,6 +8,8 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
+from shiplift.cli.output import CommandError
+
 app = App(name="operator", help="Run the operator: it leads, watches, and acts through the layers.")
 manifests_app = App(
     name="manifests", help="Print what the operator needs in a cluster: account, RBAC, fence."
@@ -70,5 +72,5 @@ def _split(layers: tuple[str, ...]) -> list[str]:
 def _address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     if not port.isdigit() or int(port) > 65535:
-        raise ValueError(f"address {text!r} is not host:port")
+        raise CommandError(f"address {text!r} is not host:port", "for example 127.0.0.1:8080")
     return host.strip("[]") or "127.0.0.1", int(port)

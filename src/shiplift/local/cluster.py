@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 DEFAULT_NAME = "default"
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?")
 _ATTEMPTS = 3
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LEAST_SPACE = 300 << 20
 
 
@@ -259,7 +260,7 @@ def _uninterrupted() -> Generator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in _ENDING}
     try:
         yield
     finally:

@@ -23,10 +23,14 @@ from shiplift.local.private import write_private
 from shiplift.local.process import Process
 
 
-def own(folder: Path) -> None:
-    """This process owns the clusters of the folder."""
+def own(folder: Path, owner: Process | None = None) -> None:
+    """This process, unless another is named, owns the clusters of the folder."""
+    _write(folder / "owner.json", owner or myself())
+
+
+def myself() -> Process:
     pid = os.getpid()
-    _write(folder / "owner.json", Process(pid, process.started(pid)))
+    return Process(pid, process.started(pid))
 
 
 def start_once(folder: Path) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from shiplift.facts.kinds import NAMESPACE
@@ -25,8 +26,21 @@ from shiplift.local.cluster import Cluster
 from shiplift.local.components import API_ONLY, Settings
 from shiplift.local.lock import locked
 from shiplift.local.nodes import SERVICE_ACCOUNT, Pool
+from shiplift.local.process import Process
 
-_RUN = pytest.StashKey[Path]()
+
+class Run(msgspec.Struct, frozen=True):
+    """One run of pytest: where its clusters are (once there is one), and the process that they end with."""
+
+    path: str
+    owner: Process
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.path)
+
+
+_RUN = pytest.StashKey[Run]()
 SHARED = "shared"
 API_AND_ETCD = Settings(components=API_ONLY)
 SHARED_POOL = Pool(count=6)
@@ -76,10 +90,12 @@ class PrivateClusters:
 @pytest.fixture(scope="session")
 def clusters_folder(request: pytest.FixtureRequest) -> Path:
     """Where the clusters of this run are; watched over by a guard, should the run be killed."""
-    folder = request.config.stash[_RUN]
-    with locked(folder / "guard.lock"):
-        guard.start_once(folder)
-    return folder
+    run = request.config.stash[_RUN]
+    run.folder.mkdir(mode=0o700, exist_ok=True)
+    with locked(run.folder / "guard.lock"):
+        guard.own(run.folder, run.owner)
+        guard.start_once(run.folder)
+    return run.folder
 
 
 @pytest.fixture(scope="session")
@@ -122,21 +138,23 @@ def private_cluster(_private_clusters: PrivateClusters) -> Iterator[Callable[...
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    given = getattr(config, "workerinput", {}).get("shiplift_clusters")
-    config.stash[_RUN] = Path(given) if given else Path(tempfile.mkdtemp(prefix="shiplift-test-"))
-    if not given:
-        guard.own(config.stash[_RUN])
+    given = getattr(config, "workerinput", {}).get("shiplift_run")
+    config.stash[_RUN] = msgspec.json.decode(given, type=Run) if given else _new_run()
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """pytest-xdist: the workers share this process's folder."""
-    node.workerinput["shiplift_clusters"] = str(node.config.stash[_RUN])
+    """pytest-xdist: the workers share the clusters of this process."""
+    node.workerinput["shiplift_run"] = msgspec.json.encode(node.config.stash[_RUN]).decode()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    if not hasattr(config, "workerinput") and _RUN in config.stash:
-        folder = config.stash[_RUN]
-        guard.sweep(folder)
-        guard.stop(folder)
-        shutil.rmtree(folder, ignore_errors=True)
+    run = config.stash.get(_RUN, None)
+    if run and run.owner == guard.myself():
+        guard.sweep(run.folder)
+        guard.stop(run.folder)
+        shutil.rmtree(run.folder, ignore_errors=True)
+
+
+def _new_run() -> Run:
+    return Run(f"{tempfile.gettempdir()}/shiplift-test-{uuid.uuid4().hex[:12]}", guard.myself())

@@ -78,7 +78,7 @@ _WORKLOAD_GLYPHS = {
 
 
 class Pods(msgspec.Struct, frozen=True):
-    """How many pods are in which state."""
+    """How many pods are in which state; the fields are in the order of the states."""
 
     ready: int = 0
     starting: int = 0
@@ -94,7 +94,13 @@ class Pods(msgspec.Struct, frozen=True):
         return getattr(self, state.value)
 
     def __add__(self, other: Pods) -> Pods:
-        return Pods(**{state.value: self.of(state) + other.of(state) for state in PodState})
+        return Pods(
+            self.ready + other.ready,
+            self.starting + other.starting,
+            self.unplaced + other.unplaced,
+            self.failing + other.failing,
+            self.leaving + other.leaving,
+        )
 
 
 class NodeView(msgspec.Struct, frozen=True):
