@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from api_server import wait_established
 
 from shiplift.api import crd
 from shiplift.facts.kinds import CUSTOM_RESOURCE_DEFINITION
 from shiplift.kube.client import Client
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import API_ONLY, Settings
+from tests.api.api_server import wait_established
 
 
 @pytest.fixture(scope="session")

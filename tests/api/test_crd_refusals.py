@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from api_examples import changed, full, minimal
 
 from shiplift import api
 from shiplift.api import crd
@@ -27,6 +26,7 @@ from shiplift.facts.kinds import (
 )
 from shiplift.kube.client import Client
 from shiplift.kube.errors import ApiError, Invalid
+from tests.api.api_examples import changed, full, minimal
 
 UC, MP, MA, NR, WM = UPGRADE_CONFIG, MACHINE_POOL, MACHINE, NODE_ROLLOUT, WORKLOAD_MIGRATION
 WO, QS, AT, OV, OC = WORKLOAD_ORDER, QUORUM_SERVICE, APP_TYPE, OPERATOR_VERSION, OPERATOR_CATALOG

@@ -9,8 +9,6 @@ from typing import Any
 import httpx2
 import msgspec
 import pytest
-from api_examples import ALL, IDS, NAMESPACE, changed, examples, full, minimal
-from api_server import wait_established
 
 from shiplift import api
 from shiplift.api import crd
@@ -19,6 +17,8 @@ from shiplift.kube.client import Client
 from shiplift.kube.credentials import Credentials
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import API_ONLY, Settings
+from tests.api.api_examples import ALL, IDS, NAMESPACE, changed, examples, full, minimal
+from tests.api.api_server import wait_established
 
 KINDS = pytest.mark.parametrize("kind", api.TYPES, ids=str)
 

@@ -12,8 +12,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from api_examples import changed, full, minimal
-from api_values import any_json, fitting
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from test_crd_refusals import messages_of_rules
@@ -22,6 +20,8 @@ from shiplift import api
 from shiplift.facts.kinds import UPGRADE_CONFIG, Kind
 from shiplift.kube.client import Client
 from shiplift.kube.errors import Invalid
+from tests.api.api_examples import changed, full, minimal
+from tests.api.api_values import any_json, fitting
 
 RULES = messages_of_rules()
 something = any_json.filter(lambda value: value is not None)

@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from api_examples import ALL, IDS, changed, examples, full, minimal
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +23,7 @@ from shiplift.facts.kinds import (
     WORKLOAD_ORDER,
     Kind,
 )
+from tests.api.api_examples import ALL, IDS, changed, examples, full, minimal
 
 
 def raw(manifest: Any) -> bytes:

@@ -178,6 +178,17 @@ def test_an_answer_that_breaks_off_is_never_taken_for_a_whole_one(sent: bytes) -
         answered(sent)
 
 
+def test_half_a_chunk_is_not_handed_out() -> None:
+    given: list[bytes] = []
+    with (
+        answering(CHUNKED_HEAD + b"3\r\nabc\r\n3\r\nde") as server,
+        Stream(server.credentials, connect=5, idle=5) as open_stream,
+        pytest.raises(Unreachable),
+    ):
+        given.extend(open_stream.get("/api", {}, JSON))
+    assert given == [b"abc"]
+
+
 @pytest.mark.parametrize(
     ("sent", "said"),
     [

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 import time
 import zlib
 from collections.abc import Callable
@@ -160,27 +161,35 @@ class Nodes:
         """Until every node of the pools is Ready and free of the taint that says otherwise."""
         waiting = {name for pool in pools for name in pool.names()}
 
-        def none_left() -> bool:
+        def left() -> int:
             waiting.difference_update(_name(node) for node in client.list(NODE) if is_schedulable(node))
-            return not waiting
+            return len(waiting)
 
         with self._cluster.client() as client:
-            self._wait(none_left, f"{len(waiting)} nodes to be ready")
+            self._wait(left, "nodes to be ready")
 
     def wait_first_round(self) -> None:
         """Until the controllers have made what every namespace needs: then they are at work."""
         with self._cluster.client() as client:
-            self._wait(lambda: _has_account(client), "the controllers to begin")
+            self._wait(lambda: 0 if _has_account(client) else 1, "the controllers to begin")
 
-    def _wait(self, done: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + _TIMEOUT
-        while not done():
-            if time.monotonic() > deadline:
+    def _wait(self, left: Callable[[], int], what: str) -> None:
+        """As long as it goes on: thousands of nodes take minutes."""
+        least, deadline = sys.maxsize, 0.0
+        while True:
+            began = time.monotonic()
+            now = left()
+            if not now:
+                return
+            if now < least:
+                least, deadline = now, began + _TIMEOUT
+            if began > deadline:
                 raise LocalError(
                     f"waited {_TIMEOUT:.0f} s for {what}",
                     f"the logs may tell why: {self._cluster.layout.logs}",
                 )
-            time.sleep(0.05)
+            # a look at a thousand nodes costs the API server something; leave it the time for its work
+            time.sleep(max(0.05, 4 * (time.monotonic() - began)))
 
 
 def readiness(node: Json) -> Ready:
