@@ -1,4 +1,4 @@
-"""Every test may ask for a real cluster; property tests try the same examples in each run, however busy it is."""
+"""Every test may ask for a real cluster; property tests try the same examples in each run."""
 
 from hypothesis import HealthCheck, settings
 

@@ -15,7 +15,7 @@ from shiplift.local.cluster import Cluster
 from shiplift.local.components import Component
 from tests.cli.terminal import Terminal
 from tests.local.leftovers import processes_of
-from tests.local.until import until
+from tests.until import until
 
 DEMO = (sys.executable, "-c", "from shiplift.cli import main; main()", "demo")
 CTRL_C = "\x03"

@@ -22,7 +22,7 @@ from shiplift.kube.credentials import load
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import Component
 from tests.kube.objects import deployment, pod
-from tests.kube.until import until
+from tests.until import until
 
 OTHER_UID = "00000000-0000-0000-0000-000000000000"
 THING = Kind("Thing", "things", "example.com", namespaced=False)

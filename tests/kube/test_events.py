@@ -19,7 +19,7 @@ from shiplift.kube.events import Bucket, EventType, Pace, Recorder, Regarding, s
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import Component
 from tests.kube import operator_identity
-from tests.kube.until import until
+from tests.until import until
 
 QUICK = Pace(series_every=0.05, retry=0.05)
 

@@ -32,7 +32,7 @@ from shiplift.kube.fence import POD as LEADER_POD
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import API_ONLY, Settings
 from tests.kube import operator_identity
-from tests.kube.until import until
+from tests.until import until
 
 KINDS = {kind.kind: kind for kind in (HOME, VALIDATING_ADMISSION_POLICY, VALIDATING_ADMISSION_POLICY_BINDING)}
 WORK = [

@@ -25,7 +25,7 @@ from shiplift.kube.lease import Leader, Move, NotLeading, Record, Timing, next_m
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import Component
 from tests.kube import operator_identity
-from tests.kube.until import until
+from tests.until import until
 
 SHORT = Timing(duration=2, renew_deadline=1.5, retry=0.2, follow=0.05)
 LONG = Timing(duration=600, renew_deadline=300, retry=0.2, follow=0.05)

@@ -27,7 +27,7 @@ from shiplift.local.cluster import Cluster
 from shiplift.local.components import API_ONLY, Component, Settings
 from tests.kube.gate import Gate, kubeconfig_through
 from tests.kube.objects import deployment, namespace, pod
-from tests.kube.until import until
+from tests.until import until
 
 QUICK = Pace(
     connect=5.0,

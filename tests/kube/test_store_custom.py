@@ -26,7 +26,7 @@ from shiplift.kube.watch import Pace, Watch
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import API_ONLY, Settings
 from tests.kube.objects import namespace
-from tests.kube.until import until
+from tests.until import until
 
 QUICK = Pace(
     connect=5.0,

@@ -18,7 +18,7 @@ from shiplift.kube.errors import BadAnswer, Unreachable
 from shiplift.kube.stream import JSON, Stream, frames, lines, status_as_json, unwrap
 from shiplift.kube.wire import MESSAGES
 from tests.kube.answering import CHUNKED_HEAD, answer, answering, chunked
-from tests.kube.until import until
+from tests.until import until
 
 steady = settings(derandomize=True, deadline=None)
 

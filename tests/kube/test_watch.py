@@ -20,7 +20,7 @@ from shiplift.kube.store import State, Store
 from shiplift.kube.watch import Pace, Watch
 from shiplift.kube.wire import MESSAGES
 from tests.kube.answering import CHUNKED_HEAD, Answering, answer, answering, chunked
-from tests.kube.until import until
+from tests.until import until
 
 SOON = Backoff(first=timedelta(milliseconds=5), cap=timedelta(milliseconds=20), jitter=0)
 LATER = Backoff(first=timedelta(minutes=5), cap=timedelta(minutes=5), jitter=0)

@@ -16,9 +16,9 @@ import pytest
 from shiplift.local import assets, build, download, golang, platforms, progress
 from shiplift.local.download import Sources
 from shiplift.local.errors import LocalError, NoSpaceError
+from tests.until import until
 
 from .leftovers import processes_of
-from .until import until
 
 NOWHERE = "http://127.0.0.1:9"
 MACHINE = platforms.machine()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import os
 import socket
 import stat
@@ -23,9 +24,9 @@ from shiplift.local import ports, probe, state
 from shiplift.local.cluster import Cluster, names
 from shiplift.local.components import API_ONLY, Component, Settings
 from shiplift.local.errors import ComponentStoppedError, LocalError, NoSpaceError, PortTakenError
+from tests.until import until
 
 from .leftovers import processes_of
-from .until import until
 
 ETCD_ONLY = Settings(components=(Component.ETCD,))
 INITIAL_EVENTS = (
@@ -158,6 +159,20 @@ def test_a_disk_that_fills_up_is_said_and_nothing_is_left_running(small_disk, mo
     with pytest.raises(NoSpaceError):
         Cluster("full", small_disk).up(ETCD_ONLY)
     assert processes_of(small_disk) == []
+
+
+def test_a_process_that_cannot_be_written_down_is_ended(fresh, monkeypatch):
+    real_write = state.write
+
+    def full(folder: Path, known: state.State) -> None:
+        if known.processes:
+            raise OSError(errno.ENOSPC, "no space left on device")
+        real_write(folder, known)
+
+    monkeypatch.setattr(state, "write", full)
+    with pytest.raises(NoSpaceError):
+        fresh.up(ETCD_ONLY)
+    assert processes_of(fresh.layout.folder) == []
 
 
 def test_commands_on_one_cluster_wait_for_each_other(fresh):

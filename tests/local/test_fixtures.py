@@ -7,8 +7,7 @@ import pytest
 from shiplift.facts.kinds import CONFIG_MAP, NAMESPACE, POD
 from shiplift.kube.errors import NotFound
 from shiplift.local.components import Component
-
-from .until import until
+from tests.until import until
 
 BUSYBOX = {"containers": [{"name": "main", "image": "busybox"}]}
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from shiplift.local.assets import find
+from tests.until import until
 
 from .leftovers import processes_of, running
-from .until import until
 
 HANGING = """
 import time

@@ -13,8 +13,7 @@ from shiplift.kube.errors import NotFound
 from shiplift.local import stages
 from shiplift.local.components import Timing
 from shiplift.local.nodes import Pool, Ready, readiness
-
-from .until import until
+from tests.until import until
 
 SPEC = {"containers": [{"name": "main", "image": "busybox"}]}
 

@@ -22,8 +22,8 @@ from shiplift.kube.client import Client
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import Component
 from shiplift.operator import install
-from tests.kube.until import until
 from tests.operator.driver import STAMP, STAMPER, WANTED
+from tests.until import until
 
 SPACE = "shiplift-system"
 

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -52,6 +52,16 @@ def spawn(command: Sequence[str | Path], log: Path, home: Path) -> Process:
         setsigdef=[signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE],
     )
     return Process(pid, started(pid))
+
+
+@contextlib.contextmanager
+def signals_held() -> Generator[None]:
+    """Signals that would end us wait until we leave here."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def stop(processes: Iterable[Process], grace: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import shutil
 import time
@@ -27,16 +28,28 @@ def start(layout: Layout, known: State, component: Component) -> State:
     """Start one component and write its process down; not yet healthy."""
     _check_ports(known, component)
     program = Path(known.programs[component])
-    command = [program, *arguments(component, layout, known.settings, known.ports)]
+    command: list[str | Path] = [program, *arguments(component, layout, known.settings, known.ports)]
+    # no Ctrl-C may come between a process and its being written down
+    with process.signals_held():
+        started = _spawn(program, command, layout, component)
+        known = msgspec.structs.replace(known, processes={**known.processes, component: started})
+        try:
+            state.write(layout.folder, known)
+        except BaseException:
+            process.stop([started], 1.0)
+            raise
+    return known
+
+
+def _spawn(program: Path, command: list[str | Path], layout: Layout, component: Component) -> process.Process:
     try:
-        started = process.spawn(command, layout.log(component), layout.folder)
+        return process.spawn(command, layout.log(component), layout.folder)
     except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise
         raise LocalError(
             f"cannot start {program}: {error.strerror}", "is it a program for this computer?"
         ) from error
-    known = msgspec.structs.replace(known, processes={**known.processes, component: started})
-    state.write(layout.folder, known)
-    return known
 
 
 def wait_healthy(layout: Layout, known: State, component: Component) -> None:
@@ -92,7 +105,7 @@ def _check_ports(known: State, component: Component) -> None:
         if not ports.is_free(port):
             raise PortTakenError(
                 f"port {port} of {component} is taken by another process",
-                "run shiplift local down, then up again: it takes free ports",
+                "give another --port, or run shiplift local down and up again: it takes free ports",
             )
 
 
