@@ -14,7 +14,6 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
-from test_crd_refusals import messages_of_rules
 
 from shiplift import api
 from shiplift.facts.kinds import UPGRADE_CONFIG, Kind
@@ -22,6 +21,7 @@ from shiplift.kube.client import Client
 from shiplift.kube.errors import Invalid
 from tests.api.api_examples import changed, full, minimal
 from tests.api.api_values import any_json, fitting
+from tests.api.test_crd_refusals import messages_of_rules
 
 RULES = messages_of_rules()
 something = any_json.filter(lambda value: value is not None)
