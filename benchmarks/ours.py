@@ -36,6 +36,7 @@ class Program:
 
     def sync(self) -> None:
         begin = time.perf_counter()
+        self._cpu_mark = cpu_seconds()
         self._store.start()
         if not self._store.wait_synced(_SYNC_TIMEOUT):
             raise TimeoutError(f"the store did not sync in {_SYNC_TIMEOUT:.0f} s: {self._store.health()}")

@@ -2,8 +2,8 @@
 
 One real API server holds the recipe's cluster, nothing beside it changes anything. Each contender is a
 fresh process; rounds alternate them in a rotated order. Wall runs from just before the first request
-until pods and nodes are both synced; CPU is all that the process had used by then, its start included;
-peak RSS is the highest until a little after. Then ours and the tuned informer, in turn: the API server
+until pods and nodes are both synced; CPU is what the process used in that time; peak RSS is the highest
+since its start until a little after. Then ours and the tuned informer, in turn: the API server
 is restarted so that it answers 410 to a watch from before (a twentieth of the pods has changed
 meanwhile), and after that the updates come.
 """

@@ -116,6 +116,7 @@ func (p *program) sync(client kubernetes.Interface, tuned bool) error {
 	}
 	p.podStore, p.nodeStore = pods.GetStore(), nodes.GetStore()
 	begin := time.Now()
+	p.cpuMark = cpuSeconds()
 	ctx := context.Background()
 	factory.StartWithContext(ctx)
 	if !cache.WaitFor(ctx, "", pods.HasSyncedChecker(), nodes.HasSyncedChecker()) {

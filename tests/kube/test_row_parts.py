@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from shiplift.facts.meta import NO_LABELS
 from shiplift.facts.quantities import NOTHING, Resources
+from shiplift.kube.pool import DigestPool, Pool
 from shiplift.kube.rows import meta
-from shiplift.kube.rows.meta import keeps_annotation, kept_annotations
-from shiplift.kube.rows.pods import requests
-from shiplift.kube.rows.pool import Pool
+from shiplift.kube.rows.meta import keeps_annotation, kept_annotations, seconds
+from shiplift.kube.rows.specs import shared_spec
 from shiplift.kube.wire import MESSAGES
 
 steady = settings(derandomize=True, deadline=None)
@@ -22,25 +22,25 @@ steady = settings(derandomize=True, deadline=None)
 def test_a_pool_makes_each_value_once() -> None:
     made: list[str] = []
     pool: Pool[list[str]] = Pool(lambda key: made.append(key) or [key])
-    assert pool("a") is pool("a")
-    assert pool("b") == ["b"]
+    assert pool["a"] is pool["a"]
+    assert pool["b"] == ["b"]
     assert made == ["a", "b"]
 
 
 def test_a_value_that_is_false_is_remembered_too() -> None:
     made: list[str] = []
     pool: Pool[bool] = Pool(lambda key: bool(made.append(key)))
-    assert (pool("a"), pool("a")) == (False, False)
+    assert (pool["a"], pool["a"]) == (False, False)
     assert made == ["a"]
 
 
 def test_a_full_pool_starts_anew_and_what_is_in_use_stays() -> None:
     pool: Pool[list[int]] = Pool(lambda key: [key], limit=3)
-    first = [pool(number) for number in range(3)]
-    assert pool(0) is first[0]
-    assert pool(3) == [3]
-    assert pool(0) == first[0]
-    assert pool(0) is not first[0]
+    first = [pool[number] for number in range(3)]
+    assert pool[0] is first[0]
+    assert pool[3] == [3]
+    assert pool[0] == first[0]
+    assert pool[0] is not first[0]
     assert first == [[0], [1], [2]]
 
 
@@ -54,8 +54,25 @@ def test_a_value_that_cannot_be_made_is_not_remembered() -> None:
     attempts: list[str] = []
     pool: Pool[str] = Pool(fail_once)
     with pytest.raises(ValueError, match="a"):
-        pool("a")
-    assert pool("a") == "a"
+        pool["a"]
+    assert pool["a"] == "a"
+
+
+def test_a_digest_pool_tells_parts_apart_and_starts_anew_when_full() -> None:
+    made: list[tuple[bytes, ...]] = []
+    pool: DigestPool[list[bytes]] = DigestPool(lambda parts: made.append(parts) or list(parts), limit=2)
+    assert pool.of(b"a", b"b") is pool.of(b"a", b"b")
+    assert pool.of() == []
+    assert pool.of(b"c") == [b"c"]
+    assert pool.of(b"a", b"b") == [b"a", b"b"]
+    assert made == [(b"a", b"b"), (), (b"c",), (b"a", b"b")]
+
+
+@given(st.integers(-(2**40), 2**40), st.integers(0, 999_999_999))
+def test_seconds_of_a_time_are_read_without_a_message(moment: int, nanos: int) -> None:
+    time = MESSAGES["Time"](seconds=moment).SerializeToString() + (b"\x10" + bytes([nanos & 127]))
+    assert seconds(time) == moment
+    assert seconds(b"") == 0
 
 
 @pytest.mark.parametrize(
@@ -134,7 +151,7 @@ def test_a_pod_reserves_the_most_that_ever_runs_at_once(
         ],
         overhead=listed(overhead),
     )
-    assert requests(spec) == most + total(overhead) + Resources(pods=1)
+    assert shared_spec(spec).requests == most + total(overhead) + Resources(pods=1)
 
 
 def test_a_request_for_the_whole_pod_stands_instead_of_the_sum() -> None:
@@ -143,4 +160,4 @@ def test_a_request_for_the_whole_pod_stands_instead_of_the_sum() -> None:
         resources={"requests": listed({"cpu": 3, "hugepages-2Mi": 4})},
         overhead=listed({"cpu": 1}),
     )
-    assert requests(spec) == Resources(4000, 5, 7, 1, (("hugepages-2Mi", 4),))
+    assert shared_spec(spec).requests == Resources(4000, 5, 7, 1, (("hugepages-2Mi", 4),))

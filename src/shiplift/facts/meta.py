@@ -53,7 +53,7 @@ class Condition(msgspec.Struct, frozen=True, gc=False):
     since: int = 0
 
 
-class Row(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+class Row(msgspec.Struct, frozen=True, gc=False):
     """What all kinds have. `annotations` holds only the keys that some layer reads."""
 
     namespace: str

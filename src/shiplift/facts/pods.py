@@ -98,7 +98,7 @@ class PodSpec(msgspec.Struct, frozen=True, gc=False):
     runtime_class: str = ""
 
 
-class Pod(Row, frozen=True, gc=False, kw_only=True):
+class Pod(Row, frozen=True, gc=False):
     node: str
     spec: PodSpec
     phase: str

@@ -10,7 +10,7 @@ import contextlib
 import re
 import socket
 from collections.abc import Iterable, Iterator
-from io import BufferedReader
+from io import BufferedReader, RawIOBase
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlencode
@@ -21,6 +21,7 @@ from google.protobuf.message import DecodeError
 from shiplift.kube.answers import error_for
 from shiplift.kube.credentials import Credentials
 from shiplift.kube.errors import BadAnswer, Unauthorized, Unreachable
+from shiplift.kube.pool import Pool
 from shiplift.kube.wire import MESSAGES
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
@@ -33,6 +34,19 @@ EVENT_LIMIT = 64 << 20
 _MAGIC = b"k8s\x00"
 _CHUNK_LINE = re.compile(rb"([0-9a-fA-F]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _CHUNK_LINE_LIMIT = 256
+
+
+class _Incoming(RawIOBase):
+    """A socket as a file to read from, by the shortest way: this is called for every TLS record."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._receive = connection.recv_into
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return self._receive(buffer)
 
 
 class Stream:
@@ -58,7 +72,7 @@ class Stream:
         """Ask, and give the chunks of the body; a refusal is raised at once as the API error it is."""
         headers = self._credentials.headers()
         connection = self._open()
-        file = BufferedReader(socket.SocketIO(connection, "rb"), _BUFFER)
+        file = BufferedReader(_Incoming(connection), _BUFFER)
         try:
             connection.sendall(self._request(path, query, accept, headers))
             status = self._read_head(file)
@@ -68,7 +82,7 @@ class Stream:
             raise _broke_off(error) from error
         return self._chunks(file)
 
-    def _chunks(self, file: BufferedReader[socket.SocketIO]) -> Iterator[bytes]:
+    def _chunks(self, file: BufferedReader[_Incoming]) -> Iterator[bytes]:
         try:
             yield from self._body(file)
         except OSError as error:
@@ -106,7 +120,7 @@ class Stream:
         ]
         return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
-    def _read_head(self, file: BufferedReader[socket.SocketIO]) -> int:
+    def _read_head(self, file: BufferedReader[_Incoming]) -> int:
         first = file.readline(_HEAD_LIMIT)
         parts = first.split(None, 2)
         if len(parts) < 2 or not parts[0].startswith(b"HTTP/1.") or not parts[1].isdigit():
@@ -122,7 +136,7 @@ class Stream:
             self._head[name.strip().lower()] = value.strip()
         return int(parts[1])
 
-    def _body(self, file: BufferedReader[socket.SocketIO]) -> Iterator[bytes]:
+    def _body(self, file: BufferedReader[_Incoming]) -> Iterator[bytes]:
         if self._head.get("transfer-encoding", "").lower() == "chunked":
             return _chunked(file)
         length = self._head.get("content-length")
@@ -144,7 +158,7 @@ class Stream:
         raise error
 
 
-def _sized(file: BufferedReader[socket.SocketIO], left: int) -> Iterator[bytes]:
+def _sized(file: BufferedReader[_Incoming], left: int) -> Iterator[bytes]:
     while left > 0:
         data = file.read1(min(_BUFFER, left))
         if not data:
@@ -153,10 +167,10 @@ def _sized(file: BufferedReader[socket.SocketIO], left: int) -> Iterator[bytes]:
         yield data
 
 
-def _chunked(file: BufferedReader[socket.SocketIO]) -> Iterator[bytes]:
+def _chunked(file: BufferedReader[_Incoming]) -> Iterator[bytes]:
     """A body ends with its empty chunk; one that ends otherwise is not whole, and must not pass for it."""
     read, readline = file.read, file.readline
-    while size := _chunk_size(readline(_CHUNK_LINE_LIMIT)):
+    while size := _chunk_sizes[readline(_CHUNK_LINE_LIMIT)]:
         if size > EVENT_LIMIT:
             raise BadAnswer(f"a chunk of {size} bytes is too large")
         data = read(size)
@@ -175,6 +189,9 @@ def _chunk_size(line: bytes) -> int:
     if len(line) < _CHUNK_LINE_LIMIT and not line.endswith(b"\n"):
         raise _closed()
     raise BadAnswer("a chunk does not begin with its size")
+
+
+_chunk_sizes = Pool(_chunk_size, limit=10_000)
 
 
 def _closed() -> OSError:
@@ -212,21 +229,42 @@ def unwrap(body: bytes) -> bytes:
 
 def frames(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Protobuf events: each behind its length in four bytes."""
-    pending = bytearray()
-    for chunk in chunks:
-        pending += chunk
-        start, have = 0, len(pending)
-        while have - start >= 4:
-            size = int.from_bytes(pending[start : start + 4], "big")
-            if size > EVENT_LIMIT:
-                raise BadAnswer(f"an event of {size} bytes is too large")
-            end = start + 4 + size
-            if have < end:
-                break
-            yield bytes(pending[start + 4 : end])
-            start = end
-        if start:
-            del pending[:start]
+    coming = iter(chunks)
+    pending = b""
+    for chunk in coming:
+        have = pending + chunk if pending else chunk
+        start = 0
+        while len(have) - start >= 4:
+            end = start + 4 + _frame_size(have[start : start + 4])
+            if end <= len(have):
+                yield have[start + 4 : end]
+                start = end
+                continue
+            frame, have = _gather(have[start + 4 :], end - len(have), coming)
+            if frame is None:
+                return
+            yield frame
+            start = 0
+        pending = have[start:]
+
+
+def _frame_size(head: bytes) -> int:
+    size = int.from_bytes(head, "big")
+    if size > EVENT_LIMIT:
+        raise BadAnswer(f"an event of {size} bytes is too large")
+    return size
+
+
+def _gather(begun: bytes, missing: int, coming: Iterator[bytes]) -> tuple[bytes | None, bytes]:
+    """A frame that goes on in later chunks, and what follows it; None where they end before it does."""
+    parts = [begun]
+    for chunk in coming:
+        if len(chunk) >= missing:
+            parts.append(chunk[:missing])
+            return b"".join(parts), chunk[missing:]
+        parts.append(chunk)
+        missing -= len(chunk)
+    return None, b""
 
 
 def lines(chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -25,6 +25,7 @@ from shiplift.facts.kinds import Kind
 from shiplift.facts.meta import Row
 from shiplift.kube import errors
 from shiplift.kube.codec import Codec, Identity, codec_for
+from shiplift.kube.collection import paused_collection
 from shiplift.kube.credentials import Credentials
 from shiplift.kube.stream import Stream
 from shiplift.kube.tables import Table
@@ -128,7 +129,8 @@ class Watcher:
             except errors.ApiError as error:
                 if not _cannot_stream(error):
                     raise
-            self._sync_by_pages()
+            with paused_collection:
+                self._sync_by_pages()
         return self._watch({"resourceVersion": str(self._table.revision)})
 
     def _initial_query(self) -> dict[str, str]:
@@ -142,7 +144,8 @@ class Watcher:
             chunks = stream.get(self.watch.path, query, self._codec.accept_watch)
             events = self._codec.events(chunks)
             if self._needs_sync:
-                self._stage(events)
+                with paused_collection:
+                    self._stage(events)
             self._heard()
             self._following_since = time.monotonic()
             for kind, raw in events:

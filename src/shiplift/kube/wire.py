@@ -53,6 +53,11 @@ PodSpec volumes=1:Volume* containers=2:Container* restartPolicy=3:string
 Volume volumeSource=2:VolumeSource
 VolumeSource hostPath=1:Empty emptyDir=2:Empty persistentVolumeClaim=10:ClaimSource ephemeral=29:Empty
 RawPod spec=2:bytes
+SpecParts volumes=1:bytes* containers=2:bytes* restartPolicy=3:string
+    terminationGracePeriodSeconds=4:int64 nodeSelector=7:bytes* serviceAccountName=8:string
+    hostNetwork=11:bool affinity=18:bytes schedulerName=19:string initContainers=20:bytes*
+    tolerations=22:bytes* priorityClassName=24:string priority=25:int32 runtimeClassName=29:string
+    overhead=32:bytes* topologySpreadConstraints=33:bytes* schedulingGates=38:Gate* resources=40:bytes
 NamedVolumes volumes=1:NamedVolume*
 NamedVolume name=1:string volumeSource=2:VolumeSource
 ClaimSource claimName=1:string

@@ -15,7 +15,7 @@ def service(raw: bytes) -> Service:
     return Service(
         **meta.meta(message.metadata),
         type=intern(spec.type),
-        selector=meta.labels(tuple(spec.selector)),
+        selector=meta.labels.of(*spec.selector),
         cluster_ip=spec.clusterIP,
         publishes_unready=spec.publishNotReadyAddresses,
     )

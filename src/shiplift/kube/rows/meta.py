@@ -9,13 +9,14 @@ from typing import Any
 from shiplift.facts.meta import NO_LABELS, Condition, Labels, Owner
 from shiplift.facts.quantities import Resources, resources
 from shiplift.facts.selectors import NodeTerm, Requirement, Selector
-from shiplift.kube.rows.pool import Pool
+from shiplift.kube.pool import DigestPool, Pool
 from shiplift.kube.wire import MESSAGES
 
 _PAIR = MESSAGES["Pair"].FromString
 _OWNER = MESSAGES["OwnerReference"].FromString
 _SELECTOR = MESSAGES["Selector"].FromString
 _TIME = MESSAGES["Time"].FromString
+_SECONDS = 0x08
 
 KEPT_ANNOTATIONS = frozenset(
     (
@@ -48,17 +49,21 @@ def _keeps(key: bytes) -> bool:
 _kept = Pool(_keeps, limit=10_000)
 
 
-def _time(raw: bytes) -> int:
-    return _TIME(raw).seconds
+def seconds(raw: bytes) -> int:
+    """Of a Time that is kept undecoded, since a nested message is slow to reach: tag, then a varint."""
+    if len(raw) > 5 and raw[0] == _SECONDS and raw[5] < 0x80 <= raw[4]:  # a date from 1978 to 2106
+        low = (raw[1] & 127) | (raw[2] & 127) << 7 | (raw[3] & 127) << 14
+        return low | (raw[4] & 127) << 21 | raw[5] << 28
+    return _TIME(raw).seconds if raw else 0
 
 
-seconds = Pool(_time)
-"""Times are kept undecoded in messages: most are shared, and reading a nested message is slow."""
+def _pair(entry: bytes) -> tuple[str, str]:
+    pair = _PAIR(entry)
+    return intern(pair.key), intern(pair.value)
 
 
 def _labels(entries: tuple[bytes, ...]) -> Labels:
-    pairs = map(_PAIR, entries)
-    return Labels((intern(pair.key), intern(pair.value)) for pair in pairs)
+    return Labels([_pairs[entry] for entry in entries]) if entries else NO_LABELS
 
 
 def _owners(references: tuple[bytes, ...]) -> tuple[Owner, ...]:
@@ -68,15 +73,16 @@ def _owners(references: tuple[bytes, ...]) -> tuple[Owner, ...]:
     )
 
 
-labels = Pool(_labels)
+_pairs = Pool(_pair, limit=50_000)
+labels = DigestPool(_labels)
 owners = Pool(_owners)
 
 
 def kept_annotations(entries: Iterable[bytes]) -> Labels:
     """Only the annotations that some layer reads."""
     # An undecoded map entry: tag, length, key; a key of more than 127 bytes is none of ours.
-    kept = [entry for entry in entries if _kept(entry[2 : 2 + entry[1]])]
-    return labels(tuple(kept)) if kept else NO_LABELS
+    kept = [entry for entry in entries if _kept[entry[2 : 2 + entry[1]]]]
+    return labels.of(*kept) if kept else NO_LABELS
 
 
 def meta(message: Any) -> dict[str, Any]:
@@ -89,9 +95,9 @@ def meta(message: Any) -> dict[str, Any]:
         "generation": message.generation,
         "created": seconds(message.creationTimestamp),
         "deleting": seconds(message.deletionTimestamp),
-        "labels": labels(tuple(message.labels)),
+        "labels": labels.of(*message.labels),
         "annotations": kept_annotations(message.annotations),
-        "owners": owners(tuple(message.ownerReferences)),
+        "owners": owners[tuple(message.ownerReferences)],
         "finalizers": tuple(message.finalizers),
     }
 
@@ -120,6 +126,11 @@ def requirements(messages: Iterable[Any]) -> tuple[Requirement, ...]:
 def selector_of(message: Any) -> Selector:
     pairs = Labels((intern(pair.key), intern(pair.value)) for pair in message.matchLabels)
     return Selector(pairs, requirements(message.matchExpressions))
+
+
+def maybe_selector(message: Any, field: str) -> Selector | None:
+    """A selector that is not there picks nothing; an empty one picks everything."""
+    return selector_of(getattr(message, field)) if message.HasField(field) else None
 
 
 def _selector(raw: bytes) -> Selector:

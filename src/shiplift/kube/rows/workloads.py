@@ -16,16 +16,16 @@ from shiplift.facts.workloads import (
     StatefulSet,
 )
 from shiplift.kube.rows import meta
-from shiplift.kube.rows.pods import template_spec
+from shiplift.kube.rows.specs import template_spec
 from shiplift.kube.wire import MESSAGES
 
 
 def _workload(message: Any) -> dict[str, Any]:
     spec = message.spec
     return meta.meta(message.metadata) | {
-        "selector": meta.selector(spec.selector) if spec.HasField("selector") else None,
+        "selector": meta.selector[spec.selector] if spec.HasField("selector") else None,
         "template": template_spec(spec.template.spec),
-        "template_labels": meta.labels(tuple(spec.template.metadata.labels)),
+        "template_labels": meta.labels.of(*spec.template.metadata.labels),
         "observed_generation": message.status.observedGeneration,
         "min_ready_seconds": spec.minReadySeconds,
     }
@@ -130,7 +130,7 @@ def pod_disruption_budget(raw: bytes) -> PodDisruptionBudget:
     spec, status = message.spec, message.status
     return PodDisruptionBudget(
         **meta.meta(message.metadata),
-        selector=meta.selector(spec.selector) if spec.HasField("selector") else None,
+        selector=meta.selector[spec.selector] if spec.HasField("selector") else None,
         min_available=meta.int_or_percent(spec, "minAvailable"),
         max_unavailable=meta.int_or_percent(spec, "maxUnavailable"),
         unhealthy_policy=intern(spec.unhealthyPodEvictionPolicy),
