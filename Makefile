@@ -42,7 +42,7 @@ lint: setup
 	@$(BIN)/lint-imports --config pyproject.toml
 
 bench: kubernetes
-	@$(BIN)/python -m benchmarks --all --short
+	@$(BIN)/python -m benchmarks sync --short
 
 crash: kubernetes
 	@$(BIN)/python -m pytest -m crash -n $(WORKERS) --dist worksteal

@@ -105,6 +105,7 @@ def test_it_ends_when_a_part_of_its_cluster_dies(environment: dict[str, str], tm
     assert_nothing_left(tmp_path)
 
 
+@pytest.mark.crash
 def test_when_it_is_killed_its_cluster_ends_all_the_same(environment: dict[str, str], tmp_path: Path) -> None:
     with Terminal(DEMO, environment) as terminal:
         terminal.read_until("starting kube-controller-manager")

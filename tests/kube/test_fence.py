@@ -351,6 +351,7 @@ FROM_ANYWHERE = {
 FROM_A_POD = FROM_ANYWHERE | {"apply": "refused by the fence"}
 
 
+@pytest.mark.crash
 @pytest.mark.parametrize(
     ("pods", "expected"), [(("", ""), FROM_ANYWHERE), (("a", "b"), FROM_A_POD)], ids=["anywhere", "in-pods"]
 )

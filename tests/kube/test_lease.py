@@ -188,6 +188,7 @@ def test_a_follower_that_stops_leaves_the_lease_alone(start: Start, admin: Clien
     assert first.leading
 
 
+@pytest.mark.crash
 def test_a_dead_leader_is_followed_when_its_lease_has_run_out(
     start: Start, admin: Client, namespace: str
 ) -> None:
@@ -275,6 +276,7 @@ def test_a_missing_namespace_is_named(start: Start) -> None:
     assert "does namespace nowhere exist?" in str(trouble)
 
 
+@pytest.mark.crash
 def test_a_short_absence_of_the_api_server_costs_nothing(
     start: Start, private_cluster: Callable[[], Cluster]
 ) -> None:
@@ -291,6 +293,7 @@ def test_a_short_absence_of_the_api_server_costs_nothing(
     assert leader.trouble is None
 
 
+@pytest.mark.crash
 def test_a_long_absence_ends_the_term_and_not_the_process(
     start: Start, private_cluster: Callable[[], Cluster]
 ) -> None:
@@ -349,6 +352,7 @@ class Contender:
         self.process.stdout.close()
 
 
+@pytest.mark.crash
 def test_two_candidates_never_lead_at_the_same_time(cluster: Cluster, namespace: str) -> None:
     """Twenty times the leader is stopped in its tracks, the other takes over, and the first wakes up."""
     pair = [Contender(cluster.kubeconfig, namespace) for _ in range(2)]

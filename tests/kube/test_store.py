@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -209,6 +210,7 @@ def test_an_emulated_1_33_server_is_listed_in_pages_and_then_watched(
         until(lambda: store.snapshot().find(Namespace, "later"))
 
 
+@pytest.mark.crash
 def test_the_api_server_killed_under_a_watch_and_back_again(api: Cluster, client: Client) -> None:
     with store_of(api.kubeconfig, kinds.NAMESPACE) as store:
         api.kill(Component.API_SERVER)
@@ -222,6 +224,7 @@ def test_the_api_server_killed_under_a_watch_and_back_again(api: Cluster, client
         assert state_of(store, kinds.NAMESPACE) is State.LIVE
 
 
+@pytest.mark.crash
 def test_a_long_outage_restarts_nothing_and_is_told(
     api: Cluster, client: Client, gate: Gate, tmp_path: Path
 ) -> None:
@@ -239,6 +242,24 @@ def test_a_long_outage_restarts_nothing_and_is_told(
         until(lambda: not store.snapshot().stale())
 
 
+@pytest.mark.crash
+def test_a_burst_of_thousands_of_events_is_taken_in_without_loss(
+    api: Cluster, client: Client, gate: Gate, tmp_path: Path
+) -> None:
+    """All at once after a cut, which is faster than any API server here could make them one by one."""
+    made = [client.create(kinds.POD, pod(f"p{i}", node="n1"), "shop").object["metadata"] for i in range(20)]
+    heard: list[int] = []
+    with store_of(kubeconfig_through(gate, api.kubeconfig, tmp_path), kinds.POD) as store:
+        store.subscribe(lambda _, old, new: heard.append(new.resource_version if new else 0))
+        gate.shut()
+        touch_often(client, made, 100)
+        gate.open()
+        until(lambda: counts(store) == {"99"}, 60)
+    assert len(heard) == 2000
+    assert heard == sorted(heard)
+
+
+@pytest.mark.crash
 def test_a_dead_watch_is_noticed_and_asked_again(
     api: Cluster, client: Client, gate: Gate, tmp_path: Path
 ) -> None:
@@ -251,6 +272,7 @@ def test_a_dead_watch_is_noticed_and_asked_again(
         until(lambda: store.snapshot().find(Namespace, "unheard"))
 
 
+@pytest.mark.crash
 def test_after_a_410_all_rows_are_replaced_at_once_and_deletes_are_heard(
     api: Cluster, client: Client, gate: Gate, tmp_path: Path
 ) -> None:
@@ -287,25 +309,33 @@ def test_an_object_of_nearly_a_megabyte_and_a_half(api: Cluster, client: Client)
         assert store.snapshot().find(Deployment, "huge", "shop") is not None, "and in the initial state too"
 
 
-def test_thousands_of_events_are_followed_without_loss(api: Cluster, client: Client) -> None:
-    made = [client.create(kinds.POD, pod(f"p{i}", node="n1"), "shop").object["metadata"] for i in range(20)]
+def touch_often(client: Client, made: list[dict[str, str]], times: int) -> None:
+    """That many updates of each pod, all pods side by side."""
 
     def touch(about: dict[str, str]) -> None:
-        for count in range(100):
+        for count in range(times):
             patch = {"metadata": {"annotations": {"shiplift.dev/count": str(count)}}}
             client.patch(kinds.POD, about["name"], patch, "shop", type=PatchType.MERGE, uid=about["uid"])
 
+    with ThreadPoolExecutor(len(made)) as threads:
+        list(threads.map(touch, made))
+
+
+def counts(store: Store) -> set[str | None]:
+    return {row.annotations.get("shiplift.dev/count") for row in store.snapshot().all(Pod)}
+
+
+def test_thousands_of_events_are_followed_without_loss(api: Cluster, client: Client) -> None:
+    made = [client.create(kinds.POD, pod(f"p{i}", node="n1"), "shop").object["metadata"] for i in range(20)]
     with store_of(api.kubeconfig, kinds.POD) as store:
         events: list[int] = []
         store.subscribe(lambda _, old, new: events.append(new.resource_version if new else 0))
-        threads = [threading.Thread(target=touch, args=(about,)) for about in made]
-        for thread in threads:
-            thread.start()
-        while any(thread.is_alive() for thread in threads):
+        touching = threading.Thread(target=touch_often, args=(client, made, 100))
+        touching.start()
+        while touching.is_alive():
             store.snapshot()
-        until(
-            lambda: {row.annotations.get("shiplift.dev/count") for row in store.snapshot().all(Pod)} == {"99"}
-        )
+            touching.join(0.001)
+        until(lambda: counts(store) == {"99"})
     assert len(events) == 2000
     assert events == sorted(events)
 

@@ -62,6 +62,7 @@ def test_an_up_with_other_settings_is_refused(cluster):
     assert "down" in refused.value.hint
 
 
+@pytest.mark.crash
 def test_a_killed_component_is_named_and_started_again_alone(private_cluster):
     cluster = private_cluster()
     before = cluster.state
@@ -209,6 +210,7 @@ def test_an_api_server_restarts_on_the_same_port_with_its_objects(private_cluste
         assert client.get(NAMESPACE, "kept")
 
 
+@pytest.mark.crash
 def test_a_killed_etcd_starts_again_with_its_objects(private_cluster):
     cluster = private_cluster()
     with cluster.client() as client:

@@ -54,6 +54,7 @@ def command(project: Path, *options: str) -> list[str]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.crash
 def test_a_run_that_is_ended_leaves_no_cluster(project, number):
     (project / "test_hangs.py").write_text(HANGING)
     with running(command(project), cwd=project, stdout=subprocess.PIPE) as run:

@@ -134,6 +134,7 @@ def test_it_leads_acts_and_tells_how_it_is(rig: Rig) -> None:
     assert operator.get("/elsewhere")[0] == 404
 
 
+@pytest.mark.crash
 def test_sigterm_hands_the_lease_over_at_once(rig: Rig) -> None:
     first = rig.start()
     until(lambda: first.said("leading"))
@@ -163,6 +164,7 @@ def test_without_its_fence_it_leads_but_does_not_act(rig: Rig) -> None:
     until(lambda: rig.stamp("unsafe"), 30)
 
 
+@pytest.mark.crash
 def test_the_api_server_going_away_makes_it_unready_and_restarts_nothing(rig: Rig) -> None:
     operator = rig.start()
     until(lambda: operator.said("leading"))
@@ -178,6 +180,7 @@ def test_the_api_server_going_away_makes_it_unready_and_restarts_nothing(rig: Ri
     assert len(operator.said("started")) == 1
 
 
+@pytest.mark.crash
 def test_a_leader_stopped_and_woken_does_no_harm(rig: Rig) -> None:
     """SIGSTOP past its lease: another leads; after SIGCONT the first one writes nothing of its old epoch."""
     first = rig.start()
