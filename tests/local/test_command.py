@@ -17,7 +17,7 @@ from shiplift.local.nodes import Pool
 
 from .leftovers import processes_of, running
 
-COMMAND = [sys.executable, "-c", "from shiplift.cli.local import app; app()"]
+COMMAND = [sys.executable, "-c", "from shiplift.cli import main; main()", "local"]
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Generator
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from cyclopts import App, Parameter
@@ -79,7 +79,7 @@ def up(  # noqa: PLR0913  one flag each
     foreground
         Stay until Ctrl-C, then end the cluster.
     """
-    with _reporting():
+    with _terminable():
         _check(nodes, node_version, emulate, port)
         settings = Settings(emulate=emulate, audit=audit, fsync=fsync, port=port)
         began = time.monotonic()
@@ -105,7 +105,7 @@ def status(
     output
         Lines of name, state and address, or JSON.
     """
-    with _reporting():
+    with _terminable():
         from shiplift.local.cluster import Cluster, names
 
         reports = [_report(Cluster(one)) for one in ([name] if name else names())]
@@ -129,7 +129,7 @@ def kubeconfig(*, name: Name = "default") -> None:
     name
         The cluster.
     """
-    with _reporting():
+    with _terminable():
         cluster = _cluster(name)
         _ = cluster.state
         sys.stdout.write(f"{cluster.kubeconfig}\n")
@@ -144,7 +144,7 @@ def down(*, name: Name = "default") -> None:
     name
         The cluster.
     """
-    with _reporting():
+    with _terminable():
         began = time.monotonic()
         if _cluster(name).down():
             _say(f"cluster {name} is down after {time.monotonic() - began:.1f} s")
@@ -155,7 +155,7 @@ def down(*, name: Name = "default") -> None:
 @app.command
 def programs() -> None:
     """Get the programs that clusters run, if they are not here yet, and print where they are."""
-    with _reporting():
+    with _terminable():
         from shiplift.local import assets
 
         sys.stdout.writelines(f"{path}\n" for path in assets.find(_say).values())
@@ -219,23 +219,16 @@ def _stay(cluster: Cluster) -> None:
 
 
 @contextlib.contextmanager
-def _reporting() -> Generator[None]:
-    """An end by signal is as good as Ctrl-C; what the user can mend is one line and a hint."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)
+def _terminable() -> Generator[None]:
+    """SIGTERM is as good as Ctrl-C."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
-    except LocalError as error:
-        _fail(error.message, error.hint)
     except KeyboardInterrupt:
-        _say("interrupted; nothing was left behind")
-        sys.exit(130)
-
-
-def _fail(message: str, hint: str) -> NoReturn:
-    _say(f"error: {message}")
-    _say(f"hint: {hint}")
-    sys.exit(1)
+        _say("nothing was left behind")
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _say(line: str) -> None:

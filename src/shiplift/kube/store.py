@@ -147,7 +147,8 @@ class Store:
     def wait_synced(self, timeout: float) -> bool:
         """True when every kind has its first full state."""
         done = self._wait(lambda: all(table.synced for table in self._tables.values()), timeout)
-        _return_memory()
+        if done:
+            _return_memory()
         return done
 
     def wait_settled(self, barriers: Iterable[Barrier], timeout: float) -> bool:

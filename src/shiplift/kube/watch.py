@@ -86,6 +86,7 @@ class Watcher:
         self._stopping = threading.Event()
         self._stream: Stream | None = None
         self._needs_sync = True
+        self._synced_at = float("-inf")
         self._failures = 0
         self._following_since = 0.0
         self._thread = threading.Thread(target=self._run, name=f"watch-{watch.kind}", daemon=True)
@@ -111,10 +112,10 @@ class Watcher:
                 self._follow_once()
                 self._failures = 0
             except errors.Gone as error:
-                if self._needs_sync:
+                at_once = self._needs_sync or time.monotonic() - self._synced_at < _SHORT
+                self._lose("the version we had is compacted")
+                if at_once:
                     self._failed(error)
-                else:
-                    self._lose("the version we had is compacted")
             except (errors.KubeError, msgspec.MsgspecError, ValueError) as error:
                 self._failed(error)
             except Exception as error:
@@ -224,6 +225,7 @@ class Watcher:
             self._table.replace(rows, revision)
             self._changed.notify_all()
         self._needs_sync = False
+        self._synced_at = time.monotonic()
         self._heard()
         log.debug("synced", kind=str(self.watch.kind), rows=len(rows), revision=revision)
 
