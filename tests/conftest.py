@@ -1,5 +1,7 @@
 """Every test may ask for a real cluster; property tests try the same examples in each run."""
 
+import signal
+
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["shiplift.local.testing"]
@@ -8,3 +10,7 @@ settings.register_profile(
     "steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("steady")
+
+# A run in the background ignores Ctrl-C, and so would every process that a test starts to interrupt it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
