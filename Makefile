@@ -42,6 +42,7 @@ lint: setup
 	@$(BIN)/lint-imports --config pyproject.toml
 
 bench: kubernetes
+	@$(BIN)/python -m benchmarks graph
 	@$(BIN)/python -m benchmarks sync --short
 
 crash: kubernetes

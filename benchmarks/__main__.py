@@ -6,10 +6,10 @@ import argparse
 
 import msgspec
 
-from benchmarks import fill, sync
+from benchmarks import fill, graph, sync
 from benchmarks.recipe.base import Json
 
-_DESCRIPTIONS = {"sync": sync.DESCRIPTION, "fill": fill.DESCRIPTION}
+_DESCRIPTIONS = {"sync": sync.DESCRIPTION, "graph": graph.DESCRIPTION, "fill": fill.DESCRIPTION}
 _SHORT_PODS, _SHORT_NODES, _SHORT_ROUNDS, _SHORT_EVENTS = 5_000, 200, 3, 2_000
 
 
@@ -28,6 +28,8 @@ def _run(options: argparse.Namespace) -> Json:
     nodes = options.nodes or (_SHORT_NODES if short else sync.FULL_NODES)
     if options.name == "fill":
         return fill.run(pods, nodes)
+    if options.name == "graph":
+        return graph.run(options.rounds or 9)
     return sync.run(
         sync.Size(
             pods=pods,
