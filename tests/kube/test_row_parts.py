@@ -161,3 +161,14 @@ def test_a_request_for_the_whole_pod_stands_instead_of_the_sum() -> None:
         overhead=listed({"cpu": 1}),
     )
     assert shared_spec(spec).requests == Resources(4000, 5, 7, 1, (("hugepages-2Mi", 4),))
+
+
+def test_in_a_template_a_limit_without_a_request_stands_for_both() -> None:
+    limits = listed({"cpu": 2, "memory": 9})
+    spec = MESSAGES["PodSpec"](
+        containers=[
+            {"resources": {"limits": limits, "requests": listed({"memory": 4})}},
+            {"resources": {"limits": limits}},
+        ]
+    )
+    assert shared_spec(spec).requests == Resources(4000, 13, pods=1)

@@ -273,6 +273,22 @@ def test_a_dead_watch_is_noticed_and_asked_again(
 
 
 @pytest.mark.crash
+def test_a_server_put_back_to_an_earlier_state_is_noticed(
+    api: Cluster, client: Client, gate: Gate, tmp_path: Path
+) -> None:
+    """To a watch from a version that is yet to come it says nothing at all."""
+    through = kubeconfig_through(gate, api.kubeconfig, tmp_path)
+    with store_of(through, kinds.NAMESPACE, pace=Pace(connect=2, idle=1.5, backoff=QUICK.backoff)) as store:
+        store._tables[kinds.NAMESPACE].revision += 1_000_000
+        gate.shut()
+        until(lambda: store.snapshot().stale())
+        gate.open()
+        client.create(kinds.NAMESPACE, namespace("new"))
+        until(lambda: store.snapshot().find(Namespace, "new"))
+        assert store.snapshot().revision(kinds.NAMESPACE) < 1_000_000
+
+
+@pytest.mark.crash
 def test_after_a_410_all_rows_are_replaced_at_once_and_deletes_are_heard(
     api: Cluster, client: Client, gate: Gate, tmp_path: Path
 ) -> None:

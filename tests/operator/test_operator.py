@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -155,6 +156,7 @@ def test_without_its_fence_it_leads_but_does_not_act(rig: Rig) -> None:
     operator = rig.start()
     refusal = until(lambda: operator.said("leading, but not acting"), 30)
     assert "fence" in refusal[0]["reason"]
+    assert "leading, but not acting" in operator.get("/readyz")[1]
     rig.ask_for_a_stamp("unsafe")
     assert rig.stamp("unsafe") == ""
     binding = next(
@@ -172,7 +174,7 @@ def test_the_api_server_going_away_makes_it_unready_and_restarts_nothing(rig: Ri
     until(lambda: operator.get("/readyz")[0] == 503)
     assert "Namespace is stale" in operator.get("/readyz")[1]
     assert operator.get("/healthz") == (200, "ok\n")
-    until(lambda: operator.said("not leading any more"))
+    until(lambda: operator.said("not acting any more"))
     rig.cluster.start(Component.API_SERVER)
     until(lambda: operator.get("/readyz")[0] == 200, 60)
     rig.ask_for_a_stamp("back")
@@ -191,9 +193,24 @@ def test_a_leader_stopped_and_woken_does_no_harm(rig: Rig) -> None:
     rig.ask_for_a_stamp("meanwhile")
     until(lambda: rig.stamp("meanwhile") == "2")
     first.send(signal.SIGCONT)
-    until(lambda: first.said("not leading any more"))
+    until(lambda: first.said("not acting any more"))
     rig.ask_for_a_stamp("later")
     until(lambda: rig.stamp("later") == "2")
+
+
+@pytest.mark.crash
+def test_a_leader_stopped_without_a_rival_begins_anew(rig: Rig) -> None:
+    """Its old term ends before the new one begins: nothing of the old one goes on."""
+    operator = rig.start()
+    until(lambda: operator.said("leading"))
+    operator.send(signal.SIGSTOP)
+    lapsed = time.monotonic() + 3.0
+    until(lambda: time.monotonic() > lapsed)
+    operator.send(signal.SIGCONT)
+    until(lambda: len(operator.said("leading")) == 2)
+    assert len(operator.said("not acting any more")) == 1
+    rig.ask_for_a_stamp("anew")
+    until(lambda: rig.stamp("anew") == "2")
 
 
 def test_manifests_grant_no_wildcard_and_no_secret() -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 app = App(name="local", help="A real Kubernetes on this computer.")
 Name = Annotated[str, Parameter(name=["--name", "-n"])]
+_NODES, _VERSION = 6, "v1.36.3"
 _SUPPORTED = ("1.33", "1.34", "1.35", "1.36")
 
 
@@ -50,8 +51,8 @@ class Report(msgspec.Struct, frozen=True):
 def up(  # noqa: PLR0913  one flag each
     *,
     name: Name = "default",
-    nodes: int = 6,
-    node_version: str = "v1.36.3",
+    nodes: int | None = None,
+    node_version: str | None = None,
     emulate: str = "",
     audit: bool = False,
     fsync: bool = False,
@@ -65,9 +66,9 @@ def up(  # noqa: PLR0913  one flag each
     name
         Clusters of different names run side by side.
     nodes
-        How many simulated nodes it has.
+        How many simulated nodes it has; 6 for a new cluster.
     node_version
-        The kubelet version that they report.
+        The kubelet version that they report; v1.36.3 if not given.
     emulate
         Behave as this older Kubernetes, such as 1.33.
     audit
@@ -161,10 +162,10 @@ def programs() -> None:
         sys.stdout.writelines(f"{path}\n" for path in assets.find(_say).values())
 
 
-def _check(nodes: int, node_version: str, emulate: str, port: int) -> None:
-    if not 0 <= nodes <= 10_000:
+def _check(nodes: int | None, node_version: str | None, emulate: str, port: int) -> None:
+    if nodes is not None and not 0 <= nodes <= 10_000:
         raise LocalError(f"{nodes} is no number of nodes", "from 0 to 10000")
-    if not _is_version(node_version):
+    if node_version is not None and not _is_version(node_version):
         raise LocalError(f"{node_version!r} is no kubelet version", "for example v1.35.4")
     if emulate and emulate not in _SUPPORTED:
         raise LocalError(f"{emulate!r} cannot be emulated", f"one of {', '.join(_SUPPORTED)}")
@@ -177,11 +178,13 @@ def _is_version(text: str) -> bool:
     return text.startswith("v") and len(parts) == 3 and all(part.isdigit() for part in parts)
 
 
-def _up(name: str, settings: Settings, nodes: int, node_version: str) -> Cluster:
+def _up(name: str, settings: Settings, nodes: int | None, node_version: str | None) -> Cluster:
     from shiplift.local.nodes import Pool
 
     cluster = _cluster(name)
-    pools = [Pool(count=nodes, version=node_version)] if nodes else []
+    if nodes is None:
+        nodes = 0 if cluster.exists else _NODES
+    pools = [Pool(count=nodes, version=node_version or _VERSION)] if nodes else []
     # without a wish of its own, up repairs whatever the cluster was
     cluster.up(None if settings == Settings() else settings, _say, pools)
     return cluster

@@ -18,7 +18,17 @@ manifests_app = App(
 _NAMESPACE = "shiplift-system"
 Layers = Annotated[
     tuple[str, ...],
-    Parameter(name="--layers", consume_multiple=True, help="Which layers act; all when none is named."),
+    Parameter(
+        name="--layers",
+        consume_multiple=True,
+        negative="",
+        show_default=False,
+        help="Which layers act; all when none is named.",
+    ),
+]
+User = Annotated[
+    str,
+    Parameter(show_default=False, help="Whom the fence is for, if not the operator's own ServiceAccount."),
 ]
 
 
@@ -27,16 +37,17 @@ def operator(
     *,
     layers: Layers = (),
     namespace: Annotated[str, Parameter(help="Where its Lease and its fence are.")] = _NAMESPACE,
-    listen: Annotated[str, Parameter(help="Address of /metrics, /healthz and /readyz.")] = "127.0.0.1:8080",
+    listen: Annotated[
+        str, Parameter(help="Address of /metrics, /healthz and /readyz; `:8080` is all addresses.")
+    ] = "127.0.0.1:8080",
+    user: User = "",
     kubeconfig: Annotated[Path | None, Parameter(help="Default: as kubectl, then in-cluster.")] = None,
     context: Annotated[str | None, Parameter(help="Which context of the kubeconfig.")] = None,
     verbose: Annotated[bool, Parameter(help="Log more.", negative="")] = False,
 ) -> None:
     """Run until SIGTERM, then hand the Lease over at once."""
-    from shiplift.kube.client import Client
     from shiplift.kube.credentials import load
-    from shiplift.kube.fence import Names, whoami
-    from shiplift.operator import logs
+    from shiplift.operator import install, logs
     from shiplift.operator.layers import chosen
     from shiplift.operator.process import Operator, Settings
 
@@ -44,9 +55,14 @@ def operator(
     address = _address(listen)
     logs.configure(verbose=verbose)
     credentials = load(kubeconfig, context)
-    with Client(credentials) as client:
-        names = Names(namespace, whoami(client).username)
-    Operator(credentials, parts, Settings(names=names, listen=address)).run()
+    settings = Settings(names=install.names(namespace, user), listen=address)
+    try:
+        process = Operator(credentials, parts, settings)
+    except OSError as error:
+        raise CommandError(
+            f"cannot listen on {listen}: {error.strerror}", "choose another --listen"
+        ) from error
+    process.run()
 
 
 @manifests_app.default
@@ -54,6 +70,7 @@ def manifests(
     *,
     layers: Layers = (),
     namespace: Annotated[str, Parameter(help="Where the operator will run.")] = _NAMESPACE,
+    user: User = "",
 ) -> None:
     """As YAML on standard output: `shiplift manifests | kubectl apply -f -`."""
     import yaml
@@ -61,7 +78,14 @@ def manifests(
     from shiplift.operator import install
     from shiplift.operator.layers import chosen
 
-    yaml.safe_dump_all(install.manifests(namespace, chosen(_split(layers))), sys.stdout, sort_keys=False)
+    class Plain(yaml.SafeDumper):
+        """No anchors: people read this, and edit it."""
+
+        def ignore_aliases(self, data: object) -> bool:
+            return True
+
+    printed = install.manifests(namespace, chosen(_split(layers)), user)
+    yaml.dump_all(printed, sys.stdout, Dumper=Plain, sort_keys=False)
 
 
 def _split(layers: tuple[str, ...]) -> list[str]:
@@ -73,4 +97,4 @@ def _address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     if not port.isdigit() or int(port) > 65535:
         raise CommandError(f"address {text!r} is not host:port", "for example 127.0.0.1:8080")
-    return host.strip("[]") or "127.0.0.1", int(port)
+    return host.strip("[]"), int(port)

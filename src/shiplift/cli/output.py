@@ -66,6 +66,13 @@ def configure_logs() -> None:
     )
 
 
+_HINTS = {
+    "CredentialsError": "check --kubeconfig and KUBECONFIG",
+    "Unreachable": "is the API server there, and is it the right kubeconfig?",
+}
+"""By name, so that nothing is imported to tell them."""
+
+
 def report(error: BaseException) -> Exit:
     """Say what went wrong; the exit code that stands for it."""
     if isinstance(error, KeyboardInterrupt):
@@ -76,7 +83,7 @@ def report(error: BaseException) -> Exit:
         return Exit.NO_READER
     if debugging():
         _trace(error)
-    if hint := getattr(error, "hint", ""):
+    if hint := getattr(error, "hint", None) or _HINTS.get(type(error).__name__, ""):
         _explain(getattr(error, "message", "") or str(error), hint)
         return getattr(error, "code", Exit.ACT)
     _explain(f"unexpected {type(error).__name__}: {error}", "SHIPLIFT_DEBUG=1 tells where it happened")

@@ -393,9 +393,8 @@ class Loop(Generic[K, V, D]):
             memory = self._memories.pop(key, None) or Memory()
             self._memories[key] = memory
             if len(self._memories) > MOST_REMEMBERED:
-                oldest = next(iter(self._memories))
-                if not self._memories[oldest].barriers:
-                    del self._memories[oldest]
+                oldest = next((one for one, held in self._memories.items() if not held.barriers), key)
+                del self._memories[oldest]
             return memory
 
     def _delay(self, attempt: int) -> timedelta:

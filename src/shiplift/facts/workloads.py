@@ -73,7 +73,8 @@ class DaemonSet(Workload, frozen=True, gc=False, kw_only=True):
 
 class Job(Row, frozen=True, gc=False, kw_only=True):
     parallelism: int
-    completions: int
+    completions: int | None
+    """None: the pods of a work queue decide themselves when it is done."""
     suspended: bool
     active: int
     succeeded: int

@@ -25,7 +25,7 @@ view of the epoch, some milliseconds old: claims and preconditions cover that mo
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -293,11 +293,13 @@ class Fence:
                     if attempt == _ATTEMPTS:
                         raise
 
-    def wait_effective(self, epoch: int, timeout: float = 10.0) -> None:
+    def wait_effective(
+        self, epoch: int, timeout: float = 10.0, give_up: Callable[[], bool] = lambda: False
+    ) -> None:
         """Return when the API server lets this epoch write and refuses others; else `FenceError`."""
         deadline = time.monotonic() + timeout
         while not self.effective(epoch):
-            if time.monotonic() >= deadline:
+            if time.monotonic() >= deadline or give_up():
                 raise FenceError(
                     f"the fence does not hold for epoch {epoch} after {timeout:g} s",
                     hint=f"is ValidatingAdmissionPolicy {self.names.fence} with its binding installed?",

@@ -230,6 +230,8 @@ class Leader:
             self._client.close()
 
     def _attempt(self) -> None:
+        # a process that was stopped wakes up here: the old term ends before a new one begins
+        self._end_if_lapsed()
         try:
             self._turn()
         except KubeError as error:

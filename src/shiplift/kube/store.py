@@ -28,11 +28,12 @@ from shiplift.facts.selectors import Selector
 from shiplift.kube.credentials import Credentials
 from shiplift.kube.rows import KIND_OF
 from shiplift.kube.tables import Change, Frozen, Lookup, PodLookup, Table
-from shiplift.kube.watch import OnChange, Pace, Watch, Watcher
+from shiplift.kube.watch import Pace, Watch, Watcher
 
 log = structlog.get_logger(__name__)
 
 R = TypeVar("R", bound=Row)
+OnChange = Callable[[Kind, Row | None, Row | None], None]
 
 
 class Snapshot:
@@ -54,6 +55,8 @@ class Snapshot:
 
     def find(self, rows: type[R], name: str, namespace: str = "") -> R | None:
         """By name; not for pods, which are found by uid, node, owner or labels."""
+        if KIND_OF[rows] == kinds.POD:
+            raise TypeError("pods are not found by name")
         table = self._tables[KIND_OF[rows]]
         uid = table.found.names.get((namespace, name))
         return table.rows.get(uid) if uid else None  # type: ignore[return-value]
@@ -160,9 +163,10 @@ class Store:
         with self._lock:
             return all(self._settled(barrier) for barrier in barriers)
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self, *of: Kind) -> Snapshot:
+        """All kinds at this moment, or only those named; what is left out costs the next event nothing."""
         with self._lock:
-            return Snapshot({kind: table.freeze() for kind, table in self._tables.items()})
+            return Snapshot({kind: self._tables[kind].freeze() for kind in of or self._tables})
 
     def health(self) -> list[KindHealth]:
         now = time.monotonic()
@@ -192,7 +196,8 @@ class Store:
                 return table.revision >= wanted
             case Gone(uid=uid):
                 row = table.rows.get(uid)
-                return row is None or row.deleting > 0
+                # while something cannot be decoded, "no row" need not mean "gone"
+                return row.deleting > 0 if row is not None else not table.undecodable
 
     def _publisher(self, kind: Kind) -> Change:
         def publish(old: Row | None, new: Row | None) -> None:

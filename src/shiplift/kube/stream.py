@@ -198,9 +198,14 @@ def _closed() -> OSError:
     return OSError("connection closed")
 
 
+class Silence(Unreachable):
+    """The connection is up, and nothing was heard for longer than should be."""
+
+
 def _broke_off(error: OSError) -> Unreachable:
-    quiet = isinstance(error, TimeoutError)
-    return Unreachable("nothing was heard any more" if quiet else f"the answer broke off: {error}")
+    if isinstance(error, TimeoutError):
+        return Silence("nothing was heard any more")
+    return Unreachable(f"the answer broke off: {error}")
 
 
 def status_as_json(body: bytes) -> bytes:

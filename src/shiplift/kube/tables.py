@@ -6,6 +6,7 @@ stays as it was while events go on, and a store that nobody looks at copies noth
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import cast
 
@@ -178,7 +179,8 @@ class Table:
         self.rows: dict[str, Row] = {}
         self.revision = 0
         self.synced = False
-        self.stale = True
+        self.stale_until = float("inf")
+        """Rows count as old until then, by the monotonic clock."""
         self.undecodable: dict[str, str] = {}
         """What no row could be made of: name, and why."""
         self._lookup = lookup
@@ -189,6 +191,10 @@ class Table:
         self._shared = True
         found = self._lookup.freeze()
         return Frozen(self.rows, found, self.revision, self.synced, self.stale, dict(self.undecodable))
+
+    @property
+    def stale(self) -> bool:
+        return time.monotonic() < self.stale_until
 
     def put(self, row: Row) -> None:
         self.revision = max(self.revision, row.resource_version)
@@ -213,7 +219,7 @@ class Table:
                 self._put(row)
         # Not the larger: a cluster restored from a backup counts from an earlier revision.
         self.revision = revision
-        self.synced, self.stale = True, False
+        self.synced, self.stale_until = True, float("-inf")
 
     def _adopt(self, rows: dict[str, Row]) -> None:
         """The first sync: the dictionary itself is taken over, not copied."""

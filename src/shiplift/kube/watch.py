@@ -14,7 +14,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 
 import msgspec
@@ -27,7 +27,7 @@ from shiplift.kube import errors
 from shiplift.kube.codec import Codec, Identity, codec_for
 from shiplift.kube.collection import paused_collection
 from shiplift.kube.credentials import Credentials
-from shiplift.kube.stream import Stream
+from shiplift.kube.stream import Silence, Stream
 from shiplift.kube.tables import Table
 
 log = structlog.get_logger(__name__)
@@ -35,6 +35,8 @@ log = structlog.get_logger(__name__)
 _LIST_LIMIT = 500
 _SHORT = 1.0
 """A watch that ends sooner is asked for again only after a pause."""
+_CATCH_UP = 1.0
+"""So long after a resume rows still count as stale: what was missed is on its way."""
 _PAGE_BYTES = 512 << 20
 
 
@@ -87,6 +89,7 @@ class Watcher:
         self._stream: Stream | None = None
         self._needs_sync = True
         self._synced_at = float("-inf")
+        self._spoke = False
         self._failures = 0
         self._following_since = 0.0
         self._thread = threading.Thread(target=self._run, name=f"watch-{watch.kind}", daemon=True)
@@ -119,7 +122,8 @@ class Watcher:
             except (errors.KubeError, msgspec.MsgspecError, ValueError) as error:
                 self._failed(error)
             except Exception as error:
-                log.exception("watch failed unexpectedly", kind=str(self.watch.kind))
+                if not self._stopping.is_set():
+                    log.exception("watch failed unexpectedly", kind=str(self.watch.kind))
                 self._failed(error)
 
     def _follow_once(self) -> None:
@@ -144,10 +148,12 @@ class Watcher:
             began = time.monotonic()
             chunks = stream.get(self.watch.path, query, self._codec.accept_watch)
             events = self._codec.events(chunks)
+            self._spoke = False
             if self._needs_sync:
                 with paused_collection:
                     self._stage(events)
-            self._heard()
+            else:
+                self._resumed()
             self._following_since = time.monotonic()
             for kind, raw in events:
                 self._apply(kind, raw)
@@ -232,6 +238,8 @@ class Watcher:
     def _apply(self, kind: str, raw: bytes) -> None:
         if kind == "BOOKMARK":
             mark = self._codec.bookmark(raw)
+            if mark.resource_version < self._table.revision:
+                raise errors.Gone("the server is behind the version we had", status=410)
             with self._changed:
                 self._table.reach(mark.resource_version)
                 self._changed.notify_all()
@@ -245,6 +253,7 @@ class Watcher:
                 self._changed.notify_all()
         else:
             self._apply_object(raw)
+        self._spoke = True
         self._heard()
 
     def _apply_object(self, raw: bytes) -> None:
@@ -282,17 +291,20 @@ class Watcher:
 
     def _heard(self) -> None:
         self.heard = time.monotonic()
-        if self.error or self._table.stale:
-            self.error = ""
-            with self._changed:
-                self._table.stale = False
+        self.error = ""
+
+    def _resumed(self) -> None:
+        """The server goes on where we were: what we missed comes at once, and then we are up to date."""
+        self._heard()
+        with self._changed:
+            self._table.stale_until = min(self._table.stale_until, time.monotonic() + _CATCH_UP)
 
     def _lose(self, reason: str) -> None:
         """What we have is old and cannot be continued: serve it, marked stale, and sync again."""
         log.info("syncing again", kind=str(self.watch.kind), reason=reason)
         self._needs_sync = True
         with self._changed:
-            self._table.stale = True
+            self._table.stale_until = float("inf")
 
     def _followed_a_while(self) -> bool:
         """Whether what failed had worked: then it is the first failure, not one more in a row."""
@@ -306,8 +318,11 @@ class Watcher:
         self._failures = 1 if self._followed_a_while() else self._failures + 1
         if isinstance(error, errors.ApiError) and "Too large resource version" in error.message:
             self._lose("the server has not reached the version we had")
+        if isinstance(error, Silence) and not self._spoke:
+            # Dead, or a server that was put back to an earlier state and waits for our version to come.
+            self._lose("nothing was heard since we resumed")
         with self._changed:
-            self._table.stale = True
+            self._table.stale_until = float("inf")
         wait = self._pace.backoff.delay(self._failures, random.random()).total_seconds()
         if isinstance(error, errors.ApiError) and error.retry_after:
             wait = max(wait, error.retry_after)
@@ -330,6 +345,3 @@ def _in_words(error: Exception, kind: Kind) -> str:
 def _cannot_stream(error: errors.ApiError) -> bool:
     """A server without WatchList refuses the parameters."""
     return error.status in (400, 405, 422)
-
-
-OnChange = Callable[[Kind, Row | None, Row | None], None]

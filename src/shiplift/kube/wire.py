@@ -64,7 +64,7 @@ ClaimSource claimName=1:string
 Empty
 Container name=1:string image=2:string ports=6:Port* resources=8:Requirements restartPolicy=24:string
 Port hostPort=2:int32 protocol=4:string hostIP=5:string
-Requirements requests=2:Amount*
+Requirements limits=1:Amount* requests=2:Amount*
 Toleration key=1:string operator=2:string value=3:string effect=4:string tolerationSeconds=5:int64
 Affinity nodeAffinity=1:NodeAffinity podAffinity=2:PodAffinity podAntiAffinity=3:PodAffinity
 NodeAffinity required=1:NodeSelector
@@ -76,7 +76,7 @@ Spread maxSkew=1:int32 topologyKey=2:string whenUnsatisfiable=3:string labelSele
     minDomains=5:int32 nodeAffinityPolicy=6:string nodeTaintsPolicy=7:string matchLabelKeys=8:string*
 Gate name=1:string
 PodStatus phase=1:string conditions=2:bytes* reason=4:string podIP=6:string startTime=7:bytes
-    containerStatuses=8:ContainerStatus* nominatedNodeName=11:string
+    containerStatuses=8:ContainerStatus* initContainerStatuses=10:ContainerStatus* nominatedNodeName=11:string
 ContainerStatus state=2:ContainerState restartCount=5:int32 imageID=7:string
 ContainerState waiting=1:Waiting
 Waiting reason=1:string

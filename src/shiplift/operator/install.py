@@ -22,15 +22,15 @@ ACCOUNT = "shiplift"
 _RBAC = "rbac.authorization.k8s.io"
 
 
-def names(namespace: str) -> Names:
-    """The fence for our account in that namespace."""
-    return Names(namespace, fence.service_account(namespace, ACCOUNT))
+def names(namespace: str, user: str = "") -> Names:
+    """The fence for our account in that namespace, or for another user who runs the operator."""
+    return Names(namespace, user or fence.service_account(namespace, ACCOUNT))
 
 
-def manifests(namespace: str, layers: Iterable[LayerPart]) -> list[Manifest]:
+def manifests(namespace: str, layers: Iterable[LayerPart], user: str = "") -> list[Manifest]:
     """Namespace, account, RBAC and fence, in the order in which they are applied."""
     parts = tuple(layers)
-    our = names(namespace)
+    our = names(namespace, user)
     writes = [*events.rules(), *(rule for part in parts for rule in part.rules)]
     wide = [*_reads(parts), *writes]
     near = [*lease.rules(our.lease), *fence.rules(our)]

@@ -13,6 +13,7 @@ from shiplift.engine.barrier import Barrier
 from shiplift.engine.decision import Decision
 from shiplift.engine.layer import Hooks, Stage
 from shiplift.engine.step import Answer, Outcome, Step
+from shiplift.facts.kinds import NODE
 from shiplift.facts.nodes import Node
 from shiplift.kube.store import KindHealth, State, Store
 
@@ -119,7 +120,7 @@ class _StoreCollector(Collector):
 
     def _nodes(self) -> Metric:
         family = GaugeMetricFamily("shiplift_nodes", "Nodes by kubelet version.", labels=["version"])
-        versions = Count(node.kubelet_version for node in self._store.snapshot().all(Node))
+        versions = Count(node.kubelet_version for node in self._store.snapshot(NODE).all(Node))
         for version, count in sorted(versions.items()):
             family.add_metric([version], count)
         return family

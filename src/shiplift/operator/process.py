@@ -12,6 +12,7 @@ import queue
 import signal
 import threading
 from collections.abc import Hashable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
@@ -27,7 +28,7 @@ from shiplift.kube.credentials import Credentials
 from shiplift.kube.errors import KubeError
 from shiplift.kube.events import Recorder
 from shiplift.kube.fence import Fence, Names, manager
-from shiplift.kube.lease import Leader, Timing
+from shiplift.kube.lease import Leader, NotLeading, Timing
 from shiplift.kube.store import State, Store
 from shiplift.kube.watch import Pace, Watch
 from shiplift.operator.layers import Context, LayerPart
@@ -52,7 +53,7 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 class _Stop(msgspec.Struct, frozen=True):
-    signal: str
+    why: str
 
 
 class _Leads(msgspec.Struct, frozen=True):
@@ -85,6 +86,8 @@ class Operator:
         self._fence = Fence(credentials, settings.names)
         self._recorder = Recorder(credentials, instance=self.leader.identity)
         self._candidate = False
+        self._unfenced = ""
+        """Why we lead and yet do not act."""
         self._client: Client | None = None
         self._loops: dict[str, Loop[Any, Any, Any]] = {}
         self.metrics = Metrics(layer.name for layer in self._layers)
@@ -126,6 +129,7 @@ class Operator:
     def not_ready(self) -> list[str]:
         """What we see is missing or old, or we cannot even run for leader."""
         trouble = [str(self.leader.trouble)] if self.leader.trouble else []
+        trouble += [f"leading, but not acting: {self._unfenced}"] if self._unfenced else []
         return trouble + [
             f"{one.kind} is {one.state}{': ' + one.error if one.error else ''}"
             for one in self.store.health()
@@ -143,7 +147,7 @@ class Operator:
     def _lead_and_follow(self) -> None:
         while True:
             match self._news.get():
-                case _Stop(signal=why):
+                case _Stop(why=why):
                     log.info("stopping", why=why)
                     return
                 case _Leads(epoch=epoch):
@@ -153,11 +157,17 @@ class Operator:
 
     def _begin(self, epoch: int) -> None:
         """Raise the fence, prove that it holds, and only then let the layers act."""
+        self._end("a new term begins")
+        try:
+            self.leader.check(epoch)
+        except NotLeading:
+            return
         try:
             self._fence.raise_epoch(epoch)
-            self._fence.wait_effective(epoch)
+            self._fence.wait_effective(epoch, give_up=lambda: not self._news.empty())
         except KubeError as error:
-            log.error("leading, but not acting", epoch=epoch, reason=str(error))
+            self._unfenced = str(error)
+            log.error("leading, but not acting", epoch=epoch, reason=self._unfenced)
             self._retry(epoch)
             return
         self._client = Client(self._credentials, field_manager=manager(epoch))
@@ -202,14 +212,18 @@ class Operator:
     def _end(self, why: str) -> None:
         """Stop acting; what is in flight ends by itself or is refused by the fence."""
         self.metrics.leading.set(0)
-        loops, self._loops = self._loops, {}
-        for loop in loops.values():
-            loop.stop(timedelta(seconds=self._settings.grace))
+        self._unfenced = ""
+        loops, self._loops = list(self._loops.values()), {}
+        if loops:
+            with ThreadPoolExecutor(len(loops)) as stopping:
+                list(stopping.map(self._stop_loop, loops))
+            log.info("not acting any more", why=why)
         if self._client:
             self._client.close()
             self._client = None
-        if loops or why != "stopped":
-            log.info("not leading any more", why=why)
+
+    def _stop_loop(self, loop: Loop[Any, Any, Any]) -> bool:
+        return loop.stop(timedelta(seconds=self._settings.grace))
 
     def _shut_down(self) -> None:
         """Stop acting first, then let go of the Lease, so that the next leader finds nobody at work."""

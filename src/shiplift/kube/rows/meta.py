@@ -39,7 +39,8 @@ OUR_DOMAIN = "shiplift.dev/"
 
 def keeps_annotation(key: str) -> bool:
     """Whether any layer reads that annotation; the others never enter a row."""
-    return key in KEPT_ANNOTATIONS or OUR_DOMAIN in key or key.startswith(KEPT_ANNOTATION_PREFIXES)
+    ours = f".{OUR_DOMAIN}" in f".{key}"
+    return ours or key in KEPT_ANNOTATIONS or key.startswith(KEPT_ANNOTATION_PREFIXES)
 
 
 def _keeps(key: bytes) -> bool:

@@ -11,7 +11,7 @@ from sys import intern
 from typing import Any
 
 from shiplift.facts.pods import Container, HostPort, PodSpec, PodTerm, Spread, Toleration
-from shiplift.facts.quantities import NOTHING, Resources
+from shiplift.facts.quantities import NOTHING, Resources, resources
 from shiplift.facts.selectors import NodeTerm
 from shiplift.kube.pool import DigestPool, Pool
 from shiplift.kube.rows import meta
@@ -28,6 +28,7 @@ _SPREAD = MESSAGES["Spread"].FromString
 _AMOUNT = MESSAGES["Amount"].FromString
 _REQUIREMENTS = MESSAGES["Requirements"].FromString
 
+_SIDECAR = "Always"
 _SOME_NAME = ("?",)
 """Stands for ephemeral volumes in shared bytes, which do not hold volume names."""
 
@@ -118,11 +119,13 @@ def _run(
     """Containers, what the scheduler reserves for them, and the ports that they take on the node."""
     main, initial, overhead, whole_pod = key
     containers = [_CONTAINER(raw) for raw in main]
-    wants = scheduled_requests(containers, [_CONTAINER(raw) for raw in initial])
-    wants = _override(wants, meta.amounts(_REQUIREMENTS(whole_pod).requests))
+    first = [_CONTAINER(raw) for raw in initial]
+    staying = [*containers, *(one for one in first if one.restartPolicy == _SIDECAR)]
+    wants = scheduled_requests(containers, first)
+    wants = _override(wants, _wanted(_REQUIREMENTS(whole_pod)))
     ports = tuple(
         HostPort(port.hostPort, intern(port.protocol), intern(port.hostIP))
-        for container in containers
+        for container in staying
         for port in container.ports
         if port.hostPort
     )
@@ -133,13 +136,21 @@ def _run(
 _running = Pool(_run)
 
 
+def _wanted(requirements: Any) -> Resources:
+    """In a template a limit without a request stands for both, as it will in the pod."""
+    if not requirements.limits:
+        return meta.amounts(requirements.requests)
+    given = {one.key: one.value.string for one in (*requirements.limits, *requirements.requests)}
+    return resources(given)
+
+
 def scheduled_requests(containers: list[Any], initial: list[Any]) -> Resources:
     """The larger of starting and running, sidecars counted in both."""
-    running = sum((meta.amounts(one.resources.requests) for one in containers), NOTHING)
+    running = sum((_wanted(one.resources) for one in containers), NOTHING)
     sidecars = starting = NOTHING
     for one in initial:
-        wants = meta.amounts(one.resources.requests)
-        if one.restartPolicy == "Always":
+        wants = _wanted(one.resources)
+        if one.restartPolicy == _SIDECAR:
             sidecars += wants
             starting |= sidecars
         else:

@@ -111,7 +111,7 @@ def job(raw: bytes) -> Job:
     return Job(
         **meta.meta(message.metadata),
         parallelism=spec.parallelism if spec.HasField("parallelism") else 1,
-        completions=spec.completions if spec.HasField("completions") else 1,
+        completions=spec.completions if spec.HasField("completions") else None,
         suspended=spec.suspend,
         active=status.active,
         succeeded=status.succeeded,
