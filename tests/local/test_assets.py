@@ -251,7 +251,7 @@ def test_a_go_that_is_too_old_is_passed_over(monkeypatch, no_go, tmp_path):
     ("output", "kind", "words"),
     [
         ("write /tmp/x: no space left on device", NoSpaceError, "no space left"),
-        ("dial tcp: lookup proxy.golang.org: no such host", LocalError, "cannot be downloaded"),
+        ("dial tcp: lookup modules.example.com: no such host", LocalError, "cannot be downloaded"),
         ("main.go:3: syntax error", LocalError, "go failed: main.go:3: syntax error"),
     ],
 )
