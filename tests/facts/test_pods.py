@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiplift.facts.meta import NO_LABELS
 from shiplift.facts.nodes import Taint
-from shiplift.facts.pods import Pod, PodSpec, Toleration
+from shiplift.facts.pods import Toleration
+from tests.kube.rows_for_tests import a_pod
 
 GPU = Taint("gpu", "yes", "NoSchedule")
 BARE = Taint("gpu", "", "NoSchedule")
@@ -65,31 +66,5 @@ def test_exists_tolerates_at_least_what_equal_does(taint: Taint, key: str, value
     [("Pending", False), ("Running", False), ("Unknown", False), ("Succeeded", True), ("Failed", True)],
 )
 def test_a_pod_that_has_ended_is_finished(phase: str, finished: bool) -> None:
-    pod = Pod(
-        namespace="shop",
-        name="cart",
-        uid="u1",
-        resource_version=1,
-        generation=1,
-        created=0,
-        deleting=0,
-        labels=NO_LABELS,
-        annotations=NO_LABELS,
-        owners=(),
-        finalizers=(),
-        node="n1",
-        spec=PodSpec(),
-        phase=phase,
-        ready=False,
-        ready_since=0,
-        unschedulable="",
-        disruption="",
-        reason="",
-        ip="",
-        nominated_node="",
-        started=0,
-        restarts=0,
-        waiting="",
-        image_ids=(),
-    )
+    pod = msgspec.structs.replace(a_pod("u1"), phase=phase)
     assert pod.finished is finished

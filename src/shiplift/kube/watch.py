@@ -46,15 +46,14 @@ class Watch(msgspec.Struct, frozen=True):
     kind: Kind
     namespace: str = ""
     field_selector: str = ""
-    label_selector: str = ""
 
     @property
     def path(self) -> str:
         return self.kind.path(self.namespace)
 
     def query(self, **more: str) -> dict[str, str]:
-        chosen = {"fieldSelector": self.field_selector, "labelSelector": self.label_selector}
-        return {name: value for name, value in chosen.items() if value} | more
+        chosen = {"fieldSelector": self.field_selector} if self.field_selector else {}
+        return chosen | more
 
 
 class Pace(msgspec.Struct, frozen=True):
