@@ -22,4 +22,4 @@ def wait_established(client: Client) -> None:
 
 def conditions(client: Client, name: str) -> dict[str, str]:
     status = client.get(CUSTOM_RESOURCE_DEFINITION, name).get("status", {})
-    return {one["type"]: one["status"] for one in status.get("conditions", [])}
+    return {one["type"]: one["status"] for one in status.get("conditions") or []}

@@ -22,6 +22,7 @@ from shiplift.facts.kinds import (
     UPGRADE_CONFIG,
     WORKLOAD_MIGRATION,
     WORKLOAD_ORDER,
+    WORKLOAD_PLACEMENT,
     Kind,
 )
 from shiplift.kube.client import Client
@@ -30,6 +31,7 @@ from tests.api.api_examples import changed, full, minimal
 
 UC, MP, MA, NR, WM = UPGRADE_CONFIG, MACHINE_POOL, MACHINE, NODE_ROLLOUT, WORKLOAD_MIGRATION
 WO, QS, AT, OV, OC = WORKLOAD_ORDER, QUORUM_SERVICE, APP_TYPE, OPERATOR_VERSION, OPERATOR_CATALOG
+WP = WORKLOAD_PLACEMENT
 
 
 def ids(rows: list[tuple[Kind, str, Any, str]]) -> list[str]:
@@ -129,6 +131,11 @@ CREATED: list[tuple[Kind, str, Any, str]] = [
         [{"kind": "Deployment", "name": "a"}] * 2,
         r"spec.workloads\[1\]: Duplicate value",
     ),
+    (WP, "metadata.name", "mine", "metadata.name must be 'shiplift': there is one in each namespace"),
+    (WP, "spec.target", None, "spec.target: Required value"),
+    (WP, "spec.target", "v1.36.3+k3s1", "spec.target.*should match"),
+    (WP, "spec.turns", {"Deployment.cart": "Moved"}, "spec.turns.Deployment.cart: Unsupported value"),
+    (WP, "spec.ledger", {"Deployment.cart": "x" * 32769}, "spec.ledger.Deployment.cart.*than 32768"),
     (QS, "spec.engine", "etcd", "spec.engine: Unsupported value"),
     (QS, "spec.statefulSets", [], "spec.statefulSets.*at least 1"),
     (QS, "spec.image", "registry.example/minio", "spec.*image must have a tag or a digest"),

@@ -26,7 +26,7 @@ from shiplift.kube.fence import Names
 from shiplift.kube.lease import Timing
 from shiplift.kube.watch import Watch
 from shiplift.operator import logs
-from shiplift.operator.layers import Context, LayerPart
+from shiplift.kube.part import Context, LayerPart
 from shiplift.operator.process import Operator, Settings
 
 WANTED, STAMP = "shiplift.dev/wanted", "shiplift.dev/stamped"

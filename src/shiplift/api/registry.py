@@ -17,7 +17,7 @@ from shiplift.api.nodes import NodeRollout
 from shiplift.api.operators import AppType, OperatorCatalog, OperatorVersion
 from shiplift.api.quorum import QuorumService
 from shiplift.api.upgrade import UpgradeConfig
-from shiplift.api.workloads import WorkloadMigration, WorkloadOrder
+from shiplift.api.workloads import WorkloadMigration, WorkloadOrder, WorkloadPlacement
 from shiplift.facts.kinds import Kind
 
 _RESOURCES: tuple[type[Resource], ...] = (
@@ -27,6 +27,7 @@ _RESOURCES: tuple[type[Resource], ...] = (
     NodeRollout,
     WorkloadMigration,
     WorkloadOrder,
+    WorkloadPlacement,
     QuorumService,
     AppType,
     OperatorVersion,

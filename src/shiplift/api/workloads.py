@@ -1,18 +1,19 @@
-"""`WorkloadMigration` and `WorkloadOrder`: workloads move to the new nodes in order of their dependencies."""
+"""`WorkloadMigration`, `WorkloadOrder` and `WorkloadPlacement`: workloads move in order of their dependencies."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, field
 
-from shiplift.api.base import ONLY_ONE, Column, Resource, Rule, Value, unchanged
+from shiplift.api.base import ONLY_ONE, TEXTS, Column, Resource, Rule, Value, unchanged
 from shiplift.api.values import (
     Count,
     Duration,
     Estimate,
     LabelSelector,
+    LabelValue,
     Line,
     Message,
     Name,
@@ -242,6 +243,8 @@ class WorkloadMigrationStatus(Status, frozen=True, kw_only=True):
     """The version they are moved to."""
     mode: Mode | None = None
     """The mode in use."""
+    started_at: Time | None = None
+    """When the move to this target began."""
     message: Message = ""
     """What it is doing or waiting for, in one line."""
     versions: Annotated[tuple[NodesOfVersion, ...], keyed("version", most=64)] = ()
@@ -266,7 +269,11 @@ class WorkloadMigrationStatus(Status, frozen=True, kw_only=True):
     """Dependencies that do not exist."""
     exceptions: Annotated[tuple[OrderException, ...], ordered(most=256)] = ()
     """Pods that had to move before their turn."""
-    inert_tolerations: Count = 0
+    emptying: Annotated[str, Meta(max_length=253)] = ""
+    """The old node that is being emptied to make room, where `onNoCapacity` is Consolidate."""
+    notes: Annotated[tuple[Message, ...], ordered(most=64)] = ()
+    """What a person should know: declarations that cannot be read, what somebody changed under our hands."""
+    inert_tolerations: Annotated[tuple[Line, ...], ordered(most=2000)] = ()
     """Workloads that keep a toleration of ours until their next rollout."""
 
 
@@ -356,3 +363,51 @@ class WorkloadOrder(Resource, frozen=True, kw_only=True):
     """Which workloads wait for which."""
     status: WorkloadOrderStatus = WorkloadOrderStatus()
     """What became of the declared order."""
+
+
+PLACEMENT = "shiplift"
+"""The name of the one WorkloadPlacement of a namespace."""
+
+
+class Turn(StrEnum):
+    """Which nodes the new pods of a workload may go to."""
+
+    HELD = "Held"
+    RELEASED = "Released"
+
+
+class WorkloadPlacementSpec(Value, frozen=True, kw_only=True):
+    """Where new pods of a namespace go while a migration runs."""
+
+    target: LabelValue
+    """The version that is moved to, as a label value."""
+    turns: Annotated[dict[str, Turn], Meta(max_length=5000)] = field(default_factory=dict[str, Turn])
+    """By owner (`Deployment.web`): held pods keep off the target nodes, released ones go nowhere else."""
+    ledger: Annotated[dict[str, Annotated[str, Meta(max_length=32768)]], Meta(max_length=5000)] = field(
+        default_factory=TEXTS
+    )
+    """By owner: what was changed on it, so that it can be undone."""
+
+
+class WorkloadPlacementStatus(Status, frozen=True, kw_only=True):
+    """Nothing is reported here: the WorkloadMigration says how far things are."""
+
+
+class WorkloadPlacement(Resource, frozen=True, kw_only=True):
+    """Tells the API server where the new pods of one namespace go while workloads are moved.
+    Made and removed by shiplift; there is one in each namespace, named `shiplift`."""
+
+    KIND = kinds.WORKLOAD_PLACEMENT
+    SHORT_NAMES = ("wp",)
+    COLUMNS = (Column("Target", ".spec.target"),)
+    RULES = (
+        Rule(
+            f"self.metadata.name == '{PLACEMENT}'",
+            f"metadata.name must be '{PLACEMENT}': there is one in each namespace",
+        ),
+    )
+
+    spec: WorkloadPlacementSpec
+    """Where new pods go."""
+    status: WorkloadPlacementStatus = WorkloadPlacementStatus()
+    """Not used."""

@@ -31,8 +31,14 @@ class Command(NamedTuple):
 
 
 COMMANDS = (
+    Command(
+        "abort",
+        "shiplift.cli.control:abort_app",
+        "Stop moving workloads and undo what was changed; they stay where they are.",
+    ),
     Command("crds", "shiplift.cli.crds:app", "Print the CustomResourceDefinitions."),
     Command("demo", "shiplift.cli.demo:app", "Watch a small shop start on a real Kubernetes of its own."),
+    Command("explain", "shiplift.cli.explain:app", "Say what a workload waits for, and who waits for it."),
     Command("local", "shiplift.cli.local:app", "A real Kubernetes on this computer."),
     Command(
         "manifests",
@@ -43,6 +49,16 @@ COMMANDS = (
         "operator",
         "shiplift.cli.operator:app",
         "Run the operator: it leads, watches, and acts through the layers.",
+    ),
+    Command("pause", "shiplift.cli.control:pause_app", "Let what is in flight end, and start nothing new."),
+    Command(
+        "release",
+        "shiplift.cli.control:release_app",
+        "Undo all that was changed for a move, even without the operator.",
+    ),
+    Command("resume", "shiplift.cli.control:resume_app", "Go on after a pause."),
+    Command(
+        "status", "shiplift.cli.status:app", "Say how far the move of workloads is, and what it waits for."
     ),
     Command("version", "shiplift.cli.version:app", "Print the version."),
 )

@@ -68,6 +68,8 @@ def configure_logs() -> None:
 
 _HINTS = {
     "CredentialsError": "check --kubeconfig and KUBECONFIG",
+    "Forbidden": "kubectl auth can-i --list tells what you may do",
+    "Unauthorized": "has the login expired?",
     "Unreachable": "is the API server there, and is it the right kubeconfig?",
 }
 """By name, so that nothing is imported to tell them."""

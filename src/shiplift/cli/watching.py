@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
 from rich.console import Console, RenderableType
 from rich.live import Live
@@ -12,7 +13,7 @@ from shiplift.cli import keys
 from shiplift.cli.output import TimedOutError, say
 from shiplift.view.cluster import ClusterView
 
-Look = Callable[[], ClusterView]
+V = TypeVar("V")
 _FRAME = 0.2
 """At most five pictures a second."""
 _LINE = 1.0
@@ -20,12 +21,12 @@ _PATIENCE = 120.0
 
 
 def on_screen(
-    console: Console, look: Look, draw: Callable[[ClusterView, int], RenderableType], seconds: float | None
-) -> ClusterView:
+    console: Console, look: Callable[[], V], draw: Callable[[V, int], RenderableType], seconds: float | None
+) -> V:
     """Draw until q is pressed or the time is over; the last view."""
     began = time.monotonic()
     with keys.reading() as wait, Live(console=console, screen=True, auto_refresh=False) as live:
-        shown: tuple[ClusterView, int] | None = None
+        shown: tuple[V, int] | None = None
         while True:
             elapsed = time.monotonic() - began
             now = look(), int(elapsed)
@@ -36,7 +37,9 @@ def on_screen(
                 return now[0]
 
 
-def in_lines(look: Look, done: Callable[[ClusterView], bool], seconds: float | None) -> ClusterView:
+def in_lines(
+    look: Callable[[], ClusterView], done: Callable[[ClusterView], bool], seconds: float | None
+) -> ClusterView:
     """Say how far it is until all is done, or for the time given; the last view."""
     began = time.monotonic()
     said, quiet_until = "", 0.0

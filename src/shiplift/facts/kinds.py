@@ -77,12 +77,23 @@ VALIDATING_ADMISSION_POLICY_BINDING = Kind(
     namespaced=False,
 )
 
+MUTATING_ADMISSION_POLICY = Kind(
+    "MutatingAdmissionPolicy", "mutatingadmissionpolicies", "admissionregistration.k8s.io", namespaced=False
+)
+MUTATING_ADMISSION_POLICY_BINDING = Kind(
+    "MutatingAdmissionPolicyBinding",
+    "mutatingadmissionpolicybindings",
+    "admissionregistration.k8s.io",
+    namespaced=False,
+)
+
 UPGRADE_CONFIG = _ours("UpgradeConfig", "upgradeconfigs")
 MACHINE_POOL = _ours("MachinePool", "machinepools")
 MACHINE = _ours("Machine", "machines")
 NODE_ROLLOUT = _ours("NodeRollout", "noderollouts")
 WORKLOAD_MIGRATION = _ours("WorkloadMigration", "workloadmigrations")
 WORKLOAD_ORDER = _ours("WorkloadOrder", "workloadorders", namespaced=True)
+WORKLOAD_PLACEMENT = _ours("WorkloadPlacement", "workloadplacements", namespaced=True)
 QUORUM_SERVICE = _ours("QuorumService", "quorumservices", namespaced=True)
 APP_TYPE = _ours("AppType", "apptypes", namespaced=True)
 OPERATOR_VERSION = _ours("OperatorVersion", "operatorversions", namespaced=True)
@@ -95,6 +106,7 @@ OURS = (
     NODE_ROLLOUT,
     WORKLOAD_MIGRATION,
     WORKLOAD_ORDER,
+    WORKLOAD_PLACEMENT,
     QUORUM_SERVICE,
     APP_TYPE,
     OPERATOR_VERSION,

@@ -14,7 +14,7 @@ from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.kube import events, fence, lease
 from shiplift.kube.fence import Names
-from shiplift.operator.layers import LayerPart
+from shiplift.kube.part import LayerPart
 
 Manifest = dict[str, Any]
 
@@ -42,6 +42,7 @@ def manifests(namespace: str, layers: Iterable[LayerPart], user: str = "") -> li
         {"apiVersion": f"{_RBAC}/v1", "kind": "Role", "metadata": _about(namespace), "rules": near},
         _binding("Role", _about(namespace), namespace),
         *fence.manifests(our, [*wide, *near]),
+        *(dict(manifest) for part in parts for manifest in part.manifests),
     ]
 
 

@@ -29,9 +29,9 @@ from shiplift.kube.errors import KubeError
 from shiplift.kube.events import Recorder
 from shiplift.kube.fence import Fence, Names, manager
 from shiplift.kube.lease import Leader, NotLeading, Timing
+from shiplift.kube.part import Context, Hearing, LayerPart
 from shiplift.kube.store import State, Store
 from shiplift.kube.watch import Pace, Watch
-from shiplift.operator.layers import Context, LayerPart
 from shiplift.operator.metrics import Metrics
 from shiplift.operator.serving import Server
 
@@ -90,8 +90,12 @@ class Operator:
         """Why we lead and yet do not act."""
         self._client: Client | None = None
         self._loops: dict[str, Loop[Any, Any, Any]] = {}
+        self._hearing: dict[str, Hearing] = {}
         self.metrics = Metrics(layer.name for layer in self._layers)
         self.metrics.watch(self.store)
+        for layer in self._layers:
+            if layer.collector is not None:
+                self.metrics.registry.register(layer.collector(self.store))
         self.metrics.watch_depth(lambda: {name: loop.depth() for name, loop in self._loops.items()})
         self.server = Server(settings.listen, self.metrics.registry, self.not_alive, self.not_ready)
 
@@ -185,9 +189,12 @@ class Operator:
             timer.start()
 
     def _start(self, part: LayerPart, context: Context) -> None:
+        layer = part.make(context)
         loop: Loop[Any, Any, Any] = Loop(
-            part.name, part.make(context), settled=self.store.settled, hooks=self.metrics.hooks(part.name)
+            part.name, layer, settled=self.store.settled, hooks=self.metrics.hooks(part.name)
         )
+        if isinstance(layer, Hearing):
+            self._hearing = self._hearing | {part.name: layer}
         self._loops = self._loops | {part.name: loop}
         loop.start()
         snapshot = self.store.snapshot()
@@ -202,6 +209,8 @@ class Operator:
         for part in self._layers:
             loop = self._loops.get(part.name)
             if loop is not None and any(watch.kind == kind for watch in part.watches):
+                if hearing := self._hearing.get(part.name):
+                    hearing.heard(kind, old, new)
                 _wake(loop, part.wakes(kind, old, new))
         return self._notify()
 
@@ -213,7 +222,7 @@ class Operator:
         """Stop acting; what is in flight ends by itself or is refused by the fence."""
         self.metrics.leading.set(0)
         self._unfenced = ""
-        loops, self._loops = list(self._loops.values()), {}
+        loops, self._loops, self._hearing = list(self._loops.values()), {}, {}
         if loops:
             with ThreadPoolExecutor(len(loops)) as stopping:
                 list(stopping.map(self._stop_loop, loops))

@@ -22,6 +22,7 @@ KEPT_ANNOTATIONS = frozenset(
     (
         "config.kubernetes.io/depends-on",
         "argocd.argoproj.io/sync-wave",
+        "argocd.argoproj.io/tracking-id",
         "controller.kubernetes.io/pod-deletion-cost",
         "cluster-autoscaler.kubernetes.io/safe-to-evict",
         "karpenter.sh/do-not-disrupt",

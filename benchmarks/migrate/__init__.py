@@ -1,0 +1,1 @@
+"""How long a whole migration takes, against what bounds it, and against others."""

@@ -1,0 +1,131 @@
+"""How commands reach a cluster and what they say when there is nothing to be found in it."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Generator, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from shiplift.cli.output import CommandError, TimedOutError, configure_logs
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from shiplift.api.workloads import WorkloadMigration
+    from shiplift.kube.client import Client
+    from shiplift.kube.credentials import Credentials
+    from shiplift.kube.store import Snapshot, Store
+    from shiplift.kube.watch import Watch
+
+Kubeconfig = Annotated[Path | None, Parameter(help="Default: as kubectl, then in-cluster.")]
+Context = Annotated[str | None, Parameter(help="Which context of the kubeconfig.")]
+
+NO_MIGRATION = "there is no WorkloadMigration in this cluster"
+HOW_TO_BEGIN = (
+    """echo '{"apiVersion": "shiplift.dev/v1alpha1", "kind": "WorkloadMigration", """
+    """"metadata": {"name": "cluster"}}' | kubectl apply -f -"""
+)
+_UNLIMITED = 1000
+"""Columns where no terminal limits them: a line stays a line."""
+_SYNC_SECONDS = 60.0
+_LOOK = 0.2
+
+
+@contextlib.contextmanager
+def client_of(kubeconfig: Path | None, context: str | None) -> Generator[Client]:
+    """A client for one command; its writes are known as the command line's."""
+    from shiplift.kube.client import Client
+
+    configure_logs()
+    with Client(credentials_of(kubeconfig, context), field_manager="shiplift-cli") as client:
+        yield client
+
+
+def credentials_of(kubeconfig: Path | None, context: str | None) -> Credentials:
+    from shiplift.kube.credentials import load
+
+    return load(kubeconfig, context)
+
+
+def find_migration(client: Client) -> WorkloadMigration | None:
+    """The one of this cluster, as it is now."""
+    import msgspec
+
+    from shiplift import api
+    from shiplift.api.workloads import WorkloadMigration
+    from shiplift.facts.kinds import WORKLOAD_MIGRATION
+    from shiplift.kube.errors import NotFound
+
+    try:
+        found = list(client.list(WORKLOAD_MIGRATION))
+    except NotFound as error:
+        raise CommandError(
+            "this cluster does not know WorkloadMigrations", "shiplift crds | kubectl apply -f -"
+        ) from error
+    decoded = [api.decode(WORKLOAD_MIGRATION, msgspec.json.encode(one)) for one in found]
+    return next((one for one in decoded if isinstance(one, WorkloadMigration)), None)
+
+
+def the_migration(client: Client) -> WorkloadMigration:
+    """The one of this cluster; an error that says how to make one where there is none."""
+    migration = find_migration(client)
+    if migration is None:
+        raise CommandError(NO_MIGRATION, HOW_TO_BEGIN)
+    return migration
+
+
+@contextlib.contextmanager
+def followed(credentials: Credentials, watches: Iterable[Watch]) -> Generator[Store]:
+    """A store that has all of what was asked for; what may not be read is an error at once."""
+    from shiplift.kube.store import Store
+
+    store = Store(credentials, watches)
+    store.start()
+    try:
+        _wait_synced(store)
+        yield store
+    finally:
+        store.stop()
+
+
+def collected(credentials: Credentials, watches: Iterable[Watch]) -> Snapshot:
+    """All of what was asked for, at one moment."""
+    with followed(credentials, watches) as store:
+        return store.snapshot()
+
+
+def _wait_synced(store: Store) -> None:
+    deadline = time.monotonic() + _SYNC_SECONDS
+    while not store.wait_synced(_LOOK):
+        for one in store.health():
+            if one.error:
+                raise CommandError(
+                    f"cannot read {one.kind.plural}: {one.error}",
+                    f"kubectl auth can-i list {one.kind.plural} -A tells whether you may",
+                )
+        if time.monotonic() > deadline:
+            raise TimedOutError(
+                f"the API server has not shown its objects in {_SYNC_SECONDS:.0f} s", "try again"
+            )
+
+
+def terminal() -> Console:
+    """Standard output, as wide as it is; as plain as it is asked for."""
+    from rich.console import Console
+
+    return Console(highlight=False, width=None if sys.stdout.isatty() else _UNLIMITED)
+
+
+def show(console: Console, picture: RenderableType) -> None:
+    """On a terminal in colour; elsewhere plain, without the blanks that only fill a line."""
+    if sys.stdout.isatty():
+        console.print(picture)
+        return
+    with console.capture() as capture:
+        console.print(picture)
+    sys.stdout.writelines(f"{line.rstrip()}\n" for line in capture.get().splitlines())

@@ -1,0 +1,54 @@
+"""A layer as the operator takes it in: what it works with, what it reads, what wakes it, how it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any, Protocol, runtime_checkable
+
+import msgspec
+from prometheus_client.registry import Collector
+
+from shiplift.engine.layer import Layer
+from shiplift.facts.kinds import Kind
+from shiplift.facts.meta import Row
+from shiplift.kube.client import Client
+from shiplift.kube.events import Recorder
+from shiplift.kube.store import Store
+from shiplift.kube.watch import Watch
+
+Keys = Callable[[Kind, Row | None, Row | None], Iterable[Hashable]]
+
+
+class Context(msgspec.Struct, frozen=True):
+    """What a layer works with, for one term of leading. `check` is called right before each write."""
+
+    client: Client
+    store: Store
+    recorder: Recorder
+    epoch: int
+    check: Callable[[], int]
+
+
+@runtime_checkable
+class Hearing(Protocol):
+    """A layer that keeps sums: it hears of every change while it runs, before it is woken by it."""
+
+    def heard(self, kind: Kind, old: Row | None, new: Row | None) -> None:
+        """On the reader's thread: note it, and return."""
+        ...
+
+
+class LayerPart(msgspec.Struct, frozen=True):
+    """One layer: what it reads, what wakes it, what it may write, how it is made."""
+
+    name: str
+    watches: tuple[Watch, ...]
+    wakes: Keys
+    """The keys to look at after a change; every row is shown once when leading begins."""
+    make: Callable[[Context], Layer[Any, Any, Any]]
+    rules: tuple[Mapping[str, Any], ...] = ()
+    """The RBAC of its writes and of what it reads besides `watches`."""
+    manifests: tuple[Mapping[str, Any], ...] = ()
+    """What an administrator installs for it, such as admission policies."""
+    collector: Callable[[Store], Collector] | None = None
+    """Its own metrics, read at each scrape."""

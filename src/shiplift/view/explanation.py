@@ -1,0 +1,303 @@
+"""One workload in a move: where its pods are, whom it waits for, who waits for it, and what would unblock it.
+
+Rows say where pods and budgets are, the WorkloadMigration says what has been moved. Without a migration the
+dependencies and budgets are told all the same, so that an order can be looked at before it counts.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from shiplift.api.workloads import (
+    MigrationState,
+    Turn,
+    WorkloadMigration,
+    WorkloadPlacement,
+    WorkloadStatus,
+)
+from shiplift.facts.meta import Row
+from shiplift.facts.nodes import Node
+from shiplift.facts.pods import Pod
+from shiplift.facts.workloads import Deployment, PodDisruptionBudget, ReplicaSet, StatefulSet
+from shiplift.view.look import natural
+from shiplift.view.migration import Share, WaitingView, plain, waiting_view
+
+Key = tuple[str, str, str]
+"""A workload: kind, namespace, name."""
+Workload = Deployment | StatefulSet
+R = TypeVar("R", bound=Row)
+
+
+class Rows(Protocol):
+    """What is read: all workloads and nodes, and of the workload's namespace the rest."""
+
+    def all(self, rows: type[R]) -> Iterable[R]: ...
+
+
+class Link(msgspec.Struct, frozen=True):
+    """`dependent` waits for `dependency`; `origin` says where that was written. A soft one is a wish."""
+
+    dependent: Key
+    dependency: Key
+    origin: str
+    soft: bool = False
+
+
+class Known(msgspec.Struct, frozen=True):
+    """What is known besides rows; no migration where there is none."""
+
+    links: tuple[Link, ...] = ()
+    migration: WorkloadMigration | None = None
+    placement: WorkloadPlacement | None = None
+    opted_out: frozenset[Key] = frozenset()
+    holds: frozenset[str] = frozenset()
+    """PodDisruptionBudgets that hold it for us, by name."""
+
+
+class Standing(StrEnum):
+    """How far a workload is, for one that waits for it."""
+
+    MOVED = "moved"
+    NOT_YET = "not yet"
+    MISSING = "does not exist"
+    OUTSIDE = "not moved by us"
+    IDLE = "-"
+    """Nothing is being moved."""
+
+
+class Neighbour(msgspec.Struct, frozen=True):
+    """Another workload, which this one waits for or which waits for this one."""
+
+    kind: str
+    namespace: str
+    name: str
+    standing: Standing
+    pods: Share | None
+    """Of those that were not moved yet."""
+    origin: str
+    soft: bool
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+
+class OnNode(msgspec.Struct, frozen=True):
+    """The pods of the workload on one node; without a node the first reason why."""
+
+    node: str
+    version: str
+    target: bool
+    ready: int
+    total: int
+    note: str
+
+
+class BudgetView(msgspec.Struct, frozen=True):
+    """A PodDisruptionBudget that covers the workload."""
+
+    name: str
+    needs: int
+    has: int
+    allows: int
+    holds: bool
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """One workload; `line` is what the operator says of it, where it says something."""
+
+    kind: str
+    namespace: str
+    name: str
+    ready: int
+    desired: int
+    phase: str
+    """Where it is in the move, in words."""
+    line: WaitingView | None
+    target: str
+    turn: Turn | None
+    pods: tuple[OnNode, ...]
+    needs: tuple[Neighbour, ...]
+    needed_by: tuple[Neighbour, ...]
+    budgets: tuple[BudgetView, ...]
+    unblocked_by: tuple[str, ...]
+
+
+def explanation(rows: Rows, workload: Workload, known: Known, now: int) -> Explanation:
+    """All about that workload; `now` is in seconds since 1970."""
+    key = key_of(workload)
+    progress = _Progress(rows, known)
+    nodes = {node.name: node.kubelet_version for node in rows.all(Node)}
+    pods = _pods(rows, workload)
+    needs = _neighbours(progress, ((link.dependency, link) for link in known.links if link.dependent == key))
+    budgets = _budgets(rows, workload, known.holds)
+    status = progress.listed.get(key)
+    return Explanation(
+        kind=key[0],
+        namespace=workload.namespace,
+        name=workload.name,
+        ready=sum(pod.ready for pod in pods),
+        desired=workload.replicas,
+        phase=_phase(progress, workload, known),
+        line=waiting_view(status, now) if status and progress.moving else None,
+        target=progress.target,
+        turn=known.placement.spec.turns.get(f"{key[0]}.{key[2]}") if known.placement else None,
+        pods=_on_nodes(pods, nodes, progress.target),
+        needs=needs,
+        needed_by=_neighbours(
+            progress, ((link.dependent, link) for link in known.links if link.dependency == key)
+        ),
+        budgets=budgets,
+        unblocked_by=_unblocked_by(progress, workload, known, needs, budgets) if progress.moving else (),
+    )
+
+
+def key_of(workload: Workload) -> Key:
+    return type(workload).__name__, workload.namespace, workload.name
+
+
+class _Progress:
+    """Who has been moved, as the migration says."""
+
+    def __init__(self, rows: Rows, known: Known) -> None:
+        migration = known.migration
+        self.uids = {key_of(row): row.uid for kind in (Deployment, StatefulSet) for row in rows.all(kind)}
+        status = migration.status if migration else None
+        self.moving = status is not None and status.state is MigrationState.UPGRADE
+        self.target = status.target or "" if status and self.moving else ""
+        self.met = frozenset(status.met) if status else frozenset[str]()
+        self.listed: dict[Key, WorkloadStatus] = (
+            {(one.kind.value, one.namespace, one.name): one for one in status.workloads} if status else {}
+        )
+        self.excluded = frozenset(migration.spec.exclude_namespaces) if migration else frozenset[str]()
+        self.opted_out = known.opted_out
+
+    def standing(self, key: Key) -> Standing:
+        if key not in self.uids:
+            return Standing.MISSING
+        if not self.moving:
+            return Standing.IDLE
+        if self.uids[key] in self.met:
+            return Standing.MOVED
+        outside = key[1] in self.excluded or key in self.opted_out
+        return Standing.OUTSIDE if outside else Standing.NOT_YET
+
+
+def _phase(progress: _Progress, workload: Workload, known: Known) -> str:
+    if key_of(workload) in progress.opted_out:
+        return "left alone: it has opted out"
+    if workload.namespace in progress.excluded:
+        return "left alone: its namespace is excluded"
+    if known.migration is None:
+        return "there is no migration"
+    if not progress.moving:
+        return "nothing is being moved"
+    listed = progress.listed.get(key_of(workload))
+    if workload.uid in progress.met:
+        return "moved"
+    return listed.state.lower() if listed else "not moved yet"
+
+
+def _pods(rows: Rows, workload: Workload) -> list[Pod]:
+    """Those that it controls, by itself or through its ReplicaSets; what has finished counts nowhere."""
+    owners = {workload.uid} | {
+        row.uid for row in rows.all(ReplicaSet) if row.controller and row.controller.uid == workload.uid
+    }
+    pods = (pod for pod in rows.all(Pod) if pod.controller and pod.controller.uid in owners)
+    return [pod for pod in pods if not pod.finished]
+
+
+def _on_nodes(pods: Iterable[Pod], versions: Mapping[str, str], target: str) -> tuple[OnNode, ...]:
+    grouped: defaultdict[str, list[Pod]] = defaultdict(list)
+    for pod in pods:
+        grouped[pod.node].append(pod)
+    views = [_on_node(name, grouped[name], versions.get(name, ""), target) for name in grouped]
+    return tuple(sorted(views, key=lambda view: (not view.node, natural(view.node))))
+
+
+def _on_node(name: str, pods: list[Pod], version: str, target: str) -> OnNode:
+    leaving = sum(bool(pod.deleting) for pod in pods)
+    notes = [f"{leaving} leaving"] if leaving else []
+    notes += dict.fromkeys(pod.unschedulable or pod.waiting for pod in pods if not pod.ready)
+    return OnNode(
+        node=name,
+        version=version,
+        target=bool(target) and version.removeprefix("v") == target.removeprefix("v"),
+        ready=sum(pod.ready for pod in pods),
+        total=len(pods),
+        note=plain("; ".join(note for note in notes if note)),
+    )
+
+
+def _neighbours(progress: _Progress, links: Iterable[tuple[Key, Link]]) -> tuple[Neighbour, ...]:
+    views = [_neighbour(progress, key, link) for key, link in links]
+    return tuple(sorted(views, key=lambda one: (one.namespace, natural(one.name), one.kind)))
+
+
+def _neighbour(progress: _Progress, key: Key, link: Link) -> Neighbour:
+    standing, listed = progress.standing(key), progress.listed.get(key)
+    pods = Share.of(listed.pods) if listed and standing is Standing.NOT_YET else None
+    return Neighbour(*key, standing, pods, plain(link.origin), link.soft)
+
+
+def _budgets(rows: Rows, workload: Workload, holds: frozenset[str]) -> tuple[BudgetView, ...]:
+    covering = [
+        budget
+        for budget in rows.all(PodDisruptionBudget)
+        if budget.namespace == workload.namespace
+        and budget.selector
+        and budget.selector.matches(workload.template_labels)
+    ]
+    return tuple(
+        BudgetView(
+            name=budget.name,
+            needs=budget.desired_healthy,
+            has=budget.current_healthy,
+            allows=budget.disruptions_allowed,
+            holds=budget.name in holds,
+        )
+        for budget in sorted(covering, key=lambda budget: natural(budget.name))
+    )
+
+
+def _unblocked_by(
+    progress: _Progress,
+    workload: Workload,
+    known: Known,
+    needs: tuple[Neighbour, ...],
+    budgets: tuple[BudgetView, ...],
+) -> tuple[str, ...]:
+    """What would have to happen, as far as it can be seen from here."""
+    migration = known.migration
+    if migration is None or progress.standing(key_of(workload)) is not Standing.NOT_YET:
+        return ()
+    wanted = ["somebody runs `shiplift resume`: the migration is paused"] if migration.spec.paused else []
+    wanted += [_wish(one) for one in needs if one.standing in (Standing.NOT_YET, Standing.MISSING)]
+    if wanted:
+        return tuple(wanted)
+    theirs = [one for one in budgets if not one.holds]
+    if len(theirs) > 1:
+        names = ", ".join(one.name for one in theirs)
+        return (f"all but one of the PodDisruptionBudgets {names} go: with several no pod can be evicted",)
+    return tuple(_room(one) for one in theirs if not one.allows)
+
+
+def _wish(one: Neighbour) -> str:
+    if one.standing is Standing.MISSING:
+        return f"{one} is created, or no longer named by {one.origin}"
+    left = one.pods.total - one.pods.done if one.pods else 0
+    return f"{one} moves its {left} other pod{'s' * (left != 1)}" if left else f"{one} is moved"
+
+
+def _room(one: BudgetView) -> str:
+    budget = f"PodDisruptionBudget {one.name}"
+    if one.has < one.needs:
+        return f"{one.needs - one.has} more of its pods get ready: {budget} needs {one.needs}, has {one.has}"
+    return (
+        f"one more replica gets ready, or {budget} needs fewer: it needs {one.needs}, has {one.has}, "
+        "and lets none go"
+    )

@@ -1,0 +1,342 @@
+"""What a person wants to know of a move of workloads at one moment, all of it from the one WorkloadMigration.
+
+Every text that others wrote (messages, notes) is one line of printable characters here: whoever shows it need
+not fear for the terminal. Times are seconds from now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from shiplift.api.values import ConditionStatus, Estimate, Progress
+from shiplift.api.workloads import (
+    Edge,
+    MigrationState,
+    OnCycle,
+    OnMissing,
+    WorkloadMigration,
+    WorkloadState,
+    WorkloadStatus,
+)
+
+SHORT_KINDS = {"Deployment": "deploy", "StatefulSet": "sts"}
+_MOST_OPEN_WAVES = 6
+_IN_A_ROW = (
+    WorkloadState.BLOCKED,
+    WorkloadState.MOVING,
+    WorkloadState.RELEASED,
+    WorkloadState.HELD,
+)
+"""Who needs somebody comes first, who has to wait longest comes last."""
+
+
+class Phase(StrEnum):
+    """What becomes of the migration, in one word; the first that holds."""
+
+    LEAVING = "being deleted"
+    ABORTING = "aborting"
+    ABORTED = "aborted"
+    UNSEEN = "not begun"
+    PAUSED = "paused"
+    MOVING = "moving"
+    CLEANING = "cleaning up"
+    IDLE = "nothing to move"
+
+
+_ON_THE_WAY = {
+    Phase.ABORTING: "aborting the move to",
+    Phase.ABORTED: "aborted the move to",
+    Phase.PAUSED: "paused on the way to",
+    Phase.MOVING: "moving to",
+}
+
+
+class ProblemKind(StrEnum):
+    """What a person has to look at."""
+
+    STALLED = "stalled"
+    CYCLE = "cycle"
+    MISSING = "missing"
+    OUT_OF_TURN = "out of turn"
+    NOTE = "note"
+
+
+class Problem(msgspec.Struct, frozen=True):
+    kind: ProblemKind
+    text: str
+
+
+class Share(msgspec.Struct, frozen=True):
+    """How many of how many."""
+
+    done: int = 0
+    total: int = 0
+
+    @classmethod
+    def of(cls, progress: Progress) -> Share:
+        return cls(progress.done, progress.total)
+
+    def __str__(self) -> str:
+        return f"{self.done}/{self.total}"
+
+
+class OnNodes(msgspec.Struct, frozen=True):
+    """How many nodes run one version."""
+
+    version: str
+    nodes: int
+    target: bool
+
+
+class Eta(msgspec.Struct, frozen=True):
+    """In how many seconds it is expected to end; the bounds are equal where there are none."""
+
+    likely: int
+    earliest: int
+    latest: int
+
+
+class WavesView(msgspec.Struct, frozen=True):
+    """The waves that are not done, the deepest left out where there are many."""
+
+    done: int
+    total: int
+    open: tuple[tuple[int, Share], ...]
+
+    @property
+    def more(self) -> int:
+        return self.total - self.done - len(self.open)
+
+
+class WaitingView(msgspec.Struct, frozen=True):
+    """One workload that has not been moved: what it waits for, since when, what would unblock it."""
+
+    kind: str
+    namespace: str
+    name: str
+    state: WorkloadState
+    pods: Share
+    seconds: int | None
+    reason: str
+    message: str
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.kind, self.namespace, self.name
+
+    @property
+    def command(self) -> str:
+        """How it is named on the command line."""
+        return f"{SHORT_KINDS[self.kind]}/{self.name} -n {self.namespace}"
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+
+class MigrationView(msgspec.Struct, frozen=True):
+    """The whole migration."""
+
+    phase: Phase
+    target: str
+    mode: str
+    seconds: int | None
+    """For how long it has moved to this target."""
+    message: str
+    versions: tuple[OnNodes, ...]
+    workloads: Share
+    pods: Share
+    moves: int
+    eta: Eta | None
+    waves: WavesView
+    waiting: tuple[WaitingView, ...]
+    unlisted: int
+    """Workloads that wait as well, and of which the object has no room to tell more."""
+    problems: tuple[Problem, ...]
+    hints: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """What is going on, and where to."""
+        on_the_way = _ON_THE_WAY.get(self.phase) if self.target else None
+        return f"{on_the_way} {self.target}" if on_the_way else str(self.phase)
+
+
+def migration_view(migration: WorkloadMigration, now: int) -> MigrationView:
+    """The migration as this object has it; `now` is in seconds since 1970."""
+    status = migration.status
+    waiting = _waiting(status.workloads, now)
+    left = status.progress.total - status.progress.done - len(waiting)
+    return MigrationView(
+        phase=phase(migration),
+        target=status.target or migration.spec.target or "",
+        mode=status.mode or "",
+        seconds=_ago(status.started_at, now),
+        message=plain(status.message),
+        versions=tuple(
+            OnNodes(plain(one.version), one.nodes, _same_version(one.version, status.target))
+            for one in status.versions
+        ),
+        workloads=Share.of(status.progress),
+        pods=Share.of(status.pods),
+        moves=status.moves,
+        eta=_eta(status.eta, now) if status.state is MigrationState.UPGRADE else None,
+        waves=_waves(migration),
+        waiting=waiting,
+        unlisted=max(0, left) if status.state is MigrationState.UPGRADE else 0,
+        problems=_problems(migration),
+        hints=tuple(_hints(migration, waiting)),
+    )
+
+
+def phase(migration: WorkloadMigration) -> Phase:
+    """What becomes of it; the first that holds."""
+    spec, status = migration.spec, migration.status
+    moving = status.state is MigrationState.UPGRADE
+    busy = moving or _holds(migration, "Reconciling")
+    if migration.metadata.deletion_timestamp:
+        return Phase.LEAVING
+    if spec.abort:
+        return Phase.ABORTING if busy or not _is_seen(migration) else Phase.ABORTED
+    if not status.observed_generation:
+        return Phase.UNSEEN
+    if spec.paused:
+        return Phase.PAUSED
+    if moving:
+        return Phase.MOVING
+    return Phase.CLEANING if busy else Phase.IDLE
+
+
+def changes(before: MigrationView | None, now: MigrationView) -> tuple[str, ...]:
+    """What there is to tell of the way from one view to the next: a line each."""
+    said = [] if before and headline(before) == headline(now) else [headline(now)]
+    if before is None:
+        return tuple(said)
+    then = {one.key: one for one in before.waiting}
+    said += [
+        f"{one}: {one.state}, {one.message or 'nothing is said why'}"
+        for one in now.waiting
+        if one.key not in then or then[one.key].state is not one.state
+    ]
+    if not now.unlisted:
+        listed = {one.key for one in now.waiting}
+        said += [f"{one}: waits no more" for one in before.waiting if one.key not in listed]
+    new = set(now.problems) - set(before.problems)
+    return (*said, *(f"{one.kind}: {one.text}" for one in now.problems if one in new))
+
+
+def headline(view: MigrationView) -> str:
+    """The migration in a line."""
+    counted = f"{view.workloads} workloads, {view.pods} pods" if view.workloads.total else ""
+    return "; ".join(part for part in (view.title, counted, view.message) if part)
+
+
+def plain(text: str) -> str:
+    """One line that does nothing to a terminal, whoever wrote it."""
+    return "".join(letter if letter.isprintable() else " " for letter in text).strip()
+
+
+def waiting_view(one: WorkloadStatus, now: int) -> WaitingView:
+    return WaitingView(
+        kind=one.kind,
+        namespace=one.namespace,
+        name=one.name,
+        state=one.state,
+        pods=Share.of(one.pods),
+        seconds=_ago(one.since, now),
+        reason=one.reason or "",
+        message=plain(one.message),
+    )
+
+
+def _waiting(workloads: Iterable[WorkloadStatus], now: int) -> tuple[WaitingView, ...]:
+    """In the order of the object, but by state: nothing that needs somebody hides behind what just waits."""
+    views = [waiting_view(one, now) for one in workloads if one.state in _IN_A_ROW]
+    return tuple(sorted(views, key=lambda one: _IN_A_ROW.index(one.state)))
+
+
+def _holds(migration: WorkloadMigration, condition: str) -> bool:
+    return any(
+        one.type == condition and one.status is ConditionStatus.TRUE for one in migration.status.conditions
+    )
+
+
+def _is_seen(migration: WorkloadMigration) -> bool:
+    return migration.status.observed_generation >= migration.metadata.generation
+
+
+def _waves(migration: WorkloadMigration) -> WavesView:
+    waves = sorted(migration.status.waves, key=lambda wave: wave.number)
+    still = [wave for wave in waves if wave.workloads.done < wave.workloads.total]
+    shown = tuple((wave.number, Share.of(wave.workloads)) for wave in still[:_MOST_OPEN_WAVES])
+    return WavesView(len(waves) - len(still), len(waves), shown)
+
+
+def _problems(migration: WorkloadMigration) -> tuple[Problem, ...]:
+    status = migration.status
+    stalled = [
+        one.message or one.reason
+        for one in status.conditions
+        if one.type == "Stalled" and one.status is ConditionStatus.TRUE
+    ]
+    early = [f"pod {one.pod} of {one.workload} moved early: {one.reason}" for one in status.exceptions]
+    found: dict[ProblemKind, Iterable[str]] = {
+        ProblemKind.STALLED: stalled,
+        ProblemKind.CYCLE: map(_edge, status.cycles),
+        ProblemKind.MISSING: map(_edge, status.missing),
+        ProblemKind.OUT_OF_TURN: early,
+        ProblemKind.NOTE: status.notes,
+    }
+    return tuple(Problem(kind, plain(text)) for kind, texts in found.items() for text in texts)
+
+
+def _edge(edge: Edge) -> str:
+    return f"{edge.dependent} depends on {edge.dependency} (declared by {edge.source})"
+
+
+def _hints(migration: WorkloadMigration, waiting: tuple[WaitingView, ...]) -> Iterable[str]:
+    """What could be done, the most pressing first."""
+    spec, status = migration.spec, migration.status
+    if not status.observed_generation:
+        yield "no operator has looked at it yet; `shiplift operator` runs one"
+    elif not _is_seen(migration):
+        yield "the operator has not seen the last change of the spec yet"
+    if spec.abort:
+        yield "a new spec.target with spec.abort: false starts again"
+    elif spec.paused:
+        yield "`shiplift resume` goes on"
+    if status.cycles and spec.on_cycle is OnCycle.STOP:
+        yield "take one dependency out of the cycle, or set spec.onCycle: Collapse to move it as one"
+    if status.missing and spec.on_missing is OnMissing.BLOCK:
+        yield "create what is missing, or set spec.onMissing: Ignore"
+    if waiting and waiting[0].state is WorkloadState.BLOCKED:
+        yield f"`shiplift explain {waiting[0].command}` tells all about the first of them"
+    if status.inert_tolerations:
+        yield f"{_count(len(status.inert_tolerations))} a toleration of ours until the next rollout"
+
+
+def _count(workloads: int) -> str:
+    return "1 workload keeps" if workloads == 1 else f"{workloads:,} workloads keep"
+
+
+def _eta(estimate: Estimate | None, now: int) -> Eta | None:
+    if estimate is None:
+        return None
+    likely = _until(estimate.likely, now)
+    earliest = _until(estimate.earliest, now) if estimate.earliest else likely
+    return Eta(likely, earliest, _until(estimate.latest, now) if estimate.latest else likely)
+
+
+def _until(moment: datetime, now: int) -> int:
+    return max(0, int(moment.timestamp()) - now)
+
+
+def _ago(moment: datetime | None, now: int) -> int | None:
+    return max(0, now - int(moment.timestamp())) if moment else None
+
+
+def _same_version(version: str, target: str | None) -> bool:
+    return target is not None and version.removeprefix("v") == target.removeprefix("v")

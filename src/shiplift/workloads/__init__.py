@@ -1,0 +1,1 @@
+"""Workloads move to the nodes of the target version in the order of their dependencies."""

@@ -1,0 +1,118 @@
+"""How many pods of each workload may go now, and which.
+
+With a PodDisruptionBudget it is what the budget allows, counted from the pods that we see as well as from
+its status, whichever is less; without one, what a Deployment says may be unavailable (at least one), or one
+pod of a StatefulSet while all others are Ready. Pods that are not Ready serve nobody: they go first.
+"""
+
+from __future__ import annotations
+
+from shiplift.engine.budgets import BudgetError, Disruptions, max_unavailable
+from shiplift.facts.pods import Pod
+from shiplift.facts.workloads import PodDisruptionBudget, StatefulSet
+from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.model import Tally, View
+
+ALWAYS_ALLOW = "AlwaysAllow"
+_DEFAULT_UNAVAILABLE = "25%"
+
+
+class Allowances:
+    """What is left to give in one decision; one budget may cover several workloads."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._left: dict[str, int] = {}
+
+    def of(self, tally: Tally) -> int:
+        """How many Ready pods of the workload may go now."""
+        budget = budget_of(self._view, tally)
+        if budget is None:
+            return self._own(tally)
+        if budget.uid not in self._left:
+            self._left[budget.uid] = self._allowed(budget)
+        return self._left[budget.uid]
+
+    def take(self, tally: Tally) -> None:
+        """One of them goes."""
+        budget = budget_of(self._view, tally)
+        if budget is not None:
+            self._left[budget.uid] = self.of(tally) - 1
+
+    def _allowed(self, budget: PodDisruptionBudget) -> int:
+        if budget.observed_generation < budget.generation:
+            return 0
+        seen = sum(self._view.tallies[id_].ready for id_ in self._view.covers.get(budget.uid, ()))
+        return max(min(budget.disruptions_allowed, seen - budget.desired_healthy), 0)
+
+    def _own(self, tally: Tally) -> int:
+        missing = max(tally.row.replicas - tally.ready, 0) + tally.leaving
+        if isinstance(tally.row, StatefulSet):
+            return 0 if missing else 1
+        try:
+            value = _DEFAULT_UNAVAILABLE if tally.row.max_unavailable is None else tally.row.max_unavailable
+            most = max_unavailable(value, tally.row.replicas, at_least_one=True)
+        except BudgetError:
+            most = 1
+        return max(most - max(tally.row.replicas - tally.ready, 0), 0)
+
+
+def budget_of(view: View, tally: Tally) -> PodDisruptionBudget | None:
+    """The one budget of a workload; with several none counts, the server refuses anyway."""
+    return view.budgets.get(tally.budgets[0]) if len(tally.budgets) == 1 else None
+
+
+def in_order(tally: Tally) -> list[Pod]:
+    """The pods to move: those that serve nobody first, then from the highest ordinal down."""
+    if isinstance(tally.row, StatefulSet):
+        return sorted(tally.away, key=lambda pod: (pod.ready, -_ordinal(pod)))
+    return sorted(tally.away, key=lambda pod: (pod.ready, pod.node, pod.name))
+
+
+def _ordinal(pod: Pod) -> int:
+    tail = pod.name.rpartition("-")[2]
+    return int(tail) if tail.isdecimal() else 0
+
+
+def free_to_go(view: View, tally: Tally, pod: Pod) -> bool:
+    """Whether a pod that is not Ready may go although nothing is allowed."""
+    if pod.ready:
+        return False
+    budget = budget_of(view, tally)
+    if budget is None:
+        others = [one for one in tally.pods if one.uid != pod.uid]
+        return not isinstance(tally.row, StatefulSet) or all(one.ready for one in others)
+    healthy = budget.current_healthy >= budget.desired_healthy > 0
+    return budget.unhealthy_policy == ALWAYS_ALLOW or healthy
+
+
+def never_evictable(view: View, tally: Tally) -> str:
+    """Why the budget lets no pod go even when all are healthy; empty where it does."""
+    budget = budget_of(view, tally)
+    if budget is None:
+        return ""
+    covered: tuple[WorkloadId, ...] = view.covers.get(budget.uid, ())
+    expected = max(budget.expected_pods, sum(view.tallies[id_].row.replicas for id_ in covered))
+    if budget.min_available is not None and not isinstance(budget.min_available, str):
+        most = Disruptions(min_available=budget.min_available).allowed(expected, expected)
+        need = budget.min_available
+    else:
+        limits = Disruptions(budget.min_available, budget.max_unavailable)
+        most, need = limits.allowed(expected, expected), limits.desired_healthy(expected)
+    if most or not expected:
+        return ""
+    return (
+        f"PodDisruptionBudget {budget.namespace}/{budget.name} needs {need} healthy pods and there are"
+        f" {expected}: it never lets one go"
+    )
+
+
+def explained(view: View, tally: Tally) -> str:
+    """What a budget that lets none go now needs and has."""
+    budget = budget_of(view, tally)
+    if budget is None:
+        return f"{tally.ready} of {tally.row.replicas} pods are Ready; the others come first"
+    name = f"PodDisruptionBudget {budget.namespace}/{budget.name}"
+    if budget.observed_generation < budget.generation:
+        return f"{name} was changed and has not been looked at by its controller yet"
+    return f"{name} needs {budget.desired_healthy} healthy pods and has {budget.current_healthy}"

@@ -1,0 +1,397 @@
+"""Sums over the cluster, kept current event by event: one pod's event costs one workload's recount.
+
+What is kept true: after `refresh` the tallies, roles and occupancy are those of the snapshot that was given.
+Events only say what to look at again; what counts is what the snapshot has. A new aim or scope recounts all.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Protocol, TypeVar, cast
+
+from shiplift.api.workloads import WorkloadKind
+from shiplift.facts import kinds
+from shiplift.facts.cluster import Namespace
+from shiplift.facts.custom import Custom
+from shiplift.facts.kinds import Kind
+from shiplift.facts.meta import NO_LABELS, Row
+from shiplift.facts.nodes import Node
+from shiplift.facts.pods import Pod
+from shiplift.facts.selectors import Selector
+from shiplift.facts.storage import PersistentVolume, PersistentVolumeClaim
+from shiplift.facts.workloads import (
+    Deployment,
+    HorizontalPodAutoscaler,
+    PodDisruptionBudget,
+    ReplicaSet,
+    StatefulSet,
+)
+from shiplift.workloads.aim import marks, role
+from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.model import Aim, Fleet, Role, Tally
+from shiplift.workloads.names import HOLD_LEDGER, MANAGED_BY, MANAGER
+from shiplift.workloads.occupancy import Occupancy, Room
+from shiplift.workloads.steps import MarkNode
+from shiplift.workloads.tally import tally
+
+R = TypeVar("R", bound=Row)
+
+WORKLOAD_TYPES: Mapping[Kind, type[Deployment] | type[StatefulSet]] = {
+    kinds.DEPLOYMENT: Deployment,
+    kinds.STATEFUL_SET: StatefulSet,
+}
+
+
+class Snapshot(Protocol):
+    """What is read of the store's snapshot."""
+
+    def all(self, rows: type[R]) -> Iterable[R]: ...
+    def by_uid(self, rows: type[R], uid: str) -> R | None: ...
+    def customs(self, kind: Kind) -> Iterable[Custom]: ...
+    def find(self, rows: type[R], name: str, namespace: str = "") -> R | None: ...
+    def pods_of(self, owner_uid: str) -> Iterator[Pod]: ...
+    def pods_on(self, node: str) -> Iterator[Pod]: ...
+    def pods_matching(self, namespace: str, selector: Selector | None) -> Iterator[Pod]: ...
+
+
+class Scope(Protocol):
+    """What the counting depends on besides the cluster."""
+
+    @property
+    def aim(self) -> Aim: ...
+    @property
+    def selector(self) -> Selector: ...
+    @property
+    def excluded(self) -> frozenset[str]: ...
+    @property
+    def emptying(self) -> str: ...
+
+
+_NO_SCOPE: tuple[Aim | None, Selector, frozenset[str], str] = (None, Selector(NO_LABELS), frozenset(), "")
+
+
+class Census:
+    """The sums. `heard` may be called from any thread; all else from one."""
+
+    def __init__(self) -> None:
+        self._news: deque[tuple[Kind, Row]] = deque()
+        self._scope = _NO_SCOPE
+        self.declarations = 0
+        """Counts up whenever the dependency graph may have become another."""
+        self._changes: Mapping[Kind, Callable[[Snapshot, Row], Iterable[WorkloadId]]] = {
+            kinds.POD: self._pod_changed,
+            kinds.NODE: self._node_changed,
+            kinds.REPLICA_SET: self._set_changed,
+            kinds.POD_DISRUPTION_BUDGET: self._budget_changed,
+            kinds.HORIZONTAL_POD_AUTOSCALER: self._autoscaler_changed,
+        }
+        self._forget()
+
+    def _forget(self) -> None:
+        self.tallies: dict[WorkloadId, Tally] = {}
+        self.budgets: dict[str, PodDisruptionBudget] = {}
+        self.covers: dict[str, tuple[WorkloadId, ...]] = {}
+        self.holds: dict[str, PodDisruptionBudget] = {}
+        self._ids: dict[str, WorkloadId] = {}
+        self._in_namespace: dict[str, set[WorkloadId]] = {}
+        self._budgets_in: dict[str, dict[str, PodDisruptionBudget]] = {}
+        self._sets: dict[str, dict[str, None]] = {}
+        self._deployment_of: dict[str, str] = {}
+        self._autoscalers: dict[WorkloadId, HorizontalPodAutoscaler] = {}
+        self._roles: dict[str, Role] = {}
+        self._rows: dict[str, Node] = {}
+        self._labels: dict[str, MarkNode] = {}
+        self._taints: dict[str, MarkNode] = {}
+        self._pods: dict[str, Pod] = {}
+        self._occupancy = Occupancy()
+
+    def heard(self, kind: Kind, row: Row) -> None:
+        """Something changed; what it has become is read from the next snapshot."""
+        self._news.append((kind, row))
+
+    def refresh(self, snapshot: Snapshot, scope: Scope) -> None:
+        """Bring the sums up to the snapshot."""
+        wanted = (scope.aim, scope.selector, scope.excluded, scope.emptying)
+        if wanted != self._scope:
+            self._news.clear()
+            self._forget()
+            self._scope = wanted
+            self._count_all(snapshot)
+        else:
+            self._recount(snapshot, self._dirty(snapshot))
+
+    def count_nodes(self, snapshot: Snapshot, scope: Scope) -> None:
+        """While nothing is moved only marks of ours on nodes matter."""
+        self._news.clear()
+        self._forget()
+        self._scope = (scope.aim, scope.selector, scope.excluded, scope.emptying)
+        for node in snapshot.all(Node):
+            self._put_node(node)
+        self._scope = _NO_SCOPE
+
+    def fleet(self, versions: Mapping[str, int]) -> Fleet:
+        """The nodes as they stand."""
+        roles = self._roles
+        off = [name for name, own in roles.items() if own is Role.OFF]
+        return Fleet(
+            roles=roles,
+            versions=versions,
+            labels=self._labels,
+            taints=self._taints,
+            cordoned=frozenset(name for name in off if self._rows[name].unschedulable),
+            targets=sum(own is Role.TARGET for own in roles.values()),
+            off=len(off),
+        )
+
+    def room(self, own: Role) -> Room:
+        """What fits on the nodes of a role; a node that is being emptied takes nothing."""
+        emptying = self._scope[3]
+        return self._occupancy.room(lambda node: self._roles.get(node.name) is own and node.name != emptying)
+
+    # --- everything ---
+
+    def _count_all(self, snapshot: Snapshot) -> None:
+        self._survey(snapshot)
+        for pod in snapshot.all(Pod):
+            self._pods[pod.uid] = pod
+            self._occupancy.put_pod(None, pod)
+        for one in snapshot.all(ReplicaSet):
+            self._put_set(one)
+        for one in snapshot.all(HorizontalPodAutoscaler):
+            self._autoscalers[_scaled(one)] = one
+        for one in snapshot.all(PodDisruptionBudget):
+            self._put_budget(one)
+        for kind, type_ in WORKLOAD_TYPES.items():
+            for row in snapshot.all(type_):
+                self._know(kind, row)
+        self.declarations += 1
+        self._recount(snapshot, set(self._ids.values()))
+
+    def _survey(self, snapshot: Snapshot) -> None:
+        """What pods are put on, and what ties them to a place."""
+        for node in snapshot.all(Node):
+            self._put_node(node)
+        for namespace in snapshot.all(Namespace):
+            self._occupancy.put_namespace(None, namespace)
+        for volume in snapshot.all(PersistentVolume):
+            self._occupancy.put_volume(None, volume)
+        for claim in snapshot.all(PersistentVolumeClaim):
+            self._occupancy.put_claim(None, claim)
+
+    # --- one change at a time ---
+
+    def _dirty(self, snapshot: Snapshot) -> set[WorkloadId]:
+        """Take in what was heard; the workloads to count again."""
+        dirty: set[WorkloadId] = set()
+        seen: set[str] = set()
+        while self._news:
+            kind, row = self._news.popleft()
+            if row.uid not in seen:
+                seen.add(row.uid)
+                dirty.update(self._took_in(snapshot, kind, row))
+        return dirty
+
+    def _took_in(self, snapshot: Snapshot, kind: Kind, heard: Row) -> Iterable[WorkloadId]:
+        changed = self._changes.get(kind)
+        if changed is not None:
+            return changed(snapshot, heard)
+        if kind in WORKLOAD_TYPES:
+            return self._workload_changed(snapshot, kind, heard)
+        if kind == kinds.WORKLOAD_ORDER:
+            self.declarations += 1
+        else:
+            self._surroundings_changed(snapshot, heard)
+        return ()
+
+    def _surroundings_changed(self, snapshot: Snapshot, heard: Row) -> None:
+        """What only decides which nodes can take a pod."""
+        if isinstance(heard, PersistentVolume):
+            self._occupancy.put_volume(heard, snapshot.by_uid(PersistentVolume, heard.uid))
+        elif isinstance(heard, PersistentVolumeClaim):
+            self._occupancy.put_claim(heard, snapshot.by_uid(PersistentVolumeClaim, heard.uid))
+        elif isinstance(heard, Namespace):
+            self._occupancy.put_namespace(heard, snapshot.by_uid(Namespace, heard.uid))
+
+    def _pod_changed(self, snapshot: Snapshot, heard: Row) -> Iterable[WorkloadId]:
+        known, now = self._pods.get(heard.uid), snapshot.by_uid(Pod, heard.uid)
+        if now is None:
+            self._pods.pop(heard.uid, None)
+        else:
+            self._pods[heard.uid] = now
+        self._occupancy.put_pod(known, now)
+        return [owner for pod in (known, now) if pod is not None and (owner := self._owner(pod)) is not None]
+
+    def _owner(self, pod: Pod) -> WorkloadId | None:
+        controller = pod.controller
+        if controller is None:
+            return None
+        return self._ids.get(self._deployment_of.get(controller.uid, controller.uid))
+
+    def _node_changed(self, snapshot: Snapshot, heard: Row) -> Iterable[WorkloadId]:
+        now, before = snapshot.by_uid(Node, heard.uid), self._roles.get(heard.name)
+        if now is not None:
+            self._put_node(now)
+        elif heard.name in self._rows and self._rows[heard.name].uid == heard.uid:
+            self._drop_node(heard.name)
+        if self._roles.get(heard.name) is before:
+            return ()
+        return [owner for pod in snapshot.pods_on(heard.name) if (owner := self._owner(pod)) is not None]
+
+    def _put_node(self, node: Node) -> None:
+        aim, selector, emptying = self._scope[0] or Aim(), self._scope[1], self._scope[3]
+        own = role(node, selector, aim.target)
+        self._rows[node.name], self._roles[node.name] = node, own
+        self._occupancy.put_node(node)
+        empties = node.name == emptying
+        _note(self._labels, node.name, marks(node, own, aim, emptying=empties, tainted=False))
+        _note(self._taints, node.name, marks(node, own, aim, emptying=empties, tainted=True))
+
+    def _drop_node(self, name: str) -> None:
+        del self._rows[name], self._roles[name]
+        self._labels.pop(name, None)
+        self._taints.pop(name, None)
+        self._occupancy.drop_node(name)
+
+    def _workload_changed(self, snapshot: Snapshot, kind: Kind, heard: Row) -> Iterable[WorkloadId]:
+        now = snapshot.by_uid(WORKLOAD_TYPES[kind], heard.uid)
+        known = self._ids.get(heard.uid)
+        if now is None or now.deleting:
+            return self._unknow(heard.uid)
+        if known is None:
+            self._know(kind, now)
+            self.declarations += 1
+        elif known in self.tallies:
+            before = self.tallies[known].row
+            if before.annotations != now.annotations or before.labels != now.labels:
+                self.declarations += 1
+            if before.template_labels != now.template_labels:
+                self._recover(now.namespace)
+        return [self._ids[heard.uid]] if heard.uid in self._ids else ()
+
+    def _know(self, kind: Kind, row: Deployment | StatefulSet) -> None:
+        if row.namespace in self._scope[2] or row.deleting:
+            return
+        id_ = WorkloadId(kind.kind, row.namespace, row.name)
+        self._ids[row.uid] = id_
+        self._in_namespace.setdefault(row.namespace, set()).add(id_)
+
+    def _unknow(self, uid: str) -> Iterable[WorkloadId]:
+        id_ = self._ids.pop(uid, None)
+        if id_ is None or id_ in self._ids.values():
+            return () if id_ is None else (id_,)
+        self.tallies.pop(id_, None)
+        self._in_namespace[id_.namespace].discard(id_)
+        self.declarations += 1
+        self._recover(id_.namespace)
+        return ()
+
+    def _set_changed(self, snapshot: Snapshot, heard: Row) -> Iterable[WorkloadId]:
+        now = snapshot.by_uid(ReplicaSet, heard.uid)
+        if now is not None:
+            self._put_set(now)
+            owner = self._deployment_of.get(heard.uid, "")
+        else:
+            owner = self._deployment_of.pop(heard.uid, "")
+            self._sets.get(owner, {}).pop(heard.uid, None)
+        return [self._ids[owner]] if owner in self._ids else ()
+
+    def _put_set(self, row: ReplicaSet) -> None:
+        controller = row.controller
+        if controller is not None and controller.kind == WorkloadKind.DEPLOYMENT:
+            self._deployment_of[row.uid] = controller.uid
+            self._sets.setdefault(controller.uid, {})[row.uid] = None
+
+    def _budget_changed(self, snapshot: Snapshot, heard: Row) -> Iterable[WorkloadId]:
+        now, before = snapshot.by_uid(PodDisruptionBudget, heard.uid), self.budgets.get(heard.uid)
+        if now is None:
+            self.budgets.pop(heard.uid, None)
+            self.holds.pop(heard.uid, None)
+            self._budgets_in.get(heard.namespace, {}).pop(heard.uid, None)
+        else:
+            self._put_budget(now)
+        if now is not None and before is not None and now.selector == before.selector:
+            return ()
+        affected = self.covers.pop(heard.uid, ())
+        if now is not None:
+            self._cover(now.uid)
+        return {*affected, *self.covers.get(heard.uid, ())}
+
+    def _put_budget(self, row: PodDisruptionBudget) -> None:
+        self.budgets[row.uid] = row
+        self._budgets_in.setdefault(row.namespace, {})[row.uid] = row
+        if row.labels.get(MANAGED_BY) == MANAGER or HOLD_LEDGER in row.annotations:
+            self.holds[row.uid] = row
+        else:
+            self.holds.pop(row.uid, None)
+
+    def _cover(self, uid: str) -> None:
+        budget = self.budgets[uid]
+        selector = budget.selector
+        self.covers[uid] = tuple(
+            sorted(
+                id_
+                for id_ in self._in_namespace.get(budget.namespace, ())
+                if selector is not None
+                and id_ in self.tallies
+                and selector.matches(self.tallies[id_].row.template_labels)
+            )
+        )
+
+    def _recover(self, namespace: str) -> None:
+        for uid in self._budgets_in.get(namespace, ()):
+            self._cover(uid)
+
+    def _autoscaler_changed(self, snapshot: Snapshot, heard: Row) -> Iterable[WorkloadId]:
+        now = snapshot.by_uid(HorizontalPodAutoscaler, heard.uid)
+        id_ = _scaled(now or cast("HorizontalPodAutoscaler", heard))
+        if now is None:
+            self._autoscalers.pop(id_, None)
+        else:
+            self._autoscalers[id_] = now
+        return (id_,)
+
+    def _recount(self, snapshot: Snapshot, dirty: Iterable[WorkloadId]) -> None:
+        fresh = {id_: counted for id_ in dirty if (counted := self._count(snapshot, id_)) is not None}
+        if not fresh:
+            return
+        known = len(self.tallies)
+        self.tallies = {**self.tallies, **fresh}
+        if len(self.tallies) != known:
+            for namespace in {id_.namespace for id_ in fresh}:
+                self._recover(namespace)
+
+    def _count(self, snapshot: Snapshot, id_: WorkloadId) -> Tally | None:
+        row = self._row(snapshot, id_)
+        if row is None:
+            return None
+        sets: list[ReplicaSet] = []
+        owners = [row.uid]
+        if isinstance(row, Deployment):
+            owners = list(self._sets.get(row.uid, ()))
+            sets = [one for uid in owners if (one := snapshot.by_uid(ReplicaSet, uid)) is not None]
+        pods = [pod for owner in owners for pod in snapshot.pods_of(owner)]
+        budgets = tuple(
+            uid
+            for uid, budget in self._budgets_in.get(id_.namespace, {}).items()
+            if budget.selector is not None and budget.selector.matches(row.template_labels)
+        )
+        return tally(id_, row, sets, pods, self._roles, budgets, self._autoscalers.get(id_))
+
+    def _row(self, snapshot: Snapshot, id_: WorkloadId) -> Deployment | StatefulSet | None:
+        known = self.tallies.get(id_)
+        type_ = Deployment if id_.kind == WorkloadKind.DEPLOYMENT else StatefulSet
+        if known is not None and (row := snapshot.by_uid(type_, known.row.uid)) is not None:
+            return row
+        return snapshot.find(type_, id_.name, id_.namespace)
+
+
+def _scaled(row: HorizontalPodAutoscaler) -> WorkloadId:
+    return WorkloadId(row.target_kind, row.namespace, row.target_name)
+
+
+def _note(known: dict[str, MarkNode], name: str, step: MarkNode | None) -> None:
+    if step is None:
+        known.pop(name, None)
+    else:
+        known[name] = step

@@ -1,0 +1,149 @@
+"""Taking out what we left in a cluster, from what is found there: after the end, an abort, or a deletion.
+
+It needs no memory of what was done: placements, records, holds and marks say it themselves. Mode Template's
+tolerations are the one thing that may stay, because taking them off rolls a workload out: they are inert
+without the taint, and go with the owner's next rollout, or at once and in dependency order if the user says
+so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+import msgspec
+
+from shiplift.api.workloads import Cleanup
+from shiplift.engine.conditions import Reason as AnyReason
+from shiplift.engine.step import Step
+from shiplift.workloads import holds, surging, turns
+from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.model import Migrating, Placement, Reason, Tally, View
+from shiplift.workloads.moves import tolerates
+from shiplift.workloads.record import Record
+from shiplift.workloads.steps import SetTolerations, WritePlacement, encode_ledger
+
+
+class Leftovers(msgspec.Struct, frozen=True):
+    """What is still there, and what is done about it now."""
+
+    steps: tuple[Step, ...]
+    inert: tuple[WorkloadId, ...]
+    """Workloads that keep a toleration on purpose."""
+
+
+def cleaning(view: View, now: datetime) -> Migrating:
+    """Undo everything of ours that is found."""
+    found = leftovers(view)
+    reason: Reason = view.aim.reason
+    message = view.aim.message
+    if found.steps:
+        reason, message = Reason.CLEANING_UP, f"{len(found.steps)} things of ours are being taken out"
+    return Migrating(
+        steps=found.steps,
+        view=view,
+        now=now,
+        reason=reason,
+        message=message,
+        stalled=view.aim.stalled,
+        notes=tuple(f"{id_} keeps an inert toleration until its next rollout" for id_ in found.inert),
+    )
+
+
+def is_final(reason: AnyReason) -> bool:
+    """Whether nothing more is going to happen by itself."""
+    return reason in (Reason.NO_UPGRADE, Reason.ABORTED)
+
+
+def leftovers(view: View) -> Leftovers:
+    """What of ours is in the cluster. Taints go before tolerations, so that nothing is ever locked out."""
+    steps: list[Step] = [*view.fleet.taints.values()]
+    steps += [holds.undo(budget) for budget in view.holds]
+    inert: list[WorkloadId] = []
+    for placement in view.placements.values():
+        done, kept = _placement(view, placement, marked=bool(view.fleet.taints))
+        steps += done
+        inert += kept
+    return Leftovers(tuple(steps), tuple(sorted(inert)))
+
+
+def _placement(view: View, placement: Placement, *, marked: bool) -> tuple[list[Step], list[WorkloadId]]:
+    """One namespace: undo what its records say, then shorten them, then take the placement away."""
+    steps: list[Step] = []
+    records: dict[str, Record] = {}
+    for owner, record in placement.records.items():
+        tally = view.tallies.get(_id(placement, owner))
+        if tally is None:
+            continue
+        own, kept = _record(view, tally, record, marked=marked)
+        steps += own
+        if kept:
+            records[owner] = kept
+    texts = {**encode_ledger(records), **{one: placement.spec.ledger[one] for one in placement.broken}}
+    if not texts:
+        return (steps or [turns.deletion(placement)]), []
+    shortened = _shortened(placement, texts)
+    inert = [_id(placement, owner) for owner, record in records.items() if record.template]
+    return [*steps, *([shortened] if shortened else [])], inert
+
+
+def _id(placement: Placement, owner: str) -> WorkloadId:
+    kind, _, name = owner.partition(".")
+    return WorkloadId(kind, placement.row.namespace, name)
+
+
+def _record(view: View, tally: Tally, record: Record, *, marked: bool) -> tuple[list[Step], Record]:
+    """What to undo now on one workload, and what of its record has to stay for that."""
+    if record.surge is not None:
+        undone = surging.undo(tally, record.surge)
+        if undone:
+            return list(undone), record
+        record = Record(record.toleration, record.template)
+    if not record.toleration or not tolerates(tally, record.toleration):
+        return [], Record()
+    if marked:
+        return [], record
+    if _due(view, tally, record):
+        return [SetTolerations(tally.id, tally.row.uid, "")], record
+    return [], record if record.template else Record(record.toleration, digest(tally))
+
+
+def _due(view: View, tally: Tally, record: Record) -> bool:
+    """Whether a toleration comes off now: at once in dependency order, or with the owner's own rollout."""
+    if view.spec.cleanup is Cleanup.IMMEDIATE:
+        return _turn(view, tally)
+    return bool(record.template) and record.template != digest(tally)
+
+
+def _turn(view: View, tally: Tally) -> bool:
+    """In order: everything that it depends on has lost its toleration and is complete again."""
+    edges = view.order.graph.dependencies(tally.id) if tally.id in view.order.graph.number else ()
+    below = [one for edge in edges if (one := view.tallies.get(edge.dependency)) is not None]
+    return all(
+        one.complete and not turns.record_of(view, one.id).toleration for one in below if one.id != tally.id
+    )
+
+
+def digest(tally: Tally) -> str:
+    """The template, short: another digest means that somebody has changed it."""
+    row = tally.row
+    parts = msgspec.json.encode([row.template, sorted(row.template_labels.items())])
+    return hashlib.blake2b(parts, digest_size=8).hexdigest()
+
+
+def _shortened(placement: Placement, texts: Mapping[str, str]) -> WritePlacement | None:
+    spec, row = placement.spec, placement.row
+    if not spec.turns and dict(spec.ledger) == dict(texts):
+        return None
+    return WritePlacement(
+        row.namespace, row.uid, row.resource_version, spec.target, {}, dict(texts), "only records are left"
+    )
+
+
+def inert(view: View) -> Iterable[WorkloadId]:
+    """Workloads that keep a toleration of ours on purpose."""
+    for placement in view.placements.values():
+        for owner, record in placement.records.items():
+            if record.template:
+                yield _id(placement, owner)

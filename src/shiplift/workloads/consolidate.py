@@ -1,0 +1,74 @@
+"""Making room: when no target node has a slot, pods of held workloads are packed onto fewer old nodes.
+
+One old node at a time is emptied, so that somebody can change it in place. It is marked as neither old nor
+new, which keeps every listed pod off it without cordoning it. These moves are extra: they are counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from shiplift.api.workloads import OnNoCapacity
+from shiplift.engine.step import Step
+from shiplift.facts.pods import Pod
+from shiplift.workloads import turns
+from shiplift.workloads.budgeting import Allowances, in_order, never_evictable
+from shiplift.workloads.model import Role, Tally, View
+from shiplift.workloads.occupancy import Room
+from shiplift.workloads.room import Booking, NoSlot
+from shiplift.workloads.steps import Evict
+
+
+def chosen(view: View, *, stuck: bool) -> str:
+    """The node to empty: the one begun, as long as it is old; else, if nobody can move, the emptiest."""
+    begun = view.migration.status.emptying if view.migration else ""
+    if view.fleet.roles.get(begun) is Role.OFF:
+        return begun
+    if not stuck or view.old_room is None or view.spec.on_no_capacity is not OnNoCapacity.CONSOLIDATE:
+        return ""
+    return _emptiest(view, view.old_room)
+
+
+def _emptiest(view: View, room: Room) -> str:
+    there: Counter[str] = Counter()
+    closed: set[str] = set(view.fleet.cordoned)
+    for id_, tally in view.tallies.items():
+        fixed = tally.skipped or turns.is_released(view, id_) or bool(never_evictable(view, tally))
+        for pod in tally.away:
+            there[pod.node] += 1
+            if fixed:
+                closed.add(pod.node)
+    open_ = sorted((count, name) for name, count in there.items() if name not in closed)
+    return next((name for _, name in open_ if _fit_elsewhere(view, room, name)), "")
+
+
+def _fit_elsewhere(view: View, room: Room, node: str) -> bool:
+    booking = Booking(room)
+    pods = [pod for tally in view.tallies.values() for pod in tally.away if pod.node == node]
+    found = [booking.book(pod) for pod in pods]
+    return all(not isinstance(one, NoSlot) and one != node for one in found)
+
+
+def emptying_steps(view: View, node: str) -> list[Step]:
+    """Evict what is on the node and may go now."""
+    steps: list[Step] = []
+    if view.old_room is None or node in view.fleet.labels:
+        return steps
+    allowances, booking = Allowances(view), Booking(view.old_room)
+    for tally in view.tallies.values():
+        here = [pod for pod in in_order(tally) if pod.node == node]
+        if here and not tally.skipped and not turns.is_released(view, tally.id):
+            steps += _evictions(tally, here, allowances, booking)
+    return steps
+
+
+def _evictions(tally: Tally, here: list[Pod], allowances: Allowances, booking: Booking) -> list[Step]:
+    if tally.rolling or tally.leaving:
+        return []
+    steps: list[Step] = []
+    for pod in here[: allowances.of(tally)]:
+        if isinstance(booking.book(pod), NoSlot):
+            break
+        allowances.take(tally)
+        steps.append(Evict(tally.id, pod.name, pod.uid, pod.node))
+    return steps

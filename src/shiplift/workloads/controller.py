@@ -1,0 +1,85 @@
+"""The layer's wiring: what it watches, what wakes it, what it may write, and its metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from datetime import datetime
+
+from shiplift.engine.barrier import Barrier
+from shiplift.engine.step import Outcome, Outcomes, Step
+from shiplift.facts import kinds
+from shiplift.facts.kinds import Kind
+from shiplift.facts.meta import Row
+from shiplift.kube.part import Context, LayerPart
+from shiplift.kube.watch import Watch
+from shiplift.workloads import admission, decide, policies
+from shiplift.workloads.act import Actor
+from shiplift.workloads.metrics import MigrationCollector
+from shiplift.workloads.model import Migrating, View
+from shiplift.workloads.observe import READS, Observer
+from shiplift.workloads.publish import Publisher
+
+NAME = "workloads"
+KEY = "cluster"
+
+
+class Workloads:
+    """The layer, for one term of leading."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._observer = Observer(context.store, lambda: policies.installed(context.client))
+        self._actor = Actor(context.client, self._observer.proven.__setitem__)
+        self._publisher = Publisher(context.client, context.recorder)
+
+    def heard(self, kind: Kind, old: Row | None, new: Row | None) -> None:
+        self._observer.heard(kind, old, new)
+
+    def observe(self, key: str, outcomes: Outcomes) -> View:
+        return self._observer.observe(outcomes)
+
+    def decide(self, view: View, now: datetime) -> Migrating:
+        return decide.decide(view, now)
+
+    def act(self, step: Step) -> Outcome:
+        self._context.check()
+        return self._actor.act(step)
+
+    def publish(self, key: str, decision: Migrating) -> Iterable[Barrier]:
+        self._context.check()
+        return tuple(self._publisher.publish(decision))
+
+
+def wakes(_kind: Kind, _old: Row | None, _new: Row | None) -> Iterable[Hashable]:
+    """Everything is decided together."""
+    return (KEY,)
+
+
+def _rule(
+    group: str, resources: list[str], verbs: list[str], names: Iterable[str] = ()
+) -> dict[str, list[str]]:
+    rule = {"apiGroups": [group], "resources": resources, "verbs": verbs}
+    return rule | ({"resourceNames": list(names)} if names else {})
+
+
+RULES = (
+    _rule("", ["nodes"], ["patch"]),
+    _rule("", ["pods"], ["patch", "delete"]),
+    _rule("", ["pods/eviction"], ["create"]),
+    _rule("apps", ["deployments", "statefulsets"], ["patch"]),
+    _rule("autoscaling", ["horizontalpodautoscalers"], ["patch"]),
+    _rule("policy", ["poddisruptionbudgets"], ["create", "patch", "delete"]),
+    _rule(kinds.GROUP, ["workloadplacements"], ["create", "patch", "delete"]),
+    _rule(kinds.GROUP, ["workloadmigrations/status", "workloadorders/status"], ["patch"]),
+    *policies.rules(),
+)
+
+PART = LayerPart(
+    NAME,
+    tuple(map(Watch, READS)),
+    wakes,
+    Workloads,
+    RULES,
+    manifests=tuple(admission.manifests()),
+    collector=MigrationCollector,
+)

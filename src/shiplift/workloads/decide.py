@@ -1,0 +1,246 @@
+"""The decision: from what is seen to what is done, without I/O, clock or chance.
+
+What is kept true, whatever happens in between:
+- the target is written down before anything is changed, and so is who has arrived before others follow;
+- who is held keeps off the target nodes; who is released is moved once, within its budget, into a slot;
+- the end is the seed's: every workload has arrived, and no node in scope is of another version.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from shiplift.api.values import duration
+from shiplift.api.workloads import MigrationState, Mode, OnBlockedWorkload, OnNoCapacity
+from shiplift.engine.decision import LookAgain, await_change, requeue
+from shiplift.engine.step import Step
+from shiplift.workloads import consolidate, holds, turns
+from shiplift.workloads.cleaning import cleaning
+from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.model import Migrating, Reason, Tally, View
+from shiplift.workloads.moves import BLOCKING, Moves
+from shiplift.workloads.rescue import Rescued, rescued
+
+_LOOK_AGAIN = timedelta(seconds=30)
+
+
+def decide(view: View, now: datetime) -> Migrating:
+    """What to do now."""
+    if trouble := _unreadable(view):
+        return Migrating(view=view, now=now, reason=Reason.UNREADABLE, message=trouble, stalled=True)
+    if not view.aim.target:
+        return cleaning(view, now)
+    if not _begun(view):
+        return _begin(view, now)
+    met = arrived(view, now)
+    if _finished(view, met):
+        return Migrating(view=view, now=now, reason=Reason.CLEANING_UP, message="all workloads have arrived")
+    return _moving(view, now, met)
+
+
+def _unreadable(view: View) -> str:
+    """Our own objects that cannot be read: to act without them would be to guess."""
+    needed = [one for one in view.unreadable if not one.startswith("WorkloadOrder")]
+    return "; ".join(needed[:3])
+
+
+def _begun(view: View) -> bool:
+    """Whether target and mode were written down."""
+    if view.migration is None:
+        return False
+    status = view.migration.status
+    return (
+        status.state is MigrationState.UPGRADE
+        and status.target == view.aim.target
+        and status.mode is view.aim.mode
+    )
+
+
+def _begin(view: View, now: datetime) -> Migrating:
+    """Write down what is going to happen, unless something speaks against it from the start."""
+    if view.daemon_sets and not view.spec.accept_daemon_set_gaps:
+        named = ", ".join(view.daemon_sets[:5])
+        text = (
+            f"DaemonSets would get no new pods on the target nodes: {named};"
+            " let them tolerate shiplift.dev/upgrade, set spec.acceptDaemonSetGaps, or use mode Inject"
+        )
+        return Migrating(view=view, now=now, reason=Reason.DAEMON_SETS, message=text, stalled=True)
+    text = f"moving to {view.aim.target}"
+    return Migrating(view=view, now=now, reason=Reason.STARTING, message=text, moving=True)
+
+
+def arrived(view: View, now: datetime) -> tuple[str, ...]:
+    """Who has arrived, by uid: those that had before, and those that are complete and have soaked now."""
+    known = view.migration.status.met if view.migration else ()
+    soak = duration(view.spec.soak).total_seconds()
+    fresh = [
+        tally.row.uid
+        for id_, tally in view.tallies.items()
+        if tally.complete and id_ not in view.order.met and _has_arrived(view, tally, now, soak)
+    ]
+    return (*known, *sorted(fresh)) if fresh else known
+
+
+def _has_arrived(view: View, tally: Tally, now: datetime, soak: float) -> bool:
+    if turns.record_of(view, tally.id).surge is not None:
+        return False
+    if not tally.row.replicas:
+        return tally.id in view.order.ready
+    return now.timestamp() >= tally.last_ready + soak
+
+
+def _finished(view: View, met: tuple[str, ...]) -> bool:
+    """Nobody is on the way, and no node is left to move off."""
+    if view.fleet.off or not view.fleet.targets or view.stale:
+        return False
+    done = set(met)
+    return all(tally.skipped or tally.row.uid in done for tally in view.tallies.values())
+
+
+def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
+    """Mark, hold, release, move."""
+    rescue = Rescued() if view.spec.paused else rescued(view, now)
+    going = turns.may_go(view, rescue.early)
+    moves = Moves(view, now)
+    if view.stale:
+        return _waiting(view, now, met, Reason.STALE_VIEW, f"what is known of {view.stale[0]} may be old")
+    moves.all(going)
+    stuck = bool(moves.lines) and all(line.reason is Reason.NO_SLOT for line in moves.lines.values())
+    emptying = "" if view.spec.paused else consolidate.chosen(view, stuck=stuck)
+    held = holds.holding(view, going)
+    steps = _steps(view, _Plan(going, held, moves, rescue, emptying))
+    reason, message, stalled = _headline(view, moves, steps)
+    if stalled:
+        steps = [step for step in steps if step not in moves.steps]
+    return Migrating(
+        steps=tuple(steps),
+        look_again=_look_again(view, now),
+        view=view,
+        now=now,
+        reason=reason,
+        message=message,
+        stalled=stalled,
+        moving=True,
+        met=met,
+        lines=moves.lines,
+        exceptions=rescue.exceptions or (view.migration.status.exceptions if view.migration else ()),
+        emptying=emptying,
+        notes=_notes(view, held),
+    )
+
+
+def _waiting(view: View, now: datetime, met: tuple[str, ...], reason: Reason, message: str) -> Migrating:
+    return Migrating(
+        look_again=requeue(timedelta(seconds=1)),
+        view=view,
+        now=now,
+        reason=reason,
+        message=message,
+        moving=True,
+        met=met,
+        exceptions=view.migration.status.exceptions if view.migration else (),
+        emptying=view.migration.status.emptying if view.migration else "",
+    )
+
+
+class _Plan(NamedTuple):
+    """What the parts of a decision have found."""
+
+    going: frozenset[WorkloadId]
+    held: holds.Holding
+    moves: Moves
+    rescue: Rescued
+    emptying: str
+
+
+def _steps(view: View, plan: _Plan) -> list[Step]:
+    """All that can be done now; each kind of step waits until what it relies on is seen to be there."""
+    steps: list[Step] = [*view.fleet.labels.values(), *plan.held.steps]
+    if view.aim.mode is Mode.TEMPLATE:
+        if not plan.held.complete:
+            return steps
+        steps += [step for name, step in view.fleet.taints.items() if name not in view.fleet.labels]
+        if view.fleet.taints:
+            return steps
+    written = turns.placement_steps(view, _lazily(view, plan.going, plan.moves), plan.moves.records)
+    steps += [*written, *plan.rescue.steps, *turns.proofs(view, plan.moves.proofs)]
+    if written and not _prepared(view):
+        return steps
+    steps += plan.moves.steps
+    if plan.emptying and view.migration is not None and view.migration.status.emptying == plan.emptying:
+        steps += consolidate.emptying_steps(view, plan.emptying)
+    return steps
+
+
+def _prepared(view: View) -> bool:
+    """Whether every namespace has its placement for this target: before that, nobody is moved."""
+    if view.aim.mode is Mode.TEMPLATE:
+        return True
+    needed = {id_.namespace for id_, tally in view.tallies.items() if not tally.skipped}
+    return needed <= view.placements.keys()
+
+
+def _lazily(view: View, going: frozenset[WorkloadId], moves: Moves) -> frozenset[WorkloadId]:
+    """With Consolidate, who finds no slot is not released yet."""
+    if not turns.releases_lazily(view):
+        return going
+    return frozenset(
+        id_
+        for id_ in going
+        if id_ in view.order.met or turns.is_released(view, id_) or moves.has_slot(view.tallies[id_])
+    )
+
+
+def _headline(view: View, moves: Moves, steps: list[Step]) -> tuple[Reason, str, bool]:
+    """What the whole is doing, in one line, and whether a person has to act."""
+    if stop := _stopped(view, moves):
+        return Reason.STOPPED, stop, True
+    if view.spec.paused:
+        return Reason.PAUSED, "paused: what is in flight ends, nothing new starts", False
+    if view.order.cycles and not moves.lines and not steps:
+        one = view.order.cycles[0]
+        return Reason.IN_CYCLE, f"{one.dependent} and {one.dependency} depend on each other", True
+    if waits := _waits_for_nodes(view):
+        return Reason.WAITING_FOR_NODES, waits, False
+    left = len(view.tallies) - len(view.order.met)
+    return Reason.MOVING, f"{left} of {len(view.tallies)} workloads left to move to {view.aim.target}", False
+
+
+def _stopped(view: View, moves: Moves) -> str:
+    """What blocks, where the policy for it is to stop."""
+    stops = {
+        *(BLOCKING if view.spec.on_blocked is OnBlockedWorkload.STOP else ()),
+        *((Reason.NO_SLOT,) if view.spec.on_no_capacity is OnNoCapacity.STOP else ()),
+    }
+    return next((f"{id_}: {line.message}" for id_, line in moves.lines.items() if line.reason in stops), "")
+
+
+def _waits_for_nodes(view: View) -> str:
+    if not view.fleet.targets:
+        seen = ", ".join(f"{count} on {version}" for version, count in view.fleet.versions.items())
+        return f"no node runs {view.aim.target} yet ({seen})"
+    if len(view.tallies) == len(view.order.met):
+        nodes = f"{view.fleet.off} node" + ("s" if view.fleet.off != 1 else "")
+        return f"all workloads have arrived; {nodes} of another version left"
+    return ""
+
+
+def _notes(view: View, held: holds.Holding) -> tuple[str, ...]:
+    broken = [text for one in view.placements.values() for text in one.broken.values()]
+    orders = [one for one in view.unreadable if one.startswith("WorkloadOrder")]
+    return (*view.order.problems, *orders, *broken, *held.notes)
+
+
+def _look_again(view: View, now: datetime) -> LookAgain:
+    """For soaking, which no event announces; and now and then in any case."""
+    soak = duration(view.spec.soak)
+    if not soak:
+        return requeue(_LOOK_AGAIN) if view.tallies else await_change()
+    ends = [
+        tally.last_ready + soak.total_seconds() - now.timestamp()
+        for id_, tally in view.tallies.items()
+        if tally.complete and id_ not in view.order.met
+    ]
+    left = [seconds for seconds in ends if seconds > 0]
+    return requeue(timedelta(seconds=min(left))) if left else requeue(_LOOK_AGAIN)

@@ -1,0 +1,134 @@
+"""Holding: PodDisruptionBudgets that keep others from evicting workloads whose turn has not come.
+
+We are the drainer, so for us holding means not evicting. Against others: never a second budget on a pod (the
+server would refuse every eviction of it for ever), never a change to a budget that also covers a workload
+that may move, and what a user's budget said is put back three-way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from shiplift.api.workloads import Hold, Mode, WorkloadKind
+from shiplift.engine.step import Step
+from shiplift.facts.workloads import PodDisruptionBudget
+from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.model import Tally, View
+from shiplift.workloads.names import HOLD_LEDGER, MANAGED_BY, MANAGER, hold_name
+from shiplift.workloads.steps import DeleteHold, HoldBudget, MakeHold, RestoreBudget
+
+EVICTED = "EvictionByEvictionAPI"
+
+
+class Holding(msgspec.Struct, frozen=True):
+    """What to do about holds, and which workloads cannot be held."""
+
+    steps: tuple[Step, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether everybody who has to be held is, as far as that is possible."""
+        return not any(isinstance(step, HoldBudget | MakeHold) for step in self.steps)
+
+
+def is_ours(budget: PodDisruptionBudget) -> bool:
+    """Made by us, not merely held."""
+    return budget.labels.get(MANAGED_BY) == MANAGER
+
+
+def is_hold(budget: PodDisruptionBudget) -> bool:
+    """Made or changed by us."""
+    return is_ours(budget) or HOLD_LEDGER in budget.annotations
+
+
+def wanted(view: View, held: Iterable[WorkloadId]) -> bool:
+    """Whether held workloads need budgets: always, or since somebody else began to drain; once begun, on."""
+    if view.aim.mode is Mode.TEMPLATE or view.spec.hold is Hold.ALWAYS or view.fleet.cordoned or view.holds:
+        return True
+    return any(_evicted(view.tallies[id_]) for id_ in held)
+
+
+def _evicted(tally: Tally) -> bool:
+    """Somebody evicts a pod of it: we do not, while it is held."""
+    return any(pod.disruption == EVICTED for pod in tally.pods)
+
+
+def holding(view: View, going: frozenset[WorkloadId]) -> Holding:
+    """Hold those whose turn has not come, let go of the others."""
+    held = [id_ for id_, tally in view.tallies.items() if id_ not in going and not tally.skipped]
+    if not view.holds and not wanted(view, held):
+        return Holding()
+    keep = set(held)
+    steps: list[Step] = [step for one in view.holds if (step := _let_go(view, one, keep)) is not None]
+    notes: list[str] = []
+    for id_ in held:
+        found = _hold(view, view.tallies[id_])
+        if isinstance(found, str):
+            notes.append(found)
+        elif found is not None:
+            steps.append(found)
+    return Holding(tuple(steps), tuple(notes))
+
+
+def _let_go(view: View, budget: PodDisruptionBudget, held: set[WorkloadId]) -> Step | None:
+    """What ends a hold that is no longer right; None while it is."""
+    covered = view.covers.get(budget.uid, ())
+    if is_ours(budget):
+        owner = [id_ for id_ in covered if hold_name(WorkloadKind(id_.kind), id_.name) == budget.name]
+        right = len(covered) == 1 and len(owner) == 1 and owner[0] in held and _alone(view, owner[0])
+        return None if right else undo(budget)
+    right = len(covered) == 1 and covered[0] in held
+    return None if right else undo(budget)
+
+
+def _alone(view: View, id_: WorkloadId) -> bool:
+    return len(view.tallies[id_].budgets) == 1
+
+
+def undo(budget: PodDisruptionBudget) -> Step:
+    """What ends a hold."""
+    if is_ours(budget):
+        return DeleteHold(budget.namespace, budget.name, budget.uid, budget.resource_version)
+    return RestoreBudget(budget.namespace, budget.name, budget.uid)
+
+
+def _hold(view: View, tally: Tally) -> Step | str | None:
+    """How to hold a workload; a line where it cannot be, None where it is or has no pods."""
+    if not tally.pods:
+        return None
+    budgets = [view.budgets[uid] for uid in tally.budgets if uid in view.budgets]
+    if any(is_hold(budget) for budget in budgets):
+        return None
+    if not budgets:
+        return _make(view, tally)
+    names = " and ".join(f"{one.namespace}/{one.name}" for one in budgets)
+    if len(budgets) > 1:
+        return f"{tally.id} cannot be held: PodDisruptionBudgets {names} both select its pods"
+    if others := _others(view, budgets[0], tally):
+        return f"{tally.id} cannot be held: PodDisruptionBudget {names} also covers {others}"
+    return HoldBudget(tally.id, budgets[0].name, budgets[0].uid)
+
+
+def _others(view: View, budget: PodDisruptionBudget, tally: Tally) -> str:
+    """Who else a budget covers; empty where it covers that workload alone."""
+    others = [id_ for id_ in view.covers.get(budget.uid, ()) if id_ != tally.id]
+    if others:
+        return str(others[0])
+    return "other pods" if budget.expected_pods > max(tally.row.replicas, len(tally.pods)) else ""
+
+
+def _make(view: View, tally: Tally) -> Step | str | None:
+    selector = tally.row.selector
+    if selector is None:
+        return None
+    for other in view.tallies.values():
+        if (
+            other.id.namespace == tally.id.namespace
+            and other.id != tally.id
+            and selector.matches(other.row.template_labels)
+        ):
+            return f"{tally.id} cannot be held: its selector also picks pods of {other.id}"
+    return MakeHold(tally.id, selector)

@@ -1,0 +1,235 @@
+"""What this layer sees of a cluster, and the closed list of its reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import Enum
+
+import msgspec
+
+from shiplift.api.workloads import Edge as EdgeSpec
+from shiplift.api.workloads import (
+    Mode,
+    OrderException,
+    WorkloadMigration,
+    WorkloadMigrationSpec,
+    WorkloadPlacementSpec,
+    WorkloadState,
+)
+from shiplift.engine.conditions import Reason as AnyReason
+from shiplift.engine.decision import Decision
+from shiplift.engine.graph import Graph, Progress
+from shiplift.engine.step import Outcomes
+from shiplift.facts.custom import Custom
+from shiplift.facts.kinds import Kind
+from shiplift.facts.pods import Pod
+from shiplift.facts.workloads import Deployment, HorizontalPodAutoscaler, PodDisruptionBudget, StatefulSet
+from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.occupancy import Room
+from shiplift.workloads.record import Record
+from shiplift.workloads.steps import MarkNode
+
+
+class Reason(AnyReason):
+    """Why the migration, or one workload, is where it is."""
+
+    # the migration
+    NO_UPGRADE = "NoUpgrade"
+    """All nodes in scope run one version; nothing of ours is in the cluster."""
+    STARTING = "Starting"
+    """The target is being written down before anything is done."""
+    PREPARING = "Preparing"
+    """Nodes are being marked and workloads held."""
+    MOVING = "Moving"
+    """Workloads are on their way."""
+    WAITING_FOR_NODES = "WaitingForNodes"
+    """Nodes of the target version are not there yet, or old ones are not gone yet."""
+    CLEANING_UP = "CleaningUp"
+    """What we left in the cluster is being taken out."""
+    ABORTED = "Aborted"
+    """Somebody asked to stop; everything is undone."""
+    PAUSED = "Paused"
+    """Somebody asked to start nothing more."""
+    STALE_VIEW = "StaleView"
+    """What we see may be old, so nothing is moved."""
+    UNREADABLE = "Unreadable"
+    """The WorkloadMigration cannot be read."""
+    NO_VERSION_ORDER = "NoVersionOrder"
+    """No version is the highest: a person must name the target."""
+    INJECT_UNAVAILABLE = "InjectUnavailable"
+    """Mode Inject was asked for, and its admission policies are not installed."""
+    DAEMON_SETS = "DaemonSetsDoNotTolerate"
+    """In mode Template some DaemonSets would get no new pods on the target nodes."""
+    STOPPED = "Stopped"
+    """Something blocks, and the policy for it is Stop."""
+
+    # one workload
+    WAITS_FOR_DEPENDENCY = "WaitsForDependency"
+    MISSING_DEPENDENCY = "MissingDependency"
+    IN_CYCLE = "InCycle"
+    NOT_IN_FORCE = "PlacementNotInForce"
+    """The API server does not yet go by the placement."""
+    HELD_BUDGET = "BudgetStillHeld"
+    """Its PodDisruptionBudget is being given back."""
+    ROLLOUT_RUNNING = "RolloutRunning"
+    """Its owner is rolling it out: its new pods go to target nodes by themselves."""
+    EVICTING = "Evicting"
+    NOT_READY = "PodsNotReady"
+    PENDING = "PodsPending"
+    TERMINATING = "PodsTerminating"
+    SOAKING = "Soaking"
+    BUDGET_EXHAUSTED = "BudgetExhausted"
+    NEVER_EVICTABLE = "NeverEvictable"
+    TWO_BUDGETS = "TwoBudgets"
+    NO_SLOT = "NoSlot"
+    SURGING = "Surging"
+    SURGE_IMPOSSIBLE = "SurgeImpossible"
+    REFUSED = "Refused"
+    """The API server refused what we tried."""
+    OPTED_OUT = "OptedOut"
+    MOVED = "Moved"
+    CONSOLIDATING = "Consolidating"
+    """It makes room on an old node."""
+
+
+class Role(Enum):
+    """What a node is to a migration."""
+
+    TARGET = "target"
+    OFF = "off"
+    OUTSIDE = "outside"
+
+
+class Aim(msgspec.Struct, frozen=True):
+    """Where workloads are to be; an empty target means that nothing is to be moved."""
+
+    target: str = ""
+    mode: Mode | None = None
+    reason: Reason = Reason.NO_UPGRADE
+    message: str = ""
+    stalled: bool = False
+
+
+class Fleet(msgspec.Struct, frozen=True):
+    """The nodes, as the aim makes them."""
+
+    roles: Mapping[str, Role] = {}
+    versions: Mapping[str, int] = {}
+    """How many nodes in scope run each version."""
+    labels: Mapping[str, MarkNode] = {}
+    """Nodes that lack a label of their role, or carry a mark of ours that they should not."""
+    taints: Mapping[str, MarkNode] = {}
+    """Nodes that lack a taint of their role besides."""
+    cordoned: frozenset[str] = frozenset()
+    """Old nodes that somebody has cordoned."""
+    targets: int = 0
+    off: int = 0
+
+
+class Tally(msgspec.Struct, frozen=True, gc=False):
+    """One workload and where its pods are. Pods that have ended do not count."""
+
+    id: WorkloadId
+    row: Deployment | StatefulSet
+    pods: tuple[Pod, ...]
+    """All that are not on their way out."""
+    away: tuple[Pod, ...]
+    """Those on nodes of another version: the ones to move."""
+    pending: tuple[Pod, ...]
+    """Those on no node yet."""
+    leaving: int
+    """Pods that are terminating, or whose node is gone."""
+    ready: int
+    last_ready: int
+    """When the last of them became Ready."""
+    rolling: bool
+    """A rollout of its owner is under way."""
+    complete: bool
+    """Every replica is there, Ready, and none is away, pending or leaving."""
+    budgets: tuple[str, ...]
+    """The PodDisruptionBudgets that select its pods, by uid."""
+    autoscaler: HorizontalPodAutoscaler | None
+    skipped: bool
+
+
+class Order(msgspec.Struct, frozen=True):
+    """Who waits for whom, and how far that has come."""
+
+    graph: Graph[WorkloadId]
+    progress: Progress[WorkloadId]
+    ready: frozenset[WorkloadId]
+    """May go now: not met, and waiting for nothing."""
+    met: frozenset[WorkloadId]
+    depth: Mapping[WorkloadId, int]
+    problems: tuple[str, ...]
+    cycles: tuple[EdgeSpec, ...]
+    missing: tuple[EdgeSpec, ...]
+
+
+class Placement(msgspec.Struct, frozen=True):
+    """One namespace's WorkloadPlacement, with its records read."""
+
+    row: Custom
+    spec: WorkloadPlacementSpec
+    records: Mapping[str, Record]
+    broken: Mapping[str, str]
+
+
+class View(msgspec.Struct, frozen=True):
+    """Everything a decision is made from."""
+
+    migration: WorkloadMigration | None
+    aim: Aim
+    fleet: Fleet
+    tallies: Mapping[WorkloadId, Tally]
+    order: Order
+    placements: Mapping[str, Placement]
+    budgets: Mapping[str, PodDisruptionBudget]
+    """All PodDisruptionBudgets, by uid."""
+    covers: Mapping[str, tuple[WorkloadId, ...]]
+    """The workloads whose pods each selects."""
+    holds: tuple[PodDisruptionBudget, ...]
+    """Those of ours, and those of users that we hold."""
+    daemon_sets: tuple[str, ...]
+    """DaemonSets that do not tolerate the taint of mode Template."""
+    room: Room
+    """What fits on the target nodes."""
+    old_room: Room | None
+    """What fits on the old ones, where pods may be moved among those to make room."""
+    proven: Mapping[str, int]
+    """For each placement, by uid, the generation that the API server was seen to go by."""
+    stale: tuple[Kind, ...]
+    outcomes: Outcomes
+    unreadable: tuple[str, ...] = ()
+    """Objects of ours that are there and cannot be read."""
+
+    @property
+    def spec(self) -> WorkloadMigrationSpec:
+        return self.migration.spec if self.migration else WorkloadMigrationSpec()
+
+
+class Line(msgspec.Struct, frozen=True):
+    """Where one workload is, what it waits for, and what would unblock it."""
+
+    state: WorkloadState
+    reason: Reason
+    message: str
+
+
+class Migrating(Decision, frozen=True, kw_only=True):
+    """What follows from one view, with what there is to tell about it."""
+
+    view: View
+    now: datetime
+    reason: Reason
+    message: str = ""
+    stalled: bool = False
+    moving: bool = False
+    """Whether the state is Upgrade."""
+    met: tuple[str, ...] = ()
+    lines: Mapping[WorkloadId, Line] = {}
+    """Of the workloads that may go."""
+    exceptions: tuple[OrderException, ...] = ()
+    emptying: str = ""
+    notes: tuple[str, ...] = ()

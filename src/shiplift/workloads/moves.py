@@ -1,0 +1,308 @@
+"""Moving: which pods of released workloads go now, and what each of the others waits for.
+
+Each workload goes as soon as its own dependencies are met, as many pods at once as its budget allows, and
+each pod only when a target node can take its replacement at this moment. Slots for replacements that are on
+their way already are set aside first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from shiplift.api.values import duration
+from shiplift.api.workloads import Mode, OnBlockedWorkload, WorkloadState
+from shiplift.engine.step import Answer, Step
+from shiplift.facts.pods import Pod
+from shiplift.workloads import turns
+from shiplift.workloads.budgeting import (
+    Allowances,
+    budget_of,
+    explained,
+    free_to_go,
+    in_order,
+    never_evictable,
+)
+from shiplift.workloads.holds import is_hold
+from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.model import Line, Reason, Tally, View
+from shiplift.workloads.names import TARGET_LABEL, UPGRADE_TAINT, label_value
+from shiplift.workloads.record import Record
+from shiplift.workloads.room import Booking, NoSlot
+from shiplift.workloads.steps import Evict, Force, Replace, SetTolerations
+from shiplift.workloads.surging import Surging, surge
+
+MOST_AT_ONCE = 100
+"""Evictions of one decision: the next one sees what became of them."""
+BLOCKING = (Reason.NEVER_EVICTABLE, Reason.TWO_BUDGETS, Reason.SURGE_IMPOSSIBLE)
+
+
+class Moves:
+    """Collects, for one decision, what is done and what is told."""
+
+    def __init__(self, view: View, now: datetime) -> None:
+        self.view, self.now = view, now
+        self.steps: list[Step] = []
+        self.lines: dict[WorkloadId, Line] = {}
+        self.records: dict[WorkloadId, Record] = {}
+        self.proofs: set[str] = set()
+        self._allowances = Allowances(view)
+        self._booking = Booking(view.room)
+        self._own_taken: dict[WorkloadId, int] = {}
+        self._evictions = 0
+
+    def all(self, going: Iterable[WorkloadId]) -> None:
+        """Every workload that may go and has not arrived."""
+        waiting = [self.view.tallies[id_] for id_ in sorted(going) if id_ not in self.view.order.met]
+        for tally in waiting:
+            self._set_aside(tally)
+        for tally in waiting:
+            self._one(tally)
+
+    def has_slot(self, tally: Tally) -> bool:
+        """Whether a target node could take one of its pods now."""
+        return not tally.away or not isinstance(Booking(self.view.room).book(tally.away[0]), NoSlot)
+
+    def _set_aside(self, tally: Tally) -> None:
+        """Replacements that are pending, or that the owner will make in a moment, have their slots first."""
+        for pod in tally.pending:
+            self._booking.book(pod, leaving=False)
+        missing = tally.row.replicas - len(tally.pods)
+        if missing > 0 and tally.pods and not tally.rolling:
+            for _ in range(missing):
+                self._booking.book(tally.pods[0], leaving=False)
+
+    def _one(self, tally: Tally) -> None:
+        if not turns.is_released(self.view, tally.id):
+            self._not_released(tally)
+        elif turns.record_of(self.view, tally.id).surge is not None:
+            self._take(tally, surge(self.view, tally, self._booking))
+        elif tally.complete:
+            self._arrived(tally)
+        elif not self._in_the_way(tally):
+            self._move(tally)
+
+    def _not_released(self, tally: Tally) -> None:
+        self._tell(tally, WorkloadState.RELEASED, Reason.NOT_IN_FORCE, "its release is being written down")
+        if self.view.aim.mode is Mode.TEMPLATE and not self.view.spec.paused:
+            self._give_toleration(tally)
+        elif (
+            turns.releases_lazily(self.view)
+            and tally.away
+            and (slot := self._slot(tally.away[0])) is not None
+        ):
+            self._no_slot(tally, slot)
+
+    def _arrived(self, tally: Tally) -> None:
+        soak = duration(self.view.spec.soak)
+        self._tell(tally, WorkloadState.MOVING, Reason.SOAKING, f"all pods are there; watched for {soak}")
+
+    def _in_the_way(self, tally: Tally) -> bool:
+        """What has to happen before pods can be moved at all; told, and where it is ours to do, done."""
+        view = self.view
+        if any(is_hold(view.budgets[uid]) for uid in tally.budgets if uid in view.budgets):
+            self._tell(
+                tally,
+                WorkloadState.RELEASED,
+                Reason.HELD_BUDGET,
+                "its PodDisruptionBudget is being given back",
+            )
+            return True
+        if view.aim.mode is Mode.TEMPLATE and self._toleration_missing(tally):
+            return True
+        if view.aim.mode is Mode.INJECT and not turns.in_force(view, tally.id.namespace):
+            self.proofs.add(tally.id.namespace)
+            self._tell(
+                tally,
+                WorkloadState.RELEASED,
+                Reason.NOT_IN_FORCE,
+                "the API server does not go by the placement yet",
+            )
+            return True
+        if tally.rolling:
+            self._tell(
+                tally,
+                WorkloadState.MOVING,
+                Reason.ROLLOUT_RUNNING,
+                f"a rollout is running: {len(tally.pods) - len(tally.away)} of {tally.row.replicas} pods are"
+                " off the old nodes",
+            )
+        return tally.rolling
+
+    # --- mode Template ---
+
+    def _give_toleration(self, tally: Tally) -> None:
+        """Write down that the template is going to be changed; the change itself comes after that."""
+        record = turns.record_of(self.view, tally.id)
+        if tally.away and (slot := self._slot(tally.away[0])) is not None:
+            self._no_slot(tally, slot)
+            return
+        if record.toleration != self.view.aim.target:
+            self.records[tally.id] = Record(toleration=self.view.aim.target, surge=record.surge)
+
+    def _toleration_missing(self, tally: Tally) -> bool:
+        if tolerates(tally, self.view.aim.target):
+            return False
+        if self.view.spec.paused:
+            self._tell(tally, WorkloadState.RELEASED, Reason.PAUSED, "paused; `shiplift resume` goes on")
+            return True
+        self._do(SetTolerations(tally.id, tally.row.uid, self.view.aim.target), tally, Reason.MOVING)
+        return True
+
+    # --- pods ---
+
+    def _move(self, tally: Tally) -> None:
+        self._replace_misplaced(tally)
+        if tally.id in self.lines or not tally.away:
+            self._still_coming(tally)
+        elif self._blocked(tally):
+            return
+        elif self.view.spec.paused:
+            self._tell(tally, WorkloadState.RELEASED, Reason.PAUSED, "paused; `shiplift resume` goes on")
+        else:
+            self._evict(tally)
+
+    def _replace_misplaced(self, tally: Tally) -> None:
+        """Pending pods that were made while the workload was held can never go to target nodes."""
+        for pod in tally.pending:
+            if pod.unschedulable and is_kept_off(pod, label_value(self.view.aim.target)):
+                self._do(Replace(tally.id, pod.name, pod.uid), tally, Reason.PENDING)
+
+    def _still_coming(self, tally: Tally) -> None:
+        """Nothing is left to move; say what is still on its way."""
+        if tally.id in self.lines:
+            return
+        stuck = next((pod for pod in tally.pending if pod.unschedulable), None)
+        broken = next((pod for pod in tally.pods if not pod.ready and pod.node), None)
+        if stuck is not None:
+            text = f"pod {stuck.name} fits on no target node: {stuck.unschedulable}"
+            self._tell(tally, WorkloadState.BLOCKED, Reason.PENDING, text)
+        elif tally.leaving:
+            text = f"{_count(tally.leaving, 'pod')} still terminating"
+            self._tell(tally, WorkloadState.MOVING, Reason.TERMINATING, text)
+        elif broken is not None:
+            why = f" ({broken.waiting})" if broken.waiting else ""
+            text = f"pod {broken.name} on {broken.node} is not Ready{why}"
+            self._tell(tally, WorkloadState.MOVING, Reason.NOT_READY, text)
+        else:
+            text = f"{len(tally.pods)} of {tally.row.replicas} pods are there"
+            self._tell(tally, WorkloadState.MOVING, Reason.PENDING, text)
+
+    def _blocked(self, tally: Tally) -> bool:
+        """Pods that can never be evicted, and what the policy makes of it."""
+        reason, why = Reason.NEVER_EVICTABLE, never_evictable(self.view, tally)
+        if len(tally.budgets) > 1:
+            names = sorted(
+                f"{one.namespace}/{one.name}" for uid in tally.budgets if (one := self.view.budgets.get(uid))
+            )
+            reason, why = (
+                Reason.TWO_BUDGETS,
+                f"PodDisruptionBudgets {' and '.join(names)} both select its pods",
+            )
+        if not why:
+            return False
+        match self.view.spec.on_blocked:
+            case OnBlockedWorkload.SURGE:
+                self._take(tally, surge(self.view, tally, self._booking))
+            case OnBlockedWorkload.FORCE if not self.view.spec.paused:
+                self._force(tally)
+            case _:
+                hint = "change the budget, or set spec.onBlocked to Surge"
+                self._tell(tally, WorkloadState.BLOCKED, reason, f"{why}; {hint}")
+        return True
+
+    def _take(self, tally: Tally, surging: Surging) -> None:
+        self.steps += surging.steps
+        if surging.record is not None:
+            self.records[tally.id] = surging.record
+        state = WorkloadState.BLOCKED if surging.reason in BLOCKING else WorkloadState.MOVING
+        self._tell(tally, state, surging.reason, surging.message)
+
+    def _force(self, tally: Tally) -> None:
+        """One at a time, and only while all the others are Ready."""
+        pod = in_order(tally)[0]
+        others = [one for one in tally.pods if one.uid != pod.uid]
+        if tally.leaving or not all(one.ready for one in others):
+            self._still_coming(tally)
+        elif (slot := self._slot(pod)) is not None:
+            self._no_slot(tally, slot)
+        else:
+            self._do(Force(tally.id, pod.name, pod.uid, pod.node), tally, Reason.EVICTING)
+
+    def _evict(self, tally: Tally) -> None:
+        for pod in in_order(tally):
+            free = free_to_go(self.view, tally, pod)
+            if not free and self._left(tally) <= 0:
+                break
+            if (slot := self._slot(pod)) is not None:
+                self._no_slot(tally, slot)
+                return
+            if self._evictions >= MOST_AT_ONCE:
+                return
+            if self._do(Evict(tally.id, pod.name, pod.uid, pod.node), tally, Reason.EVICTING) and not free:
+                self._took(tally)
+        if tally.id not in self.lines:
+            self._waits_for_budget(tally)
+
+    def _left(self, tally: Tally) -> int:
+        return self._allowances.of(tally) - self._own_taken.get(tally.id, 0)
+
+    def _took(self, tally: Tally) -> None:
+        self._evictions += 1
+        if budget_of(self.view, tally) is None:
+            self._own_taken[tally.id] = self._own_taken.get(tally.id, 0) + 1
+        else:
+            self._allowances.take(tally)
+
+    def _waits_for_budget(self, tally: Tally) -> None:
+        why = explained(self.view, tally)
+        text = f"{_count(len(tally.away), 'pod')} to move; {why}"
+        self._tell(tally, WorkloadState.MOVING, Reason.BUDGET_EXHAUSTED, text)
+
+    def _slot(self, pod: Pod) -> NoSlot | None:
+        found = self._booking.book(pod)
+        return found if isinstance(found, NoSlot) else None
+
+    def _no_slot(self, tally: Tally, slot: NoSlot) -> None:
+        self._tell(tally, WorkloadState.BLOCKED, Reason.NO_SLOT, f"{slot.reason}; add target nodes, or wait")
+
+    # --- telling and doing ---
+
+    def _do(self, step: Step, tally: Tally, reason: Reason) -> bool:
+        """Take the step unless it has to wait after a refusal; either way it is told."""
+        last = self.view.outcomes.of(step)
+        if not self.view.outcomes.may_try(step, self.now):
+            self._tell(tally, WorkloadState.MOVING, Reason.REFUSED, last.message if last else "")
+            return False
+        self.steps.append(step)
+        if last is not None and last.answer is not Answer.OK:
+            self._tell(tally, WorkloadState.MOVING, Reason.REFUSED, last.message)
+        else:
+            self._tell(tally, WorkloadState.MOVING, reason, step.describe())
+        return True
+
+    def _tell(self, tally: Tally, state: WorkloadState, reason: Reason, message: str) -> None:
+        self.lines[tally.id] = Line(state, reason, message)
+
+
+def tolerates(tally: Tally, target: str) -> bool:
+    """Whether the template carries our toleration for that target."""
+    return any(is_our_toleration(one.key, one.value, target) for one in tally.row.template.tolerations)
+
+
+def is_our_toleration(key: str, value: str, target: str) -> bool:
+    """Ours is told by its key, and by its value for which target."""
+    return key == UPGRADE_TAINT and value == label_value(target)
+
+
+def is_kept_off(pod: Pod, value: str) -> bool:
+    """Whether a pod was made to keep off the target nodes."""
+    return any(
+        one.key == TARGET_LABEL and one.operator == "NotIn" and value in one.values
+        for term in pod.spec.node_terms or ()
+        for one in term.labels
+    )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" + ("" if number == 1 else "s")

@@ -1,0 +1,199 @@
+"""Gathers what a decision is made from. Reads only; what it keeps is a cache of what the cluster says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import msgspec
+
+from shiplift.api.workloads import MigrationState, Mode, OnNoCapacity, WorkloadMigration, WorkloadPlacement
+from shiplift.engine.step import Outcomes
+from shiplift.facts import kinds
+from shiplift.facts.kinds import Kind
+from shiplift.facts.meta import Row
+from shiplift.facts.nodes import Node, Taint
+from shiplift.facts.pods import Toleration
+from shiplift.facts.selectors import Selector
+from shiplift.facts.workloads import DaemonSet, PodDisruptionBudget
+from shiplift.kube.store import Snapshot, Store
+from shiplift.workloads.aim import aim, counted, selector_of
+from shiplift.workloads.census import Census
+from shiplift.workloads.model import Aim, Fleet, Placement, Role, View
+from shiplift.workloads.names import HOLD_LEDGER, MANAGED_BY, MANAGER, MIGRATION, UPGRADE_TAINT, label_value
+from shiplift.workloads.ordering import Ordering
+from shiplift.workloads.record import readable
+
+READS = (
+    kinds.NAMESPACE,
+    kinds.NODE,
+    kinds.POD,
+    kinds.DEPLOYMENT,
+    kinds.STATEFUL_SET,
+    kinds.REPLICA_SET,
+    kinds.DAEMON_SET,
+    kinds.POD_DISRUPTION_BUDGET,
+    kinds.HORIZONTAL_POD_AUTOSCALER,
+    kinds.PERSISTENT_VOLUME,
+    kinds.PERSISTENT_VOLUME_CLAIM,
+    kinds.WORKLOAD_MIGRATION,
+    kinds.WORKLOAD_ORDER,
+    kinds.WORKLOAD_PLACEMENT,
+)
+NEEDED_FRESH = (kinds.NODE, kinds.POD, kinds.DEPLOYMENT, kinds.STATEFUL_SET, kinds.POD_DISRUPTION_BUDGET)
+"""What must not be old when something is moved."""
+_AIMING = (kinds.NODE, kinds.WORKLOAD_MIGRATION)
+_IDLE = (*_AIMING, kinds.WORKLOAD_PLACEMENT, kinds.POD_DISRUPTION_BUDGET)
+"""What matters while nothing is moved."""
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """What the counting depends on besides the cluster."""
+
+    aim: Aim
+    selector: Selector
+    excluded: frozenset[str]
+    emptying: str
+
+
+class Observer:
+    """Makes views. `heard` may be called from any thread, `observe` from one."""
+
+    def __init__(self, store: Store, inject: Callable[[], bool | None]) -> None:
+        self._store = store
+        self._inject = inject
+        self._census = Census()
+        self._ordering = Ordering()
+        self._counting = False
+        self._news: set[Kind] = set(READS)
+        self._versions: tuple[Selector, dict[str, int]] | None = None
+        self._idle: View | None = None
+        self.proven: dict[str, int] = {}
+
+    def heard(self, kind: Kind, old: Row | None, new: Row | None) -> None:
+        """Note what to look at again."""
+        row = new if new is not None else old
+        if self._counting and row is not None:
+            self._census.heard(kind, row)
+        self._news.add(kind)
+
+    def observe(self, outcomes: Outcomes) -> View:
+        """The cluster at this moment."""
+        news, self._news = self._news, set()
+        if self._idle is not None and not news.intersection(_IDLE) and not outcomes.last:
+            return self._idle
+        counting, self._counting = self._counting, True
+        view = self._look(self._store.snapshot(*READS), outcomes, news)
+        self._counting = bool(view.aim.target)
+        if counting and not self._counting:
+            self._census, self._ordering = Census(), Ordering()
+        self._idle = None if self._counting else view
+        return view
+
+    def _look(self, snapshot: Snapshot, outcomes: Outcomes, news: set[Kind]) -> View:
+        migration = _migration(snapshot)
+        selector = selector_of(migration.spec.node_selector) if migration else selector_of_all()
+        versions = self._seen(snapshot, selector, news)
+        undecided = migration is not None and migration.status.mode is None
+        wanted = aim(migration, versions, inject=self._inject() if undecided else None)
+        scope = Scope(wanted, selector, _excluded(migration), migration.status.emptying if migration else "")
+        if wanted.target:
+            self._census.refresh(snapshot, scope)
+        else:
+            self._census.count_nodes(snapshot, scope)
+        return self._view(snapshot, migration, wanted, self._census.fleet(versions), outcomes)
+
+    def _view(
+        self,
+        snapshot: Snapshot,
+        migration: WorkloadMigration | None,
+        wanted: Aim,
+        fleet: Fleet,
+        outcomes: Outcomes,
+    ) -> View:
+        census = self._census
+        status = migration.status if migration else WorkloadMigration().status
+        begun = status.state is MigrationState.UPGRADE and status.target == wanted.target
+        spec = migration.spec if migration else WorkloadMigration().spec
+        order = self._ordering.order(
+            spec,
+            census.tallies,
+            snapshot.customs(kinds.WORKLOAD_ORDER),
+            status.met if begun else (),
+            census.declarations,
+        )
+        return View(
+            migration=migration,
+            aim=wanted,
+            fleet=fleet,
+            tallies=census.tallies,
+            order=order,
+            placements=_placements(snapshot),
+            budgets=census.budgets,
+            covers=census.covers,
+            holds=tuple(census.holds.values()) if wanted.target else _holds(snapshot),
+            daemon_sets=_intolerant(snapshot, wanted),
+            room=census.room(Role.TARGET),
+            old_room=census.room(Role.OFF) if spec.on_no_capacity is OnNoCapacity.CONSOLIDATE else None,
+            proven=self.proven,
+            stale=snapshot.stale(*NEEDED_FRESH),
+            outcomes=outcomes,
+            unreadable=_unreadable(snapshot),
+        )
+
+    def _seen(self, snapshot: Snapshot, selector: Selector, news: set[Kind]) -> Mapping[str, int]:
+        if self._versions is None or self._versions[0] != selector or news.intersection(_AIMING):
+            self._versions = (selector, counted(snapshot.all(Node), selector))
+        return self._versions[1]
+
+
+def selector_of_all() -> Selector:
+    """Every node."""
+    return selector_of(WorkloadMigration().spec.node_selector)
+
+
+def _migration(snapshot: Snapshot) -> WorkloadMigration | None:
+    row = snapshot.custom(kinds.WORKLOAD_MIGRATION, MIGRATION)
+    return None if row is None or row.deleting else cast("WorkloadMigration", row.object)
+
+
+def _excluded(migration: WorkloadMigration | None) -> frozenset[str]:
+    return frozenset(migration.spec.exclude_namespaces) if migration else frozenset()
+
+
+def _placements(snapshot: Snapshot) -> dict[str, Placement]:
+    found: dict[str, Placement] = {}
+    for row in snapshot.customs(kinds.WORKLOAD_PLACEMENT):
+        if not row.deleting:
+            spec = cast("WorkloadPlacement", row.object).spec
+            found[row.namespace] = Placement(row, spec, *readable(spec.ledger))
+    return found
+
+
+def _holds(snapshot: Snapshot) -> tuple[PodDisruptionBudget, ...]:
+    return tuple(
+        row
+        for row in snapshot.all(PodDisruptionBudget)
+        if row.labels.get(MANAGED_BY) == MANAGER or HOLD_LEDGER in row.annotations
+    )
+
+
+def _intolerant(snapshot: Snapshot, wanted: Aim) -> tuple[str, ...]:
+    """DaemonSets that get no new pods on tainted nodes."""
+    if wanted.mode is not Mode.TEMPLATE:
+        return ()
+    taint = Taint(UPGRADE_TAINT, label_value(wanted.target), "NoSchedule")
+    return tuple(
+        f"{row.namespace}/{row.name}"
+        for row in snapshot.all(DaemonSet)
+        if not _tolerate(row.template.tolerations, taint)
+    )
+
+
+def _tolerate(tolerations: tuple[Toleration, ...], taint: Taint) -> bool:
+    return any(one.tolerates(taint) for one in tolerations)
+
+
+def _unreadable(snapshot: Snapshot) -> tuple[str, ...]:
+    ours: tuple[Any, ...] = (kinds.WORKLOAD_MIGRATION, kinds.WORKLOAD_ORDER, kinds.WORKLOAD_PLACEMENT)
+    return tuple(f"{kind} {name}: {why}" for kind in ours for name, why in snapshot.undecodable(kind).items())

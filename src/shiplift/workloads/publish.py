@@ -1,0 +1,108 @@
+"""Writes what there is to tell: the status of the migration and of the orders, and Events on workloads.
+
+What decisions depend on is written at once; progress that only people read, about once a second.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any, cast
+
+import msgspec
+
+from shiplift.api.workloads import WorkloadMigrationStatus, WorkloadState
+from shiplift.engine.barrier import Barrier
+from shiplift.facts import kinds
+from shiplift.kube.client import Client
+from shiplift.kube.errors import Conflict, NotFound
+from shiplift.kube.events import EventType, Recorder, Regarding
+from shiplift.workloads.act import WORKLOADS
+from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.model import Migrating, Reason
+from shiplift.workloads.names import MIGRATION
+from shiplift.workloads.report import pressing, status_of
+
+_EVERY = 1.0
+
+
+class Publisher:
+    """Tells of decisions, one after the other."""
+
+    def __init__(self, client: Client, recorder: Recorder) -> None:
+        self._client = client
+        self._recorder = recorder
+        self._told_at = float("-inf")
+
+    def publish(self, decision: Migrating) -> Iterator[Barrier]:
+        """Write the status where it differs; what the store must show before the next decision."""
+        migration = decision.view.migration
+        if migration is None:
+            return
+        before, after = migration.status, status_of(decision)
+        if after == before:
+            return
+        now = time.monotonic()
+        if not pressing(before, after) and now - self._told_at < _EVERY:
+            return
+        try:
+            written = self._client.patch(
+                kinds.WORKLOAD_MIGRATION,
+                MIGRATION,
+                {"status": _as_patch(before, after)},
+                uid=migration.metadata.uid,
+                resource_version=migration.metadata.resource_version,
+                subresource="status",
+            )
+        except (Conflict, NotFound):
+            # somebody changed it meanwhile: the next look sees what they wrote
+            return
+        self._told_at = now
+        self._tell(decision, before, after)
+        if written.barrier:
+            yield written.barrier
+
+    def _tell(
+        self, decision: Migrating, before: WorkloadMigrationStatus, after: WorkloadMigrationStatus
+    ) -> None:
+        """One Event for each workload that came to another state."""
+        earlier = {(one.kind.value, one.namespace, one.name): one.state for one in before.workloads}
+        for one in after.workloads:
+            key = (one.kind.value, one.namespace, one.name)
+            if earlier.get(key) is not one.state and (key in earlier or one.state is not WorkloadState.HELD):
+                kind = EventType.WARNING if one.state is WorkloadState.BLOCKED else EventType.NORMAL
+                self._record(WorkloadId(*key), one.uid, one.reason or one.state, one.message, kind)
+        fresh = set(after.met) - set(before.met)
+        if fresh:
+            for id_, tally in decision.view.tallies.items():
+                if tally.row.uid in fresh:
+                    note = f"all pods run on nodes of {after.target}"
+                    self._record(id_, tally.row.uid, Reason.MOVED.value, note, EventType.NORMAL)
+
+    def _record(self, id_: WorkloadId, uid: str, reason: str, note: str, kind: EventType) -> None:
+        regarding = Regarding(WORKLOADS[id_.kind], id_.name, id_.namespace, uid)
+        self._recorder.record(regarding, reason, note or reason, action="Migrate", type=kind)
+
+
+def _as_patch(before: WorkloadMigrationStatus, after: WorkloadMigrationStatus) -> dict[str, Any]:
+    """A merge patch: what is no longer said is taken out."""
+    old: dict[str, Any] = msgspec.to_builtins(before)
+    new: dict[str, Any] = msgspec.to_builtins(after)
+    return {**{key: None for key in old if key not in new}, **_changed(old, new)}
+
+
+def _changed(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Lists and values that differ; maps are replaced whole, with what went from them taken out."""
+    changed: dict[str, Any] = {}
+    for key, value in new.items():
+        if key in old and old[key] == value:
+            continue
+        if isinstance(value, dict):
+            had = cast("dict[str, Any]", old.get(key) or {})
+            gone: dict[str, Any] = {
+                one: None for one in had if one not in value
+            }
+            changed[key] = {**gone, **value}
+        else:
+            changed[key] = value
+    return changed

@@ -1,0 +1,259 @@
+"""What is told about a migration: the status of the WorkloadMigration and of the WorkloadOrders.
+
+It is made from the decision alone, so that what people read and what is done never differ. What changes with
+every look (an estimate, a message's count) alone is no reason to write it again at once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+import msgspec
+
+from shiplift.api.values import Condition as ConditionSpec
+from shiplift.api.values import ConditionStatus, Estimate, Progress, duration
+from shiplift.api.workloads import (
+    MigrationState,
+    NodesOfVersion,
+    Wave,
+    WorkloadKind,
+    WorkloadMigrationStatus,
+    WorkloadState,
+    WorkloadStatus,
+)
+from shiplift.engine import conditions
+from shiplift.engine.conditions import KSTATUS, Condition, Statement, Status
+from shiplift.workloads.cleaning import inert
+from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.model import Line, Migrating, Reason, Tally, View
+
+MOST_LISTED = 2000
+_MOST_NOTES = 64
+_MOST_WAVES = 256
+_LONGEST = 1000
+_NEEDS_SOMEBODY = (WorkloadState.BLOCKED, WorkloadState.MOVING, WorkloadState.RELEASED, WorkloadState.HELD)
+
+
+def status_of(decision: Migrating) -> WorkloadMigrationStatus:
+    """The whole status."""
+    view, now = decision.view, decision.now.replace(microsecond=0)
+    before = view.migration.status if view.migration else WorkloadMigrationStatus()
+    common = WorkloadMigrationStatus(
+        observed_generation=view.migration.metadata.generation if view.migration else 0,
+        conditions=_conditions(decision, before, now),
+        message=_short(decision.message),
+        versions=tuple(
+            NodesOfVersion(version=name[:256], nodes=many) for name, many in view.fleet.versions.items()
+        ),
+        notes=tuple(_short(note) for note in decision.notes[:_MOST_NOTES]),
+        inert_tolerations=tuple(str(id_)[:256] for id_ in sorted(inert(view))[:MOST_LISTED]),
+    )
+    if not decision.moving:
+        return common
+    return _under_way(decision, before, common, now)
+
+
+def _under_way(
+    decision: Migrating, before: WorkloadMigrationStatus, common: WorkloadMigrationStatus, now: datetime
+) -> WorkloadMigrationStatus:
+    view = decision.view
+    same = before.state is MigrationState.UPGRADE and before.target == view.aim.target
+    started = before.started_at if same else now
+    done = set(decision.met)
+    counted = [tally for tally in view.tallies.values() if not tally.skipped]
+    there = sum(len(tally.pods) - len(tally.away) - len(tally.pending) for tally in counted)
+    pods = Progress.of(there, sum(len(tally.pods) for tally in counted))
+    arrived = sum(tally.row.uid in done for tally in counted)
+    return msgspec.structs.replace(
+        common,
+        state=MigrationState.UPGRADE,
+        target=view.aim.target,
+        mode=view.aim.mode,
+        started_at=started,
+        progress=Progress.of(arrived, len(counted)),
+        pods=pods,
+        moves=_moves(decision, before, same),
+        eta=_eta(started, pods, now),
+        waves=_waves(view, done),
+        workloads=_workloads(decision, before, done, now),
+        met=decision.met,
+        cycles=view.order.cycles,
+        missing=view.order.missing,
+        exceptions=decision.exceptions,
+        emptying=decision.emptying,
+    )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def _moves(decision: Migrating, before: WorkloadMigrationStatus, same: bool) -> int:
+    evicted = sum(type(step).__name__ in ("Evict", "Force") for step in decision.steps)
+    return (before.moves if same else 0) + evicted
+
+
+def _eta(started: datetime | None, pods: Progress, now: datetime) -> Estimate | None:
+    """From the pace so far; none before there is one."""
+    if started is None or not pods.done or pods.done >= pods.total:
+        return None
+    took = now - started
+    left = took * (pods.total - pods.done) / pods.done
+    likely = (now + left).replace(microsecond=0)
+    return Estimate(likely=likely, latest=(now + 2 * left).replace(microsecond=0))
+
+
+def _waves(view: View, done: set[str]) -> tuple[Wave, ...]:
+    total: Counter[int] = Counter()
+    arrived: Counter[int] = Counter()
+    for id_, tally in view.tallies.items():
+        if not tally.skipped and id_ in view.order.depth:
+            total[view.order.depth[id_]] += 1
+            arrived[view.order.depth[id_]] += tally.row.uid in done
+    return tuple(
+        Wave(number=number, workloads=Progress.of(arrived[number], total[number]))
+        for number in sorted(total)[:_MOST_WAVES]
+    )
+
+
+def _workloads(
+    decision: Migrating, before: WorkloadMigrationStatus, done: set[str], now: datetime
+) -> tuple[WorkloadStatus, ...]:
+    """Those that have not arrived, those that need somebody first."""
+    view = decision.view
+    earlier = {WorkloadId(one.kind.value, one.namespace, one.name): one for one in before.workloads}
+    waiting = [tally for tally in view.tallies.values() if not tally.skipped and tally.row.uid not in done]
+    lines = [(tally, line_of(decision, tally)) for tally in waiting]
+    lines.sort(key=lambda pair: (_NEEDS_SOMEBODY.index(pair[1].state), pair[0].id))
+    return tuple(_one(view, tally, line, earlier.get(tally.id), now) for tally, line in lines[:MOST_LISTED])
+
+
+def _one(
+    view: View, tally: Tally, line: Line, earlier: WorkloadStatus | None, now: datetime
+) -> WorkloadStatus:
+    pods = Progress.of(len(tally.pods) - len(tally.away) - len(tally.pending), tally.row.replicas)
+    same = earlier is not None and earlier.uid == tally.row.uid and _no_progress(earlier, line, pods)
+    since = earlier.since if same and earlier is not None and earlier.since else now
+    return WorkloadStatus(
+        kind=WorkloadKind(tally.id.kind),
+        namespace=tally.id.namespace,
+        name=tally.id.name,
+        state=line.state,
+        uid=tally.row.uid,
+        reason=line.reason.value,
+        message=_short(line.message + _overdue(view, line, since, now)),
+        since=since,
+        wave=view.order.depth.get(tally.id, 0),
+        pods=pods,
+    )
+
+
+def _no_progress(earlier: WorkloadStatus, line: Line, pods: Progress) -> bool:
+    return earlier.state is line.state and earlier.reason == line.reason.value and earlier.pods == pods
+
+
+def _overdue(view: View, line: Line, since: datetime, now: datetime) -> str:
+    """Who is on the way and has not moved for longer than the deadline is stuck."""
+    limit = duration(view.spec.progress_deadline)
+    if line.state is WorkloadState.HELD or now - since < limit:
+        return ""
+    minutes = (now - since) // timedelta(minutes=1)
+    return f" (no progress for {minutes} min)"
+
+
+def line_of(decision: Migrating, tally: Tally) -> Line:
+    """Where a workload is; for those that are held, what they wait for."""
+    known = decision.lines.get(tally.id)
+    if known is not None:
+        return known
+    view = decision.view
+    if tally.id not in view.order.graph.number or tally.id in view.order.ready:
+        if tally.complete:
+            return Line(WorkloadState.MOVING, Reason.SOAKING, "all pods are there")
+        return Line(WorkloadState.RELEASED, Reason.NOT_IN_FORCE, "its turn has come")
+    waits = view.order.progress.waits_for(tally.id)
+    if not waits:
+        return Line(WorkloadState.RELEASED, Reason.NOT_IN_FORCE, "its turn has come")
+    return _held(view, tally.id, [edge.dependency for edge in waits], waits[0].origin)
+
+
+def _held(view: View, id_: WorkloadId, dependencies: list[WorkloadId], origin: str) -> Line:
+    first = dependencies[0]
+    more = f" and {len(dependencies) - 1} more" if len(dependencies) > 1 else ""
+    said = f" (said by {origin})"
+    if first not in view.tallies:
+        hint = "correct it, or set spec.onMissing to Ignore"
+        text = f"waits for {first}, which does not exist{said}{more}; {hint}"
+        return Line(WorkloadState.BLOCKED, Reason.MISSING_DEPENDENCY, text)
+    if view.order.graph.group(id_) in view.order.graph.stopped:
+        text = f"is in a cycle with {first}{said}; remove a dependency, or set spec.onCycle to Collapse"
+        return Line(WorkloadState.BLOCKED, Reason.IN_CYCLE, text)
+    tally = view.tallies[first]
+    there = len(tally.pods) - len(tally.away) - len(tally.pending)
+    text = f"waits for {first}, {there} of {tally.row.replicas} pods moved{said}{more}"
+    return Line(WorkloadState.HELD, Reason.WAITS_FOR_DEPENDENCY, text)
+
+
+def _conditions(
+    decision: Migrating, before: WorkloadMigrationStatus, now: datetime
+) -> tuple[ConditionSpec, ...]:
+    generation = decision.view.migration.metadata.generation if decision.view.migration else 0
+    merged = conditions.merge(
+        [_from_spec(one) for one in before.conditions],
+        _statements(decision),
+        owned=KSTATUS,
+        generation=generation,
+        now=now,
+    )
+    return tuple(_to_spec(one) for one in merged)
+
+
+def _statements(decision: Migrating) -> Iterable[Statement]:
+    if decision.stalled:
+        return conditions.stalled(decision.reason, decision.message)
+    if decision.reason in (Reason.NO_UPGRADE, Reason.ABORTED) and not decision.steps:
+        return conditions.ready(decision.reason, decision.message)
+    return conditions.reconciling(decision.reason, decision.message)
+
+
+def _from_spec(one: ConditionSpec) -> Condition:
+    return Condition(
+        one.type,
+        Status(one.status.value),
+        one.reason,
+        one.last_transition_time,
+        one.message,
+        one.observed_generation,
+    )
+
+
+def _to_spec(one: Condition) -> ConditionSpec:
+    return ConditionSpec(
+        type=one.type,
+        status=ConditionStatus(one.status.value),
+        reason=one.reason,
+        last_transition_time=one.last_transition_time,
+        message=one.message,
+        observed_generation=one.observed_generation,
+    )
+
+
+def pressing(before: WorkloadMigrationStatus, after: WorkloadMigrationStatus) -> bool:
+    """Whether something changed that decisions, or people who wait, depend on."""
+    return _essence(before) != _essence(after)
+
+
+def _essence(status: WorkloadMigrationStatus) -> tuple[object, ...]:
+    said = tuple((one.type, one.status, one.reason, one.observed_generation) for one in status.conditions)
+    return (
+        status.state,
+        status.target,
+        status.mode,
+        status.met,
+        status.exceptions,
+        status.emptying,
+        status.observed_generation,
+        said,
+    )

@@ -1,0 +1,75 @@
+"""Held pods that die must fit somewhere: when others closed the old nodes, they go before their turn.
+
+The exception to the order is recorded. In mode Inject a pending pod cannot be changed, so its workload is
+released early and the pod is made again; in mode Template the pod itself is given the toleration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+import msgspec
+
+from shiplift.api.workloads import Mode, OrderException
+from shiplift.engine.step import Step
+from shiplift.facts.pods import Pod
+from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.model import Reason, Role, Tally, View
+from shiplift.workloads.moves import is_our_toleration
+from shiplift.workloads.steps import Rescue
+
+MOST_EXCEPTIONS = 256
+
+
+class Rescued(msgspec.Struct, frozen=True):
+    """Who is released before its turn, what is done for single pods, and what to record."""
+
+    early: frozenset[WorkloadId] = frozenset()
+    steps: tuple[Step, ...] = ()
+    exceptions: tuple[OrderException, ...] = ()
+
+
+def rescued(view: View, now: datetime) -> Rescued:
+    """Pending pods of held workloads that no open node is left for."""
+    before = view.migration.status.exceptions if view.migration else ()
+    if not _closed(view):
+        return Rescued(exceptions=before)
+    stranded = [(tally, pod) for tally in _held(view) for pod in tally.pending if pod.unschedulable]
+    known = {(one.pod, one.workload) for one in before}
+    fresh = tuple(
+        one
+        for tally, pod in stranded
+        if ((one := _exception(tally, pod, now)).pod, one.workload) not in known
+    )
+    exceptions = (*before, *fresh)[:MOST_EXCEPTIONS]
+    if view.aim.mode is Mode.TEMPLATE:
+        steps = tuple(
+            Rescue(tally.id, pod.name, pod.uid, view.aim.target)
+            for tally, pod in stranded
+            if not any(is_our_toleration(one.key, one.value, view.aim.target) for one in pod.spec.tolerations)
+        )
+        return Rescued(steps=steps, exceptions=exceptions)
+    return Rescued(early=frozenset(tally.id for tally, _ in stranded), exceptions=exceptions)
+
+
+def _closed(view: View) -> bool:
+    """Whether somebody closed old nodes, or none is left."""
+    return bool(view.fleet.cordoned) or not any(own is Role.OFF for own in view.fleet.roles.values())
+
+
+def _held(view: View) -> Iterable[Tally]:
+    return (
+        tally
+        for id_, tally in view.tallies.items()
+        if tally.pending and not tally.skipped and id_ not in view.order.ready and id_ not in view.order.met
+    )
+
+
+def _exception(tally: Tally, pod: Pod, now: datetime) -> OrderException:
+    return OrderException(
+        pod=f"{pod.namespace}/{pod.name}"[:256],
+        workload=str(tally.id)[:256],
+        reason=Reason.PENDING.value,
+        at=now.replace(microsecond=0),
+    )

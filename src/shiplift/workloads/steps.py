@@ -1,0 +1,266 @@
+"""What this layer does to a cluster, one write each. Every step is harmless when it comes late or twice."""
+
+from __future__ import annotations
+
+import msgspec
+
+from shiplift.api.workloads import Turn
+from shiplift.engine.step import Step
+from shiplift.facts.meta import Labels
+from shiplift.facts.nodes import Taint
+from shiplift.facts.selectors import Selector
+from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.record import Record
+
+
+class MarkNode(Step, frozen=True):
+    """Give a node the labels and taints of its role; all others of ours come off."""
+
+    name: str
+    uid: str
+    labels: Labels
+    taints: tuple[Taint, ...]
+
+    @property
+    def key(self) -> str:
+        return f"mark node {self.uid}"
+
+    def describe(self) -> str:
+        marks = [f"{key}={value}" for key, value in sorted(self.labels.items())]
+        marks += [f"{one.key}={one.value}:{one.effect}" for one in self.taints]
+        return (
+            f"mark node {self.name} with {', '.join(marks)}"
+            if marks
+            else f"take our marks off node {self.name}"
+        )
+
+
+class WritePlacement(Step, frozen=True):
+    """Say where new pods of a namespace go; without a uid the object is made."""
+
+    namespace: str
+    uid: str
+    version: int
+    target: str
+    turns: dict[str, Turn]
+    ledger: dict[str, str]
+    news: str
+    """What is new in it, for people."""
+
+    @property
+    def key(self) -> str:
+        return f"write placement {self.namespace}"
+
+    def describe(self) -> str:
+        return f"tell the API server where new pods of {self.namespace} go: {self.news}"
+
+
+class ProvePlacement(Step, frozen=True):
+    """See that the API server goes by what a placement says; nothing is changed."""
+
+    namespace: str
+    uid: str
+    generation: int
+
+    @property
+    def key(self) -> str:
+        return f"prove placement {self.uid}"
+
+    def describe(self) -> str:
+        return f"check that the placement of {self.namespace} is in force"
+
+
+class DeletePlacement(Step, frozen=True):
+    """New pods of a namespace go anywhere again."""
+
+    namespace: str
+    uid: str
+    version: int
+
+    @property
+    def key(self) -> str:
+        return f"delete placement {self.uid}"
+
+    def describe(self) -> str:
+        return f"let new pods of {self.namespace} go anywhere"
+
+
+class PodStep(Step, frozen=True):
+    """A step that ends or changes one pod."""
+
+    workload: WorkloadId
+    name: str
+    uid: str
+
+    @property
+    def pod(self) -> str:
+        return f"{self.workload.namespace}/{self.name}"
+
+
+class Evict(PodStep, frozen=True):
+    """Move a pod: its replacement may only go to target nodes."""
+
+    node: str
+
+    @property
+    def key(self) -> str:
+        return f"evict {self.uid}"
+
+    def describe(self) -> str:
+        return f"move pod {self.pod} of {self.workload} away from node {self.node}"
+
+
+class Force(PodStep, frozen=True):
+    """Move a pod that no PodDisruptionBudget lets go, because the user said so."""
+
+    node: str
+
+    @property
+    def key(self) -> str:
+        return f"force {self.uid}"
+
+    def describe(self) -> str:
+        return f"move pod {self.pod} of {self.workload} away from node {self.node}, past its budget"
+
+
+class Replace(PodStep, frozen=True):
+    """End a pod that no node will ever take as it is, so that it is made again as it should be."""
+
+    @property
+    def key(self) -> str:
+        return f"replace {self.uid}"
+
+    def describe(self) -> str:
+        return f"have pending pod {self.pod} of {self.workload} made again, for the nodes that are left"
+
+
+class Rescue(PodStep, frozen=True):
+    """Let a pending pod of a held workload go to target nodes, because nothing else is left for it."""
+
+    target: str
+
+    @property
+    def key(self) -> str:
+        return f"rescue {self.uid}"
+
+    def describe(self) -> str:
+        return f"let pending pod {self.pod} of {self.workload} go to target nodes before its turn"
+
+
+class MarkPod(PodStep, frozen=True):
+    """Make a pod the first to go when its ReplicaSet shrinks, or take that back."""
+
+    first_to_go: bool
+
+    @property
+    def key(self) -> str:
+        return f"mark pod {self.uid}"
+
+    def describe(self) -> str:
+        place = "first" if self.first_to_go else "no longer first"
+        return f"put pod {self.pod} of {self.workload} {place} to go"
+
+
+class HoldBudget(Step, frozen=True):
+    """Make a user's PodDisruptionBudget allow nothing; what it said is kept on it."""
+
+    workload: WorkloadId
+    name: str
+    uid: str
+
+    @property
+    def key(self) -> str:
+        return f"hold budget {self.uid}"
+
+    def describe(self) -> str:
+        return f"hold {self.workload} by its PodDisruptionBudget {self.workload.namespace}/{self.name}"
+
+
+class MakeHold(Step, frozen=True):
+    """Make a PodDisruptionBudget of ours for a workload that has none."""
+
+    workload: WorkloadId
+    selector: Selector
+
+    @property
+    def key(self) -> str:
+        return f"make hold {self.workload}"
+
+    def describe(self) -> str:
+        return f"hold {self.workload} by a PodDisruptionBudget of ours"
+
+
+class RestoreBudget(Step, frozen=True):
+    """Give a user's PodDisruptionBudget back what it said."""
+
+    namespace: str
+    name: str
+    uid: str
+
+    @property
+    def key(self) -> str:
+        return f"restore budget {self.uid}"
+
+    def describe(self) -> str:
+        return f"give PodDisruptionBudget {self.namespace}/{self.name} back what it said"
+
+
+class DeleteHold(Step, frozen=True):
+    """Delete a PodDisruptionBudget of ours."""
+
+    namespace: str
+    name: str
+    uid: str
+    version: int
+
+    @property
+    def key(self) -> str:
+        return f"delete hold {self.uid}"
+
+    def describe(self) -> str:
+        return f"delete our PodDisruptionBudget {self.namespace}/{self.name}"
+
+
+class SetTolerations(Step, frozen=True):
+    """Give a workload's template our toleration for a target, or none of ours."""
+
+    workload: WorkloadId
+    uid: str
+    target: str
+
+    @property
+    def key(self) -> str:
+        return f"tolerate {self.uid} {self.target}"
+
+    def describe(self) -> str:
+        if not self.target:
+            return f"take our toleration off {self.workload}"
+        return f"release {self.workload}: its pods tolerate the target nodes"
+
+
+class Scale(Step, frozen=True):
+    """Change how many replicas a workload, or the floor of its autoscaler, asks for."""
+
+    workload: WorkloadId
+    autoscaler: str
+    uid: str
+    version: int
+    replicas: int
+    why: str
+
+    @property
+    def key(self) -> str:
+        return f"scale {self.uid}"
+
+    def describe(self) -> str:
+        what = (
+            f"the floor of autoscaler {self.autoscaler} of {self.workload}"
+            if self.autoscaler
+            else f"{self.workload}"
+        )
+        return f"set {what} to {self.replicas}: {self.why}"
+
+
+def encode_ledger(records: dict[str, Record]) -> dict[str, str]:
+    """Records as a WorkloadPlacement keeps them."""
+    return {owner: msgspec.json.encode(record).decode() for owner, record in records.items()}

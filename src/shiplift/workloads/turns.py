@@ -1,0 +1,143 @@
+"""Whose turn it is: who is held, who is released, and what the placements have to say for that.
+
+A release is kept: once a placement says Released for this target (in mode Template: once the record says that
+the toleration was given), the workload stays released, whatever becomes of its dependencies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from shiplift.api.workloads import Mode, OnNoCapacity, Turn
+from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.model import Placement, View
+from shiplift.workloads.names import label_value
+from shiplift.workloads.record import Record
+from shiplift.workloads.steps import DeletePlacement, ProvePlacement, WritePlacement, encode_ledger
+
+Records = Mapping[WorkloadId, Record]
+
+
+def record_of(view: View, id_: WorkloadId) -> Record:
+    """What we changed on a workload so far."""
+    placement = view.placements.get(id_.namespace)
+    return placement.records.get(id_.owner_key, Record()) if placement else Record()
+
+
+def is_released(view: View, id_: WorkloadId) -> bool:
+    """Whether its release was written down for this target."""
+    placement = view.placements.get(id_.namespace)
+    if placement is None or placement.spec.target != label_value(view.aim.target):
+        return False
+    if view.aim.mode is Mode.TEMPLATE:
+        return record_of(view, id_).toleration == view.aim.target
+    return placement.spec.turns.get(id_.owner_key) is Turn.RELEASED
+
+
+def may_go(view: View, early: Iterable[WorkloadId]) -> frozenset[WorkloadId]:
+    """Who is released or may be: those that are, and unless we are paused, those that wait for nothing."""
+    ours = view.tallies
+    if view.spec.paused:
+        return frozenset(id_ for id_ in ours if is_released(view, id_))
+    kept = {id_ for id_ in _unready(view) if is_released(view, id_)}
+    return frozenset({*view.order.ready, *view.order.met, *kept, *early} & ours.keys())
+
+
+def _unready(view: View) -> Iterable[WorkloadId]:
+    """Those that the order does not let go; few of them are released all the same."""
+    value = label_value(view.aim.target)
+    for namespace, placement in view.placements.items():
+        if placement.spec.target != value:
+            continue
+        owners = placement.spec.turns if view.aim.mode is Mode.INJECT else placement.records
+        for owner in owners:
+            kind, _, name = owner.partition(".")
+            id_ = WorkloadId(kind, namespace, name)
+            if id_ not in view.order.ready and id_ not in view.order.met:
+                yield id_
+
+
+def placement_steps(view: View, going: frozenset[WorkloadId], changed: Records) -> list[WritePlacement]:
+    """What the placements have to say; `changed` are records that become others."""
+    wanted = _turns(view, going) if view.aim.mode is Mode.INJECT else {}
+    namespaces = {*wanted, *view.placements, *(id_.namespace for id_ in changed)}
+    steps = (
+        _placement(view, one, wanted.get(one, {}), _records(view, one, changed)) for one in sorted(namespaces)
+    )
+    return [step for step in steps if step is not None]
+
+
+def _turns(view: View, going: frozenset[WorkloadId]) -> dict[str, dict[str, Turn]]:
+    wanted: dict[str, dict[str, Turn]] = {}
+    for id_, tally in view.tallies.items():
+        if not tally.skipped:
+            turn = Turn.RELEASED if id_ in going else Turn.HELD
+            wanted.setdefault(id_.namespace, {})[id_.owner_key] = turn
+    return wanted
+
+
+def _records(view: View, namespace: str, changed: Records) -> dict[str, str]:
+    placement = view.placements.get(namespace)
+    kept = dict(placement.spec.ledger) if placement else {}
+    for id_, record in changed.items():
+        if id_.namespace == namespace:
+            kept.pop(id_.owner_key, None)
+            kept |= encode_ledger({id_.owner_key: record}) if record else {}
+    return kept
+
+
+def _placement(
+    view: View, namespace: str, turns: dict[str, Turn], ledger: dict[str, str]
+) -> WritePlacement | None:
+    placement = view.placements.get(namespace)
+    target = label_value(view.aim.target)
+    if placement is None:
+        return (
+            WritePlacement(namespace, "", 0, target, turns, ledger, _news({}, turns))
+            if turns or ledger
+            else None
+        )
+    spec = placement.spec
+    if spec.target == target and spec.turns == turns and spec.ledger == ledger:
+        return None
+    row = placement.row
+    before = spec.turns if spec.target == target else {}
+    return WritePlacement(
+        namespace, row.uid, row.resource_version, target, turns, ledger, _news(before, turns)
+    )
+
+
+def _news(before: Mapping[str, Turn], after: Mapping[str, Turn]) -> str:
+    """Who is newly held or released, the first few by name."""
+    released = sorted(owner for owner, turn in after.items() if turn is Turn.RELEASED != before.get(owner))
+    held = sum(turn is Turn.HELD and owner not in before for owner, turn in after.items())
+    named = ", ".join(released[:3]) + (f" and {len(released) - 3} more" if len(released) > 3 else "")
+    parts = [f"{named} to target nodes only"] if released else []
+    parts += [f"{held} held" if held else ""] if held else []
+    return "; ".join(parts) or "records"
+
+
+def in_force(view: View, namespace: str) -> bool:
+    """Whether the API server was seen to go by the placement as it stands."""
+    placement = view.placements.get(namespace)
+    return placement is not None and view.proven.get(placement.row.uid, 0) >= placement.row.generation
+
+
+def proofs(view: View, namespaces: Iterable[str]) -> list[ProvePlacement]:
+    """Placements that something is about to rely on, and that were not seen to be in force."""
+    return [
+        ProvePlacement(name, view.placements[name].row.uid, view.placements[name].row.generation)
+        for name in sorted(set(namespaces))
+        if name in view.placements and not in_force(view, name)
+    ]
+
+
+def deletion(placement: Placement) -> DeletePlacement:
+    """The placement taken away."""
+    row = placement.row
+    return DeletePlacement(row.namespace, row.uid, row.resource_version)
+
+
+def releases_lazily(view: View) -> bool:
+    """With Consolidate, who has no slot stays held: held pods may still make room among the old nodes."""
+    return view.spec.on_no_capacity is OnNoCapacity.CONSOLIDATE and view.aim.mode is Mode.INJECT

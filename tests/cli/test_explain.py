@@ -1,0 +1,295 @@
+"""`shiplift explain` against a real API server: it finds the workload that is meant and tells all of it."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shiplift.cli.explain import Wanted, read_name, resolve
+from shiplift.cli.output import CommandError
+from shiplift.facts import kinds
+from shiplift.facts.kinds import Kind
+from shiplift.kube.client import Client
+from shiplift.local.cluster import Cluster
+from tests.cli.conftest import Migrate
+from tests.cli.test_layout import GOLDEN
+from tests.until import until
+from tests.view.migrations import NEW, OLD, progress, waiting
+
+main = importlib.import_module("shiplift.cli.main")
+Key = tuple[str, str, str]
+WEB_A: Key = ("Deployment", "a", "web")
+WEB_B: Key = ("Deployment", "b", "web")
+DB_A: Key = ("StatefulSet", "a", "db")
+API_A: Key = ("Deployment", "a", "api")
+API_STS: Key = ("StatefulSet", "a", "api")
+THERE = (WEB_A, WEB_B, DB_A, API_A, API_STS)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "name"),
+    [
+        ("deploy/web", "Deployment", "web"),
+        ("Deployment/web", "Deployment", "web"),
+        ("deployments.apps/web", "Deployment", "web"),
+        ("sts/db", "StatefulSet", "db"),
+        ("statefulset.apps/db", "StatefulSet", "db"),
+        ("web", "", "web"),
+    ],
+)
+def test_a_workload_is_named_as_for_kubectl(text: str, kind: str, name: str) -> None:
+    assert read_name(text) == (kind, name)
+
+
+@pytest.mark.parametrize("text", ["ds/agent", "shop/web", "deploy/", "", "/", "/web", "a/b/c"])
+def test_what_names_no_workload_is_refused_with_a_hint(text: str) -> None:
+    with pytest.raises(CommandError) as refused:
+        read_name(text)
+    assert "deploy/NAME" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("wanted", "here", "found"),
+    [
+        (Wanted("Deployment", "web", "b"), "a", WEB_B),
+        (Wanted("Deployment", "web", ""), "a", WEB_A),
+        (Wanted("Deployment", "web", ""), "b", WEB_B),
+        (Wanted("StatefulSet", "db", ""), "default", DB_A),
+        (Wanted("", "db", ""), "default", DB_A),
+        (Wanted("StatefulSet", "api", ""), "a", API_STS),
+    ],
+)
+def test_the_one_that_is_meant_is_found(wanted: Wanted, here: str, found: Key) -> None:
+    assert resolve(wanted, here, THERE) == found
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message", "hint"),
+    [
+        (
+            Wanted("Deployment", "web", ""),
+            "there are 2 of Deployment web",
+            "one of deploy/web -n a, deploy/web -n b",
+        ),
+        (
+            Wanted("", "api", "a"),
+            "there are 2 of workload api in namespace a",
+            "one of deploy/api -n a, sts/api -n a",
+        ),
+        (Wanted("Deployment", "db", ""), "there is no Deployment db", "did you mean sts/db -n a?"),
+        (
+            Wanted("Deployment", "web", "c"),
+            "there is no Deployment web in namespace c",
+            "did you mean deploy/web -n a, deploy/web -n b?",
+        ),
+        (
+            Wanted("Deployment", "wbe", "b"),
+            "there is no Deployment wbe in namespace b",
+            "did you mean deploy/web -n b?",
+        ),
+        (
+            Wanted("Deployment", "xyzzy", ""),
+            "there is no Deployment xyzzy",
+            "kubectl get deployments,statefulsets -A lists them",
+        ),
+    ],
+)
+def test_a_slip_is_answered_with_what_may_be_meant(wanted: Wanted, message: str, hint: str) -> None:
+    with pytest.raises(CommandError) as refused:
+        resolve(wanted, "default", THERE)
+    assert (refused.value.message, refused.value.hint) == (message, hint)
+
+
+def test_many_choices_are_not_all_listed() -> None:
+    many = [("Deployment", f"n{number}", "web") for number in range(9)]
+    with pytest.raises(CommandError) as refused:
+        resolve(Wanted("Deployment", "web", ""), "default", many)
+    assert refused.value.hint.endswith("deploy/web -n n4, 4 more")
+
+
+def workload(name: str, replicas: int, **annotations: str) -> dict[str, Any]:
+    labels = {"app": name}
+    container = {"name": "main", "image": "example"}
+    return {
+        "metadata": {"name": name, "annotations": annotations},
+        "spec": {
+            "replicas": replicas,
+            "serviceName": name,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+        },
+    }
+
+
+class Shop:
+    """A shop half-way through a move, as controllers and operator would have written it."""
+
+    def __init__(self, client: Client, namespace: str) -> None:
+        self._client, self.namespace = client, namespace
+
+    def make(self, kind: Kind, body: dict[str, Any], **status: Any) -> str:
+        namespace = self.namespace if kind.namespaced else ""
+        made = self._client.create(kind, body, namespace).object
+        if status:
+            self._client.update(kind, made | {"status": status}, subresource="status")
+        return made["metadata"]["uid"]
+
+    def node(self, name: str, version: str) -> None:
+        versions = dict.fromkeys(
+            ("machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion"), ""
+        ) | {"kubeProxyVersion": "", "operatingSystem": "linux", "architecture": "amd64"}
+        self.make(kinds.NODE, {"metadata": {"name": name}}, nodeInfo=versions | {"kubeletVersion": version})
+
+    def pod(self, name: str, node: str, owner: tuple[str, str, str], ready: bool) -> None:
+        kind, owner_name, uid = owner
+        owned = {"apiVersion": "apps/v1", "kind": kind, "name": owner_name, "uid": uid, "controller": True}
+        body = {
+            "metadata": {"name": name, "ownerReferences": [owned], "labels": {"app": owner_name}},
+            "spec": {"nodeName": node, "containers": [{"name": "main", "image": "example"}]},
+        }
+        condition = {"type": "Ready", "status": str(ready)}
+        self.make(kinds.POD, body, phase="Running", conditions=[condition])
+
+
+@pytest.fixture(scope="module")
+def shop(client: Client) -> dict[str, str]:
+    """The uids of the workloads; it stays for all tests of this module."""
+    from shiplift.facts.kinds import NAMESPACE
+    from shiplift.local.nodes import SERVICE_ACCOUNT
+
+    client.create(NAMESPACE, {"metadata": {"name": "shop"}})
+    client.create(SERVICE_ACCOUNT, {"metadata": {"name": "default"}}, "shop")
+    made = Shop(client, "shop")
+    made.node("old-1", OLD)
+    made.node("new-1", NEW)
+    uids = {
+        "db": made.make(kinds.STATEFUL_SET, workload("db", 3)),
+        "queue": made.make(kinds.STATEFUL_SET, workload("queue", 1)),
+        "web": made.make(
+            kinds.DEPLOYMENT,
+            workload(
+                "web", 2, **{"config.kubernetes.io/depends-on": "apps/namespaces/shop/StatefulSet/queue"}
+            ),
+        ),
+        "front": made.make(
+            kinds.DEPLOYMENT,
+            workload(
+                "front", 1, **{"config.kubernetes.io/depends-on": "apps/namespaces/shop/Deployment/web"}
+            ),
+        ),
+    }
+    owner = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "name": "web",
+        "uid": uids["web"],
+        "controller": True,
+    }
+    replica_set = workload("web-1", 2) | {"metadata": {"name": "web-1", "ownerReferences": [owner]}}
+    del replica_set["spec"]["serviceName"]
+    uids["web-1"] = made.make(kinds.REPLICA_SET, replica_set)
+    made.pod("web-1-a", "old-1", ("ReplicaSet", "web-1", uids["web-1"]), ready=True)
+    made.pod("web-1-b", "new-1", ("ReplicaSet", "web-1", uids["web-1"]), ready=False)
+    refs = [{"kind": "StatefulSet", "name": "db"}, {"kind": "Deployment", "name": "nowhere"}]
+    order = [{"kind": "Deployment", "name": "web", "dependsOn": refs}]
+    made.make(kinds.WORKLOAD_ORDER, {"metadata": {"name": "order"}, "spec": {"workloads": order}})
+    budget = {"minAvailable": 2, "selector": {"matchLabels": {"app": "web"}}}
+    made.make(
+        kinds.POD_DISRUPTION_BUDGET,
+        {"metadata": {"name": "web"}, "spec": budget},
+        disruptionsAllowed=0,
+        currentHealthy=1,
+        desiredHealthy=2,
+        expectedPods=2,
+        observedGeneration=1,
+    )
+    turns = {"Deployment.web": "Held"}
+    placement = {"metadata": {"name": "shiplift"}, "spec": {"target": NEW, "turns": turns}}
+    made.make(kinds.WORKLOAD_PLACEMENT, placement)
+    return uids
+
+
+@pytest.fixture
+def explain(api_server: Cluster, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    def run(*words: str) -> tuple[int, str, str]:
+        code = main.run(["explain", *words, "--kubeconfig", str(api_server.kubeconfig)])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def test_all_about_a_workload_is_told(
+    explain: Callable[..., tuple[int, str, str]], shop: dict[str, str], migrate: Migrate
+) -> None:
+    held = waiting("web", "Held", "StatefulSet shop/db", since=None, pods=progress(1, 2))
+    moving = waiting("db", "Moving", pods=progress(1, 3))
+    migrate(
+        {
+            "observedGeneration": 1,
+            "state": "Upgrade",
+            "target": NEW,
+            "workloads": [{key: value for key, value in held.items() if value is not None}, moving],
+            "met": [shop["queue"]],
+        }
+    )
+    code, said, errors = explain("deploy/web")
+    assert (code, errors) == (0, "")
+    assert said == (GOLDEN / "explain-real.txt").read_text()
+
+
+def test_before_there_is_a_migration_the_order_can_be_looked_at(
+    explain: Callable[..., tuple[int, str, str]], shop: dict[str, str]
+) -> None:
+    code, said, _ = explain("sts/db", "-n", "shop")
+    assert code == 0
+    assert "there is no migration" in said
+    assert "Deployment shop/web  -      WorkloadOrder shop/order\n" in said
+
+
+def test_a_slip_is_answered_from_what_is_there(
+    explain: Callable[..., tuple[int, str, str]], shop: dict[str, str]
+) -> None:
+    assert explain("deploy/wbe") == (
+        1,
+        "",
+        "error: there is no Deployment wbe\nhint: did you mean deploy/web -n shop?\n",
+    )
+
+
+def allow_to_list_migrations(client: Client, user: str) -> None:
+    group = "rbac.authorization.k8s.io"
+    rule = {"apiGroups": ["shiplift.dev"], "resources": ["workloadmigrations"], "verbs": ["list"]}
+    about = {"name": f"lists-migrations-{user}"}
+    role = Kind("ClusterRole", "clusterroles", group, namespaced=False)
+    binding = Kind("ClusterRoleBinding", "clusterrolebindings", group, namespaced=False)
+    client.create(role, {"metadata": about, "rules": [rule]})
+    ref = {"apiGroup": group, "kind": "ClusterRole", "name": about["name"]}
+    subjects = [{"apiGroup": group, "kind": "User", "name": user}]
+    client.create(binding, {"metadata": about, "roleRef": ref, "subjects": subjects})
+
+
+def test_who_may_not_read_is_told_at_once(
+    api_server: Cluster,
+    client: Client,
+    shop: dict[str, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    nobody = tmp_path / "kubeconfig"
+    config = json.loads(api_server.kubeconfig.read_text())
+    config["users"][0]["user"]["as"] = "nobody"
+    nobody.write_text(json.dumps(config))
+    command = ["explain", "deploy/web", "--kubeconfig", str(nobody)]
+
+    assert main.run(command) == 1
+    first, second = capsys.readouterr().err.splitlines()
+    assert 'User "nobody" cannot list resource "workloadmigrations"' in first
+    assert second == "hint: kubectl auth can-i --list tells what you may do"
+
+    allow_to_list_migrations(client, "nobody")
+    until(lambda: main.run(command) == 1 and "cannot read " in capsys.readouterr().err)

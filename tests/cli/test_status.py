@@ -1,0 +1,183 @@
+"""`shiplift status` against a real API server, with no operator anywhere."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from shiplift.api import crd
+from shiplift.facts.kinds import CUSTOM_RESOURCE_DEFINITION, WORKLOAD_MIGRATION
+from shiplift.kube.client import Client
+from shiplift.local.cluster import Cluster
+from tests.api.api_server import wait_established
+from tests.cli.conftest import Migrate
+from tests.cli.terminal import Terminal
+from tests.until import until
+from tests.view.migrations import BUSY, progress, waiting
+
+main = importlib.import_module("shiplift.cli.main")
+SHIPLIFT = (sys.executable, "-c", "from shiplift.cli import main; main()")
+CTRL_C = "\x03"
+MOVING = {
+    "observedGeneration": 1,
+    "state": "Upgrade",
+    "target": "v1.36.3",
+    "mode": "Inject",
+    "progress": progress(1, 3),
+    "pods": progress(2, 6),
+    "workloads": [waiting("web", "Held", "StatefulSet shop/db"), waiting("db", "Moving", "pod shop/db-1")],
+}
+
+
+@pytest.fixture
+def status(api_server: Cluster, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    def run(*words: str) -> tuple[int, str, str]:
+        code = main.run(["status", *words, "--kubeconfig", str(api_server.kubeconfig)])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def environment() -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
+    return kept | {"TERM": "xterm-256color", "TZ": "UTC"}
+
+
+def test_it_tells_everything_that_the_object_says(
+    status: Callable[..., tuple[int, str, str]], migrate: Migrate
+) -> None:
+    migrate(BUSY)
+    code, said, errors = status()
+    assert (code, errors) == (0, "")
+    assert "12/59 workloads, 80/240 pods, 1,234 evictions\n" in said
+    for text in (
+        "moving to v1.36.3, mode Inject",
+        "3 on v1.35.4, 2 on v1.36.3 (target)",
+        "PodDisruptionBudget cache needs 2 has 2: one more replica, or a lower minAvailable\n",
+        "note         somebody changed PodDisruptionBudget shop/web [minAvailable] while we held it\n",
+        "hint: create what is missing",
+    ):
+        assert text in said
+    assert "\x1b" not in said
+    assert all(line == line.rstrip() for line in said.splitlines())
+
+
+def test_without_a_migration_it_says_how_to_begin_and_that_works(
+    status: Callable[..., tuple[int, str, str]], client: Client, migrate: Migrate
+) -> None:
+    code, said, errors = status()
+    assert (code, said) == (1, "")
+    first, hint = errors.splitlines()
+    assert first == "error: there is no WorkloadMigration in this cluster"
+    manifest = hint.removeprefix("hint: echo '").removesuffix("' | kubectl apply -f -")
+    client.raw("POST", WORKLOAD_MIGRATION.path(), body=manifest.encode())
+    migrate()
+    code, said, _ = status()
+    assert code == 0
+    assert said.startswith("Workloads  not begun\n")
+    assert "hint: no operator has looked at it yet" in said
+
+
+def test_without_our_crds_it_says_how_to_install_them(
+    private_cluster: Callable[[], Cluster], capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = private_cluster()
+    assert main.run(["status", "--kubeconfig", str(cluster.kubeconfig)]) == 1
+    assert capsys.readouterr().err == (
+        "error: this cluster does not know WorkloadMigrations\nhint: shiplift crds | kubectl apply -f -\n"
+    )
+    with cluster.client() as client:
+        for manifest in crd.manifests():
+            client.create(CUSTOM_RESOURCE_DEFINITION, manifest)
+        wait_established(client)
+    assert main.run(["status", "--kubeconfig", str(cluster.kubeconfig)]) == 1
+    assert "there is no WorkloadMigration" in capsys.readouterr().err
+
+
+def test_a_server_that_does_not_answer_is_one_line_and_a_hint(
+    api_server: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    port = api_server.state.ports.api
+    elsewhere = tmp_path / "kubeconfig"
+    elsewhere.write_text(api_server.kubeconfig.read_text().replace(f":{port}", ":1"))
+    assert main.run(["status", "--kubeconfig", str(elsewhere)]) == 1
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith("error: ")
+    assert second == "hint: is the API server there, and is it the right kubeconfig?"
+
+
+def test_only_the_first_are_shown_unless_all_are_asked_for(
+    status: Callable[..., tuple[int, str, str]], migrate: Migrate
+) -> None:
+    listed = [waiting(f"web-{number}", "Held", "StatefulSet shop/db") for number in range(500)]
+    migrate(MOVING | {"progress": progress(0, 500), "workloads": listed})
+    _, few, _ = status()
+    assert "and 480 more; --all shows them\n" in few
+    assert few.count("Deployment shop/web-") == 20
+    _, every, _ = status("--all")
+    assert every.count("Deployment shop/web-") == 500
+    assert " more" not in every
+
+
+def test_elsewhere_than_on_a_terminal_each_change_is_a_line(
+    api_server: Cluster, migrate: Migrate, client: Client, environment: dict[str, str]
+) -> None:
+    migrate(MOVING)
+    command = [*SHIPLIFT, "status", "-w", "--kubeconfig", str(api_server.kubeconfig)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as watch:
+        assert watch.stdout
+        assert watch.stdout.readline()[9:] == "moving to v1.36.3; 1/3 workloads, 2/6 pods\n"
+        released = waiting("web", "Released", "a slot on a target node")
+        migrate(MOVING | {"progress": progress(2, 3), "workloads": [released]})
+        told = [watch.stdout.readline()[9:] for _ in range(3)]
+        assert told == [
+            "moving to v1.36.3; 2/3 workloads, 2/6 pods\n",
+            "Deployment shop/web: Released, a slot on a target node\n",
+            "StatefulSet shop/db: waits no more\n",
+        ]
+        found = client.get(WORKLOAD_MIGRATION, "cluster")
+        client.delete(WORKLOAD_MIGRATION, "cluster", uid=found["metadata"]["uid"])
+        assert watch.stdout.readline()[9:] == "there is no WorkloadMigration in this cluster\n"
+        watch.send_signal(2)
+        assert watch.wait(20) == 130
+
+
+def test_on_a_terminal_the_picture_changes_in_place_until_it_is_left(
+    api_server: Cluster, migrate: Migrate, environment: dict[str, str]
+) -> None:
+    listed = [waiting(f"web-{number}", "Held", "x" * 200) for number in range(50)]
+    migrate(MOVING | {"progress": progress(0, 50), "workloads": listed})
+    command = [*SHIPLIFT, "status", "-w", "--kubeconfig", str(api_server.kubeconfig)]
+    with Terminal(command, environment) as terminal:
+        terminal.read_until("--all shows them")
+        assert terminal.output.count("web-") < 10, "only as many as the screen has room for"
+        terminal.forget()
+        migrate(MOVING, paused=True)
+        terminal.read_until("paused on the way to")
+        terminal.read_until("shiplift resume")
+        terminal.press("q")
+        assert terminal.wait() == 0
+        assert "paused on the way to" in terminal.output.rpartition("\x1b[?1049l")[2], (
+            "the last picture stays"
+        )
+        assert terminal.settings_now == terminal.settings
+
+
+def test_an_interrupt_leaves_the_terminal_as_it_was(
+    api_server: Cluster, migrate: Migrate, environment: dict[str, str]
+) -> None:
+    migrate(MOVING)
+    command = [*SHIPLIFT, "status", "-w", "--kubeconfig", str(api_server.kubeconfig)]
+    with Terminal(command, environment) as terminal:
+        terminal.read_until("moving to")
+        terminal.press(CTRL_C)
+        assert terminal.wait() == 130
+        assert "Traceback" not in terminal.output
+        until(lambda: terminal.settings_now == terminal.settings)

@@ -1,0 +1,92 @@
+"""Operator processes in no time: everything is imported once, and each line on standard input forks one.
+
+usage: driver.py LAYER   with LAYER as in `shiplift operator`, or `module:name` of a LayerPart
+
+Each child is a process like any other: it runs the product's own Operator, logs to its own file, and is there
+to be killed. When standard input ends, all children end.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from shiplift.engine.backoff import Backoff
+from shiplift.kube.credentials import load
+from shiplift.kube.lease import Timing
+from shiplift.kube.watch import Pace
+from shiplift.operator import install, logs
+from shiplift.kube.part import LayerPart
+from shiplift.operator.layers import chosen
+from shiplift.operator.process import Operator, Settings
+
+LEASE = Timing(duration=4.0, renew_deadline=3.0, retry=0.5, follow=0.1)
+PACE = Pace(backoff=Backoff(first=timedelta(seconds=0.1), cap=timedelta(seconds=1), jitter=0.5))
+
+
+class Order(msgspec.Struct, frozen=True):
+    """One operator to be started."""
+
+    kubeconfig: str
+    namespace: str
+    log: str
+
+
+def layer(name: str) -> LayerPart:
+    if ":" not in name:
+        return chosen([name])[0]
+    module, _, attribute = name.partition(":")
+    found: Any = getattr(importlib.import_module(module), attribute)
+    return found
+
+
+def operate(order: Order, part: LayerPart) -> None:
+    logs.configure()
+    settings = Settings(install.names(order.namespace), ("127.0.0.1", 0), LEASE, PACE)
+    Operator(load(Path(order.kubeconfig)), [part], settings).run()
+
+
+def fork(order: Order, part: LayerPart) -> int:
+    if child := os.fork():
+        return child
+    code = 1
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        log = os.open(order.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        operate(order, part)
+        code = 0
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        os._exit(code)
+
+
+def main(name: str) -> None:
+    part = layer(name)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    children: set[int] = set()
+    print("ready", flush=True)
+    for line in sys.stdin:
+        child = fork(msgspec.json.decode(line, type=Order), part)
+        children.add(child)
+        print(child, flush=True)
+    for child in children:
+        try:
+            os.kill(child, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,90 @@
+"""Plain questions about the objects of a trace, answered from the objects themselves and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tests.crash.calls import stable_name
+from tests.crash.recorder import State
+from tests.crash.scenarios import Workload
+
+Json = dict[str, Any]
+OURS = "shiplift.dev/"
+
+
+def pods_of(state: State, workload: Workload) -> list[Json]:
+    return [pod for pod in kind(state, "Pod") if owner(pod) == workload.id]
+
+
+def kind(state: State, name: str) -> Iterable[Json]:
+    return [thing for key, thing in state.items() if key.kind == name]
+
+
+def owner(pod: Json) -> str:
+    """`namespace/name` of the workload that a pod belongs to, by its owner's name."""
+    about = pod["metadata"]
+    for reference in about.get("ownerReferences", []):
+        if reference["kind"] == "StatefulSet":
+            return f"{about['namespace']}/{reference['name']}"
+        if reference["kind"] == "ReplicaSet":
+            hashed = about.get("labels", {}).get("pod-template-hash", "")
+            return f"{about['namespace']}/{reference['name'].removesuffix(f'-{hashed}')}"
+    return f"{about['namespace']}/{stable_name(about['name'])}"
+
+
+def terminating(thing: Json) -> bool:
+    return "deletionTimestamp" in thing["metadata"]
+
+
+def ready(pod: Json) -> bool:
+    conditions = pod.get("status", {}).get("conditions", [])
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+
+def healthy(pod: Json) -> bool:
+    return ready(pod) and not terminating(pod)
+
+
+def pool(pod: Json) -> str:
+    """The pool of the node that a pod is bound to, empty before that."""
+    return pod["spec"].get("nodeName", "").rpartition("-")[0]
+
+
+def all_on(state: State, workload: Workload, name: str) -> bool:
+    """Whether all pods of a workload are there, healthy, and on nodes of that pool."""
+    pods = pods_of(state, workload)
+    return len(pods) == workload.replicas and all(healthy(pod) and pool(pod) == name for pod in pods)
+
+
+def labels(thing: Json) -> dict[str, str]:
+    return thing["metadata"].get("labels") or {}
+
+
+def annotations(thing: Json) -> dict[str, str]:
+    return thing["metadata"].get("annotations") or {}
+
+
+def selects(budget: Json, pod: Json) -> bool:
+    wanted = budget["spec"].get("selector", {}).get("matchLabels", {})
+    same_space = budget["metadata"]["namespace"] == pod["metadata"]["namespace"]
+    return same_space and wanted.items() <= labels(pod).items()
+
+
+def migration(state: State) -> Json:
+    return next(iter(kind(state, "WorkloadMigration")), {})
+
+
+def residue(state: State) -> list[str]:
+    """What of ours is left on objects that are not ours, and what of ours should be gone."""
+    found = [f"{key} is left" for key in state if key.kind == "WorkloadPlacement"]
+    for key, thing in state.items():
+        if key.kind in ("WorkloadPlacement", "WorkloadMigration", "WorkloadOrder"):
+            continue
+        marks = [one for one in (*labels(thing), *annotations(thing)) if one.startswith(OURS)]
+        marks += [one["key"] for one in thing["spec"].get("taints", []) if one["key"].startswith(OURS)]
+        marks += [one for one in thing["metadata"].get("finalizers", []) if one.startswith(OURS)]
+        if labels(thing).get("app.kubernetes.io/managed-by") == "shiplift":
+            marks.append("itself")
+        found += [f"{key} keeps {mark}" for mark in marks]
+    return sorted(found)

@@ -1,0 +1,127 @@
+"""What must be true at every moment of a run, found by going through its trace change by change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.crash import facts
+from tests.crash.recorder import Change, State, Trace
+from tests.crash.scenarios import NEW, NEW_POOL, OLD, OLD_POOL, Scenario, Workload
+
+_POOLS = {NEW: NEW_POOL.name, OLD: OLD_POOL.name}
+
+
+def moments(trace: Trace) -> Iterator[tuple[Change, State]]:
+    """Each change, and all objects as they were right after it."""
+    state = dict(trace.start)
+    for change in trace.changes:
+        state.pop(change.key, None)
+        if not change.gone:
+            state[change.key] = change.object
+        yield change, state
+
+
+def under_budget(trace: Trace, scenario: Scenario) -> list[str]:
+    """Moments at which a workload had fewer healthy pods than its user's own budget, or common sense, allows."""
+    found: dict[str, str] = {}
+    for change, state in moments(trace):
+        if change.key.kind != "Pod":
+            continue
+        for workload in scenario.workloads:
+            healthy = sum(facts.healthy(pod) for pod in facts.pods_of(state, workload))
+            if healthy < needed(workload) and workload.id not in found:
+                found[workload.id] = (
+                    f"{workload.id} had {healthy} healthy pods at version {change.version},"
+                    f" its budget needs {needed(workload)}"
+                )
+    return list(found.values())
+
+
+def needed(workload: Workload) -> int:
+    """Without a budget one pod at a time may be away."""
+    if "minAvailable" in workload.budget:
+        return workload.budget["minAvailable"]
+    return workload.replicas - workload.budget.get("maxUnavailable", 1)
+
+
+def two_budgets(trace: Trace) -> list[str]:
+    """Pods that more than one PodDisruptionBudget selected: none of them could be evicted any more."""
+    found: dict[str, str] = {}
+    for change, state in moments(trace):
+        if change.key.kind not in ("Pod", "PodDisruptionBudget"):
+            continue
+        budgets = list(facts.kind(state, "PodDisruptionBudget"))
+        for pod in facts.kind(state, "Pod"):
+            names = [one["metadata"]["name"] for one in budgets if facts.selects(one, pod)]
+            if len(names) > 1:
+                found.setdefault(facts.owner(pod), f"a pod of {facts.owner(pod)} had the budgets {names}")
+    return list(found.values())
+
+
+class _Order:
+    """Who was met so far for the target that is in force, and who came too early."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
+        self._before = _dependencies(scenario)
+        self._met: set[str] = set()
+        self._target = ""
+        self.found: list[str] = []
+
+    def see(self, change: Change, state: State, bound_before: bool) -> None:
+        target = _target(state)
+        if target != self._target:
+            self._target, self._met = target, set()
+        if not target:
+            return
+        if change.key.kind == "Pod" and not change.gone and not bound_before:
+            self._check(change)
+        for workload in self._scenario.workloads:
+            if workload.id not in self._met and facts.all_on(state, workload, target):
+                self._met.add(workload.id)
+
+    def _check(self, change: Change) -> None:
+        id_ = facts.owner(change.object)
+        early = self._before.get(id_, set()) - self._met
+        if facts.pool(change.object) == self._target and early:
+            self.found.append(
+                f"{change.key} came to a target node at version {change.version} before {sorted(early)}"
+            )
+
+
+def out_of_order(trace: Trace, scenario: Scenario) -> list[str]:
+    """Pods that were bound to a target node before all that they depend on had been met."""
+    order = _Order(scenario)
+    bound = {key for key, thing in trace.start.items() if key.kind == "Pod" and facts.pool(thing)}
+    for change, state in moments(trace):
+        order.see(change, state, change.key in bound)
+        if change.key.kind == "Pod":
+            (bound.discard if change.gone or not facts.pool(change.object) else bound.add)(change.key)
+    return order.found
+
+
+def _target(state: State) -> str:
+    """The pool that pods are to move to; empty where the user has just changed that, or has stopped it all."""
+    migration = facts.migration(state)
+    spec, status = migration.get("spec", {}), migration.get("status", {})
+    begun = status.get("target", NEW) if status.get("state") == "Upgrade" else NEW
+    if spec.get("abort") or spec.get("target", begun) != begun:
+        return ""
+    return _POOLS.get(begun, "")
+
+
+def _dependencies(scenario: Scenario) -> dict[str, set[str]]:
+    """Everything that each workload comes after, less those that also come after it."""
+    reached = {one.id: _reach(scenario, one.id) for one in scenario.workloads}
+    return {id_: {other for other in after if id_ not in reached[other]} for id_, after in reached.items()}
+
+
+def _reach(scenario: Scenario, id_: str) -> set[str]:
+    found: set[str] = set()
+    waiting = list(scenario.workload(id_).after)
+    while waiting:
+        one = waiting.pop()
+        if one not in found:
+            found.add(one)
+            waiting += scenario.workload(one).after
+    return found

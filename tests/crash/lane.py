@@ -1,0 +1,189 @@
+"""One plan after the other on one cluster: the operator, the proxy, the cloud and the user, and the judge."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from shiplift.facts import kinds
+from shiplift.local.cluster import Cluster
+from tests.crash import facts, oracle
+from tests.crash.director import Book, PlanDirector
+from tests.crash.driver import layer
+from tests.crash.operators import Crew, Factory
+from tests.crash.oracle import Evidence, Reference
+from tests.crash.plans import Plan
+from tests.crash.proxy import Proxy
+from tests.crash.recorder import State
+from tests.crash.scenarios import BY_NAME, NEW_POOL, OLD, OLD_POOL, HalfWay, Scenario
+from tests.crash.stage import Stage
+
+_LONGEST = 30.0
+_QUIET = 0.5
+_RESTLESS = 8.0
+_LOOK = 0.03
+
+
+class Result(msgspec.Struct, frozen=True):
+    """What came of a plan."""
+
+    plan: Plan
+    seconds: float
+    fired: bool
+    found: tuple[str, ...] = ()
+    phases: dict[str, float] = {}
+
+
+class World:
+    """The cloud and the user: they look at the cluster, and do what is due."""
+
+    def __init__(self, stage: Stage, scenario: Scenario) -> None:
+        self._stage, self._scenario = stage, scenario
+        self._stepped_in = scenario.half_way is HalfWay.NOTHING
+        self._removed = False
+
+    def play(self, state: State) -> None:
+        if not self._stepped_in and facts.all_on(state, self._scenario.workloads[0], NEW_POOL.name):
+            self._step_in()
+        if self._stepped_in and not self._removed and self._all_there(state):
+            self._remove_the_other_pool()
+
+    def over(self, state: State) -> bool:
+        status = facts.migration(state).get("status", {})
+        ended = self._stepped_in and status.get("state") == "NoUpgrade"
+        return ended and (self._removed or self._aborts) and not facts.residue(state) and self._well(state)
+
+    @property
+    def _aborts(self) -> bool:
+        return self._scenario.half_way is HalfWay.ABORT
+
+    def _well(self, state: State) -> bool:
+        pods = [facts.pods_of(state, one) for one in self._scenario.workloads]
+        complete = all(len(found) == one.replicas for found, one in zip(pods, self._scenario.workloads, strict=True))
+        return complete and all(facts.healthy(pod) for found in pods for pod in found)
+
+    def _all_there(self, state: State) -> bool:
+        where = self._scenario.destination
+        return not self._aborts and all(facts.all_on(state, one, where) for one in self._scenario.workloads)
+
+    def _step_in(self) -> None:
+        change: dict[str, Any] = {"abort": True} if self._aborts else {"target": OLD}
+        found = self._stage.admin.get(kinds.WORKLOAD_MIGRATION, "cluster")
+        uid = found["metadata"]["uid"]
+        self._stage.admin.patch(kinds.WORKLOAD_MIGRATION, "cluster", {"spec": change}, uid=uid)
+        self._stepped_in = True
+
+    def _remove_the_other_pool(self) -> None:
+        pool = NEW_POOL if self._scenario.destination == OLD_POOL.name else OLD_POOL
+        self._stage.cluster.nodes.remove(*pool.names())
+        self._removed = True
+
+
+class Lane:
+    """Runs plans on its own cluster; `source` is a copy of the product's code to run instead of it."""
+
+    def __init__(self, cluster: Cluster, folder: Path, layer_name: str = "workloads") -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder, self._layer = folder, layer_name
+        self.stage = Stage(cluster, layer(layer_name), folder)
+        self._credentials = self.stage.operator_credentials()
+        self.use(None)
+
+    def use(self, source: Path | None) -> None:
+        """From now on the operators run that code."""
+        self._end_factory()
+        self._factory = Factory(self._layer, source)
+        self.crew = Crew(self._factory, self.stage.admin, self._folder / "run")
+        self.director = PlanDirector(self.crew)
+        self.crew.proxy = Proxy(self._credentials, self.director)
+
+    def close(self) -> None:
+        self._end_factory()
+        self.stage.close()
+
+    def _end_factory(self) -> None:
+        if hasattr(self, "crew"):
+            self.crew.end()
+            assert self.crew.proxy
+            self.crew.proxy.close()
+            self._factory.close()
+
+    def run(self, plan: Plan, clean: Reference | None = None) -> tuple[Result, Evidence]:
+        """One plan from start to verdict."""
+        scenario = BY_NAME[plan.scenario]
+        clock = _Clock()
+        self.stage.set(scenario)
+        self.stage.recorder.begin()
+        clock.lap("reset")
+        shutil.rmtree(self._folder / "run", ignore_errors=True)
+        self.director.arm(plan.trouble)
+        try:
+            self.crew.start()
+            complaints = self._play(World(self.stage, scenario), clock)
+            trace, book = self.stage.recorder.end(), self.director.book()
+        finally:
+            self.crew.end()
+        logs = tuple(path.read_text() for path in sorted((self._folder / "run").glob("*.log")))
+        evidence = Evidence(trace, book, logs, complaints)
+        found = tuple(oracle.judge(scenario, evidence, clean))
+        clock.lap("judge")
+        return Result(plan, clock.total, book.fired, found, clock.laps), evidence
+
+    def _play(self, world: World, clock: _Clock) -> tuple[str, ...]:
+        if not self._wait(lambda: self.crew.led, _LONGEST):
+            return ("nobody came to lead",)
+        clock.lap("lead")
+
+        def over() -> bool:
+            state = self.stage.recorder.live()
+            world.play(state)
+            return world.over(state)
+
+        ended = self._wait(over, _LONGEST)
+        clock.lap("migrate")
+        if not ended:
+            state = self.stage.recorder.live()
+            return (f"it did not end: {oracle.ends(state)}; {facts.residue(state)}", *self._dead())
+        calm = self._wait(self._is_quiet, _RESTLESS)
+        clock.lap("quiet")
+        return (*self._dead(), *(() if calm else ("writes go on after the end",)))
+
+    def _is_quiet(self) -> bool:
+        latest = max(self.director.last_write, self.crew.started)
+        return self.crew.led and time.monotonic() - latest > _QUIET
+
+    def _dead(self) -> tuple[str, ...]:
+        return tuple(f"the operator of {one.log.name} ended by itself" for one in self.crew.died())
+
+    def _wait(self, what: Callable[[], bool], seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        while not what():
+            if time.monotonic() > deadline or self.crew.died():
+                return False
+            time.sleep(_LOOK)
+        return True
+
+    def book(self) -> Book:
+        return self.director.book()
+
+
+class _Clock:
+    """Where the time of a run goes."""
+
+    def __init__(self) -> None:
+        self._began = self._last = time.monotonic()
+        self.laps: dict[str, float] = {}
+
+    def lap(self, name: str) -> None:
+        now = time.monotonic()
+        self.laps[name] = round(now - self._last, 2)
+        self._last = now
+
+    @property
+    def total(self) -> float:
+        return time.monotonic() - self._began

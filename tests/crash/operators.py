@@ -1,0 +1,174 @@
+"""The operators of one run: started, killed, stopped and woken; each a real process with its own log."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from shiplift.facts.kinds import LEASE
+from shiplift.kube.client import Client
+from shiplift.kube.errors import KubeError, NotFound
+from tests.crash.driver import Order
+from tests.crash.proxy import Proxy
+from tests.until import until
+
+SPACE = "shiplift-system"
+
+
+class Operator:
+    """One process, known by what its log says."""
+
+    def __init__(self, pid: int, log: Path) -> None:
+        self.pid, self.log = pid, log
+        self.expected = True
+        """Whether it should be alive."""
+
+    def send(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.expected = False
+        self.send(signal.SIGKILL)
+        self.send(signal.SIGCONT)
+        until(lambda: not self.alive, 5, 0.001)
+
+    @property
+    def alive(self) -> bool:
+        try:
+            return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        except OSError:
+            return False
+
+    def said(self, event: str) -> list[dict[str, Any]]:
+        if not self.log.exists():
+            return []
+        lines = [line for line in self.log.read_text().splitlines() if event in line and line.endswith("}")]
+        return [said for line in lines if (said := json.loads(line))["event"] == event]
+
+    @property
+    def leads(self) -> bool:
+        return len(self.said("leading")) > len(self.said("not acting any more"))
+
+
+class Factory:
+    """Forks operators from a process that has imported everything; `source` is the code that they run."""
+
+    def __init__(self, layer: str, source: Path | None = None) -> None:
+        environment = os.environ | ({"PYTHONPATH": f"{source}:{Path.cwd()}"} if source else {})
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.crash.driver", layer],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+            text=True,
+        )
+        self._lock = threading.Lock()
+        self._answer()
+
+    def start(self, order: Order) -> Operator:
+        assert self._process.stdin
+        with self._lock:
+            self._process.stdin.write(msgspec.json.encode(order).decode() + "\n")
+            self._process.stdin.flush()
+            return Operator(int(self._answer()), Path(order.log))
+
+    def close(self) -> None:
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.close()
+        self._process.wait(10)
+        self._process.stdout.close()
+
+    def _answer(self) -> str:
+        assert self._process.stdout
+        answer = self._process.stdout.readline()
+        if not answer:
+            raise RuntimeError("operators cannot be started: see above")
+        return answer
+
+
+class Crew:
+    """Runs the operators of one plan, and does to them what its director says."""
+
+    def __init__(self, factory: Factory, admin: Client, folder: Path) -> None:
+        self._factory, self._admin, self._folder = factory, admin, folder
+        self.operators: list[Operator] = []
+        self._stopped: Operator | None = None
+        self.proxy: Proxy | None = None
+        self.started = 0.0
+        """When the latest began, by the monotonic clock."""
+
+    def start(self) -> Operator:
+        assert self.proxy
+        self._folder.mkdir(parents=True, exist_ok=True)
+        kubeconfig = self.proxy.kubeconfig(self._folder / "kubeconfig")
+        log = self._folder / f"operator-{len(self.operators)}.log"
+        log.unlink(missing_ok=True)
+        self.started = time.monotonic()
+        self.operators.append(self._factory.start(Order(str(kubeconfig), SPACE, str(log))))
+        return self.operators[-1]
+
+    def end(self) -> None:
+        """All of them, and nothing is left open."""
+        for operator in self.operators:
+            operator.kill()
+        self.operators = []
+        self._stopped = None
+        if self.proxy:
+            self.proxy.hang_up()
+
+    # --- what the director asks for ---
+
+    def crash(self) -> None:
+        assert self.proxy
+        for operator in self.operators:
+            operator.kill()
+        self.proxy.hang_up()
+        self._free_the_lease()
+        self.start()
+
+    def pause(self) -> None:
+        self._stopped = next(one for one in self.operators if one.expected)
+        self._stopped.send(signal.SIGSTOP)
+        second = self.start()
+        self._free_the_lease()
+        until(lambda: second.leads, 20)
+
+    def wake(self) -> None:
+        if self._stopped:
+            self._stopped.send(signal.SIGCONT)
+            self._stopped = None
+
+    # --- what the run asks ---
+
+    @property
+    def led(self) -> bool:
+        """Whether the latest start has come to lead, or somebody else does after it."""
+        return any(one.leads for one in self.operators if one.expected)
+
+    def died(self) -> list[Operator]:
+        return [one for one in self.operators if one.expected and not one.alive]
+
+    def _free_the_lease(self) -> None:
+        """As if its time were over: what is tested is what comes then, not the waiting."""
+        for _ in range(20):
+            try:
+                found = self._admin.get(LEASE, "shiplift", SPACE)
+                freed = {"spec": {"holderIdentity": None}}
+                self._admin.patch(LEASE, "shiplift", freed, SPACE, uid=found["metadata"]["uid"])
+                return
+            except NotFound:
+                return
+            except KubeError:
+                time.sleep(0.05)

@@ -1,0 +1,225 @@
+"""The fault proxy: between one operator and the real API server, it does to requests what the director says.
+
+It speaks plain HTTP on loopback to the operator and holds the operator's own credentials towards the server,
+so that RBAC and fence apply as they would without it. Watches pass event by event, as soon as each has come.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import yaml
+
+from shiplift.kube.credentials import Credentials
+from tests.crash import messages
+from tests.crash.calls import Call, Sort, recognise
+from tests.crash.messages import Frames, Head
+from tests.crash.plans import Disturbance, Failure
+
+_SILENCE = 1.0
+"""How long a lost answer stays out; then the connection ends, which a client takes as its own time-out."""
+_LATE = 0.4
+_STATUS = {
+    Failure.CONFLICT: (409, "Conflict"),
+    Failure.THROTTLED: (429, "TooManyRequests"),
+    Failure.ERROR: (500, "InternalError"),
+    Failure.TIMEOUT: (504, "Timeout"),
+}
+
+
+class Director(Protocol):
+    """Decides what becomes of each call; told of every answer and every event."""
+
+    def before(self, call: Call) -> Failure | None:
+        """Before the call is passed on: what to answer instead. May hold it up."""
+        ...
+
+    def committed(self, call: Call, status: int) -> bool:
+        """The server has answered; False when nobody is to hear of it."""
+        ...
+
+    def answered(self, call: Call, status: int) -> None:
+        """The operator has the answer."""
+        ...
+
+    def watching(self, call: Call) -> bool:
+        """A watch begins: True when all its events come late."""
+        ...
+
+    def event(self, call: Call, *, synced: bool) -> Disturbance | None:
+        """An event is about to be passed on, or the initial state has been: what to do instead."""
+        ...
+
+
+class Proxy:
+    """Listens until closed; `hang_up` ends every connection, as the end of a process would."""
+
+    def __init__(self, behind: Credentials, director: Director) -> None:
+        self._behind = behind
+        self._director = director
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._open: set[socket.socket] = set()
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._accept, name="proxy", daemon=True)
+        self._thread.start()
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def kubeconfig(self, path: Path) -> Path:
+        """For a client that is to go through the proxy."""
+        config: dict[str, Any] = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "proxy", "cluster": {"server": self.address}}],
+            "users": [{"name": "nobody", "user": {}}],
+            "contexts": [{"name": "proxy", "context": {"cluster": "proxy", "user": "nobody"}}],
+            "current-context": "proxy",
+        }
+        path.write_text(yaml.safe_dump(config))
+        return path
+
+    def hang_up(self) -> None:
+        with self._lock:
+            ends, self._open = self._open, set()
+        for end in ends:
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._thread.join(5)
+        self._listener.close()
+        self.hang_up()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                near, _ = self._listener.accept()
+            except OSError:
+                return
+            near.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            threading.Thread(target=self._serve, args=(near,), daemon=True).start()
+
+    def _serve(self, near: socket.socket) -> None:
+        with near, contextlib.suppress(OSError, ValueError), self._behind.open(10) as far:
+            far.settimeout(None)
+            with self._lock:
+                self._open |= {near, far}
+            try:
+                _Connection(near, far, self._behind, self._director).serve()
+            finally:
+                with self._lock:
+                    self._open -= {near, far}
+
+
+class _Connection:
+    """One connection of the operator, and the one that stands for it at the server."""
+
+    def __init__(
+        self, near: socket.socket, far: socket.socket, behind: Credentials, director: Director
+    ) -> None:
+        self._near, self._far = near, far
+        self._asked: BinaryIO = near.makefile("rb")
+        self._told: BinaryIO = far.makefile("rb")
+        self._behind, self._director = behind, director
+
+    def serve(self) -> None:
+        with self._asked, self._told:
+            while head := messages.read_head(self._asked):
+                body = messages.read_body(self._asked, head)
+                if not self._one(head, body, recognise(head.method, head.target, body)):
+                    return
+
+    def _one(self, head: Head, body: bytes, call: Call) -> bool:
+        """False when the connection is over."""
+        failure = self._director.before(call) if call.sort is not Sort.APART else None
+        if failure is Failure.RESET:
+            self._near.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            return False
+        if failure in _STATUS:
+            self._near.sendall(messages.failure(*_STATUS[failure]))
+            return True
+        answer = self._pass_on(head, body)
+        if call.sort is Sort.WATCH and answer.status == 200:
+            self._stream(call, answer, syncing="sendInitialEvents" in head.target)
+            return False
+        return self._hand_back(call, answer, lost=failure is Failure.LOST)
+
+    def _pass_on(self, head: Head, body: bytes) -> Head:
+        more = [("host", self._behind.server.authority), *self._behind.headers()]
+        self._far.sendall(head.encode(more) + body)
+        answer = messages.read_head(self._told)
+        if answer is None:
+            raise OSError("the server has hung up")
+        return answer
+
+    def _hand_back(self, call: Call, answer: Head, *, lost: bool) -> bool:
+        body = messages.read_body(self._told, answer)
+        counted = call.sort is not Sort.APART
+        if counted and not self._director.committed(call, answer.status):
+            return False
+        if lost:
+            time.sleep(_SILENCE)
+            return False
+        self._near.sendall(messages.whole(answer, body))
+        if counted:
+            self._director.answered(call, answer.status)
+        return "close" not in answer.headers.get("connection", "").lower()
+
+    def _stream(self, call: Call, answer: Head, *, syncing: bool) -> None:
+        frames = Frames(answer.headers.get("content-type", ""))
+        coming = frames.split(messages.chunks(self._told))
+        if self._director.watching(call):
+            coming = _later(coming, _LATE)
+        self._near.sendall(answer.encode())
+        for frame in coming:
+            if syncing or frames.is_bookmark(frame):
+                self._near.sendall(messages.chunk(frame))
+            if syncing and frames.ends_initial(frame):
+                syncing = False
+                frame = b""
+            elif syncing or frames.is_bookmark(frame):
+                continue
+            if not self._disturb(call, frames, frame):
+                return
+        self._near.sendall(messages.chunk(b""))
+
+    def _disturb(self, call: Call, frames: Frames, frame: bytes) -> bool:
+        """The event, or what the director wants instead of it; empty stands for the end of the sync."""
+        match self._director.event(call, synced=not frame):
+            case Disturbance.CUT:
+                return False
+            case Disturbance.EXPIRED:
+                self._near.sendall(messages.chunk(frames.expired()) + messages.chunk(b""))
+                return False
+            case _:
+                if frame:
+                    self._near.sendall(messages.chunk(frame))
+                return True
+
+
+def _later(frames: Iterable[bytes], seconds: float) -> Iterator[bytes]:
+    """The same frames in the same order, each so much later."""
+    waiting: queue.SimpleQueue[tuple[float, bytes | None]] = queue.SimpleQueue()
+
+    def read() -> None:
+        with contextlib.suppress(OSError, ValueError):
+            for frame in frames:
+                waiting.put((time.monotonic() + seconds, frame))
+        waiting.put((0.0, None))
+
+    threading.Thread(target=read, name="late events", daemon=True).start()
+    while (one := waiting.get())[1] is not None:
+        time.sleep(max(0.0, one[0] - time.monotonic()))
+        yield one[1]

@@ -1,0 +1,164 @@
+"""The scenarios: a few workloads, their order, their budgets, two versions of nodes, and what a user does half-way.
+
+Each is data; `manifests` are the objects of it that exist before the operator starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from shiplift.local.nodes import Pool
+
+Json = dict[str, Any]
+
+OLD, NEW = "v1.35.4", "v1.36.3"
+OLD_POOL = Pool(name="old", count=2, version=OLD)
+NEW_POOL = Pool(name="new", count=2, version=NEW)
+
+
+class HalfWay(StrEnum):
+    """What the user does once the first workload is on the new nodes."""
+
+    NOTHING = "nothing"
+    ABORT = "abort"
+    ROLL_BACK = "roll back"
+
+
+class Workload(msgspec.Struct, frozen=True):
+    """A workload of a scenario; `after` are the ids of those that it depends on."""
+
+    name: str
+    namespace: str = "shop"
+    kind: str = "StatefulSet"
+    replicas: int = 1
+    after: tuple[str, ...] = ()
+    budget: Json = {}
+    """The user's PodDisruptionBudget, less its selector; none when empty."""
+
+    @property
+    def id(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return {"app": self.name}
+
+    def manifest(self) -> Json:
+        pod = {
+            "terminationGracePeriodSeconds": 1,
+            "containers": [{"name": "main", "image": "none", "resources": {"requests": {"cpu": "100m"}}}],
+        }
+        spec: Json = {
+            "replicas": self.replicas,
+            "selector": {"matchLabels": self.labels},
+            "template": {"metadata": {"labels": self.labels}, "spec": pod},
+        }
+        spec |= {"serviceName": self.name} if self.kind == "StatefulSet" else {}
+        return {"apiVersion": "apps/v1", "kind": self.kind, "metadata": self._about(), "spec": spec}
+
+    def pdb(self) -> Json:
+        spec = {"selector": {"matchLabels": self.labels}, **self.budget}
+        return {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": self._about(),
+            "spec": spec,
+        }
+
+    def _about(self) -> Json:
+        return {"name": self.name, "namespace": self.namespace}
+
+
+class Scenario(msgspec.Struct, frozen=True):
+    """What is there when the operator starts, and what the user does half-way."""
+
+    name: str
+    workloads: tuple[Workload, ...]
+    spec: Json
+    """Of the WorkloadMigration."""
+    half_way: HalfWay = HalfWay.NOTHING
+    free_placement: bool = False
+    """Whether it is open where the pods are at the end."""
+
+    @property
+    def namespaces(self) -> list[str]:
+        return sorted({one.namespace for one in self.workloads})
+
+    @property
+    def destination(self) -> str:
+        """The pool that all pods are on at the end."""
+        return OLD_POOL.name if self.half_way is HalfWay.ROLL_BACK else NEW_POOL.name
+
+    def workload(self, id_: str) -> Workload:
+        return next(one for one in self.workloads if one.id == id_)
+
+    def manifests(self) -> Iterator[Json]:
+        for one in self.workloads:
+            yield one.manifest()
+            if one.budget:
+                yield one.pdb()
+        for namespace in self.namespaces:
+            if order := self._order(namespace):
+                yield order
+
+    def migration(self) -> Json:
+        return _ours("WorkloadMigration", {"name": "cluster"}, self.spec)
+
+    def _order(self, namespace: str) -> Json:
+        listed = [
+            {"kind": one.kind, "name": one.name, "dependsOn": [self._ref(other) for other in one.after]}
+            for one in self.workloads
+            if one.namespace == namespace and one.after
+        ]
+        return _ours("WorkloadOrder", {"name": "order", "namespace": namespace}, {"workloads": listed}) if listed else {}
+
+    def _ref(self, id_: str) -> Json:
+        other = self.workload(id_)
+        return {"kind": other.kind, "name": other.name, "namespace": other.namespace}
+
+
+def _ours(kind: str, about: Json, spec: Json) -> Json:
+    return {"apiVersion": "shiplift.dev/v1alpha1", "kind": kind, "metadata": about, "spec": spec}
+
+
+def _chain(*replicas: int) -> tuple[Workload, ...]:
+    names = ("disk", "database", "queue", "worker")
+    return tuple(
+        Workload(name, replicas=count, after=(f"shop/{before}",) if before else ())
+        for name, before, count in zip(names, ("", *names), replicas, strict=False)
+    )
+
+
+DIAMOND = (
+    Workload("database", namespace="data", replicas=2),
+    Workload("api", kind="Deployment", replicas=2, after=("data/database",)),
+    Workload("cache", namespace="data", after=("data/database",)),
+    Workload("web", kind="Deployment", after=("shop/api", "data/cache")),
+)
+RING = (
+    Workload("one", kind="Deployment", after=("shop/three",)),
+    Workload("two", after=("shop/one",)),
+    Workload("three", after=("shop/two",)),
+    Workload("last", after=("shop/three",)),
+)
+BUDGETED = (
+    Workload("database", replicas=2, budget={"minAvailable": 1}),
+    Workload("api", kind="Deployment", replicas=2, after=("shop/database",), budget={"maxUnavailable": 1}),
+    Workload("web", kind="Deployment", replicas=1, after=("shop/api",)),
+)
+
+ALL = (
+    Scenario("chain", _chain(1, 2, 1, 1), {"mode": "Inject"}),
+    Scenario("diamond", DIAMOND, {"mode": "Inject"}),
+    Scenario("ring", RING, {"mode": "Inject", "onCycle": "Collapse"}),
+    Scenario("budgets", BUDGETED, {"mode": "Inject", "hold": "Always"}),
+    Scenario("abort", BUDGETED, {"mode": "Inject", "hold": "Always"}, HalfWay.ABORT, free_placement=True),
+    Scenario("rollback", _chain(1, 1, 1), {"mode": "Inject", "target": NEW}, HalfWay.ROLL_BACK),
+    Scenario("template-chain", _chain(1, 2, 1, 1), {"mode": "Template"}),
+    Scenario("template-budgets", BUDGETED, {"mode": "Template", "hold": "Always"}),
+)
+BY_NAME = {one.name: one for one in ALL}

@@ -1,0 +1,191 @@
+"""A cluster that goes back to the start of any scenario within a moment.
+
+Each scenario is built once through the API server, and what etcd holds then is kept. Going back puts that into
+etcd again while the controllers are stopped; pods are taken out before they are put back, so that everybody
+sees that they are others. It is done when every object is there, and the controllers have nothing to do.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from shiplift.api import crd
+from shiplift.facts import kinds
+from shiplift.facts.kinds import Kind
+from shiplift.kube.credentials import Credentials, load
+from shiplift.kube.errors import AlreadyExists
+from shiplift.local.cluster import Cluster
+from shiplift.local.components import Component
+from shiplift.local.nodes import SERVICE_ACCOUNT, is_schedulable
+from shiplift.operator import install
+from shiplift.kube.part import LayerPart
+from tests.crash import facts
+from tests.crash.operators import SPACE
+from tests.crash.recorder import Recorder, State
+from tests.crash.scenarios import NEW_POOL, OLD_POOL, Scenario
+from tests.until import until
+
+Json = dict[str, Any]
+Content = dict[str, str]
+
+_ACTIVE = (Component.CONTROLLERS, Component.SCHEDULER, Component.KWOK)
+_IRREGULAR = {"WorkloadMigration": kinds.WORKLOAD_MIGRATION, "WorkloadOrder": kinds.WORKLOAD_ORDER}
+
+
+class Stage:
+    """One cluster with our manifests, an eye on it, and the scenarios that were built there so far."""
+
+    def __init__(self, cluster: Cluster, layer: LayerPart, folder: Path) -> None:
+        self.cluster = cluster
+        self.admin = cluster.client()
+        self._folder = folder
+        self._install(layer)
+        self.recorder = Recorder(cluster.credentials(), self.admin)
+        self._bare = cluster.etcd.content()
+        self._built: dict[str, tuple[Content, State]] = {}
+
+    def close(self) -> None:
+        self.recorder.close()
+        self.admin.close()
+
+    def operator_credentials(self) -> Credentials:
+        """Of the operator's own account, as its pod would have them."""
+        path = SERVICE_ACCOUNT.path(SPACE, install.ACCOUNT, "token")
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 86400}}
+        answer = msgspec.json.decode(self.admin.raw("POST", path, body=msgspec.json.encode(body)))
+        config = yaml.safe_load(self.cluster.kubeconfig.read_text())
+        config["users"] = [
+            {"name": one["name"], "user": {"token": answer["status"]["token"]}} for one in config["users"]
+        ]
+        file = self._folder / "account"
+        file.write_text(yaml.safe_dump(config))
+        file.chmod(0o600)
+        return load(file)
+
+    def set(self, scenario: Scenario) -> None:
+        """The cluster as it is at the start of the scenario."""
+        if scenario.name not in self._built:
+            self._put_back(self._bare)
+            self._build(scenario)
+        else:
+            content, state = self._built[scenario.name]
+            self._put_back(content)
+            until(lambda: _same(self.recorder.live(), state), 30)
+        self._settle()
+
+    # --- building ---
+
+    def _install(self, layer: LayerPart) -> None:
+        for manifest in crd.manifests():
+            self._create(manifest)
+        until(self._serves_ours, 20)
+        for manifest in install.manifests(SPACE, [layer]):
+            self._create(manifest)
+
+    def _serves_ours(self) -> bool:
+        defined = self.admin.list(Kind("CustomResourceDefinition", "customresourcedefinitions", "apiextensions.k8s.io", namespaced=False))
+        return all(
+            any(one["type"] == "Established" and one["status"] == "True" for one in thing["status"]["conditions"])
+            for thing in defined
+        )
+
+    def _build(self, scenario: Scenario) -> None:
+        self.cluster.nodes.add(OLD_POOL)
+        self.cluster.nodes.wait_schedulable(OLD_POOL)
+        for namespace in scenario.namespaces:
+            self._create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+            with contextlib.suppress(AlreadyExists):
+                self.admin.create(SERVICE_ACCOUNT, {"metadata": {"name": "default"}}, namespace)
+        for manifest in scenario.manifests():
+            self._create(manifest)
+        until(lambda: self._all_on_old(scenario), 30)
+        self.cluster.nodes.add(NEW_POOL)
+        self.cluster.nodes.wait_schedulable(NEW_POOL)
+        self._create(scenario.migration())
+        self._settle()
+        self._built[scenario.name] = (self.cluster.etcd.content(), self.recorder.live())
+
+    def _all_on_old(self, scenario: Scenario) -> bool:
+        state = self.recorder.live()
+        return all(facts.all_on(state, one, OLD_POOL.name) for one in scenario.workloads)
+
+    def _create(self, manifest: Json) -> None:
+        self.admin.create(kind_of(manifest), manifest, manifest["metadata"].get("namespace", ""))
+
+    # --- going back ---
+
+    def _put_back(self, content: Content) -> None:
+        etcd = self.cluster.etcd
+        with self._stopped():
+            kept = {k: v for k, v in etcd.content().items() if content.get(k) == v or not _is_pod(k)}
+            etcd.put_back(kept)
+            etcd.put_back(content)
+
+    @contextlib.contextmanager
+    def _stopped(self) -> Iterator[None]:
+        running = [self.cluster.state.processes[name] for name in _ACTIVE]
+        for one in running:
+            one.send(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for one in running:
+                one.send(signal.SIGCONT)
+
+    def _settle(self) -> None:
+        """Until nothing has changed for a moment, with every node open and every budget reckoned."""
+        before: State = {}
+        since = time.monotonic()
+        deadline = since + 30
+        while time.monotonic() - since < 0.15 or not _calm(before):
+            now = self.recorder.live()
+            if now != before:
+                before, since = now, time.monotonic()
+            if time.monotonic() > deadline:
+                raise AssertionError("the cluster does not come to rest")
+            time.sleep(0.02)
+        self.recorder.catch_up()
+
+
+def kind_of(manifest: Json) -> Kind:
+    if manifest["kind"] in _IRREGULAR:
+        return _IRREGULAR[manifest["kind"]]
+    group, _, version = manifest["apiVersion"].rpartition("/")
+    name = manifest["kind"].lower()
+    plural = f"{name[:-1]}ies" if name.endswith("policy") else f"{name}s"
+    return Kind(manifest["kind"], plural, group, version, namespaced="namespace" in manifest["metadata"])
+
+
+def _is_pod(key: str) -> bool:
+    return base64.b64decode(key).startswith(b"/registry/pods/")
+
+
+def _same(now: State, wanted: State) -> bool:
+    """The same objects; the numbers of their versions have gone up meanwhile."""
+    return {k: v["metadata"]["uid"] for k, v in now.items()} == {
+        k: v["metadata"]["uid"] for k, v in wanted.items()
+    }
+
+
+def _calm(state: State) -> bool:
+    nodes = all(is_schedulable(one) for one in facts.kind(state, "Node"))
+    pods = all(facts.healthy(one) for one in facts.kind(state, "Pod"))
+    return nodes and pods and all(_reckoned(one) for one in facts.kind(state, "PodDisruptionBudget"))
+
+
+def _reckoned(budget: Json) -> bool:
+    status = budget.get("status", {})
+    return (
+        status.get("observedGeneration") == budget["metadata"]["generation"]
+        and status.get("currentHealthy", 0) >= status.get("desiredHealthy", 0)
+        and not status.get("disruptedPods")
+    )

@@ -1,0 +1,208 @@
+"""What is told of a migration follows from its object, whatever the object holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shiplift.api.workloads import WorkloadState
+from shiplift.view.migration import (
+    Eta,
+    MigrationView,
+    Phase,
+    ProblemKind,
+    Share,
+    changes,
+    headline,
+    migration_view,
+    plain,
+)
+from tests.view.migrations import BUSY, NEW, NOW, OLD, at, migration, progress, waiting
+
+
+def view(
+    status: dict[str, Any] | None = None, spec: dict[str, Any] | None = None, **about: Any
+) -> MigrationView:
+    return migration_view(migration(status, spec, **about), NOW)
+
+
+UPGRADE = {"observedGeneration": 2, "state": "Upgrade", "target": NEW}
+IDLE = {"observedGeneration": 2, "state": "NoUpgrade"}
+CLEANING = {
+    "conditions": [
+        {"type": "Reconciling", "status": "True", "reason": "CleaningUp", "lastTransitionTime": at(59)}
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("status", "spec", "about", "phase"),
+    [
+        ({}, {}, {}, Phase.UNSEEN),
+        ({}, {"paused": True}, {}, Phase.UNSEEN),
+        (IDLE, {}, {}, Phase.IDLE),
+        (IDLE, {"paused": True}, {}, Phase.PAUSED),
+        (UPGRADE, {}, {}, Phase.MOVING),
+        (UPGRADE, {"paused": True}, {}, Phase.PAUSED),
+        (UPGRADE, {"paused": True, "abort": True}, {}, Phase.ABORTING),
+        (IDLE, {"abort": True}, {}, Phase.ABORTED),
+        (IDLE, {"abort": True}, {"generation": 3}, Phase.ABORTING),
+        (IDLE | CLEANING, {"abort": True}, {}, Phase.ABORTING),
+        (IDLE | CLEANING, {}, {}, Phase.CLEANING),
+        (UPGRADE, {}, {"deletionTimestamp": at(1)}, Phase.LEAVING),
+    ],
+)
+def test_the_first_phase_that_holds_is_told(
+    status: dict[str, Any], spec: dict[str, Any], about: dict[str, Any], phase: Phase
+) -> None:
+    assert view(status, spec, **about).phase is phase
+
+
+def test_everything_in_the_object_is_in_the_view() -> None:
+    seen = view(BUSY)
+    assert (seen.target, seen.mode, seen.seconds, seen.moves) == (NEW, "Inject", 1800, 1234)
+    assert (seen.workloads, seen.pods) == (Share(12, 59), Share(80, 240))
+    assert [(one.version, one.nodes, one.target) for one in seen.versions] == [
+        (OLD, 3, False),
+        (NEW, 2, True),
+    ]
+    assert seen.eta == Eta(likely=900, earliest=600, latest=8400)
+    assert [one.kind for one in seen.problems] == list(ProblemKind)
+
+
+def test_who_needs_somebody_comes_first_and_who_was_moved_not_at_all() -> None:
+    moved = [waiting("queue", "Met"), waiting("batch", "Skipped")]
+    states = [one.state for one in view(BUSY | {"workloads": [*moved, *BUSY["workloads"]]}).waiting]
+    assert states == [WorkloadState.BLOCKED, WorkloadState.MOVING, WorkloadState.RELEASED, WorkloadState.HELD]
+
+
+def test_within_a_state_the_order_of_the_object_is_kept() -> None:
+    listed = [waiting(name, "Held") for name in ("z", "a", "m")]
+    assert [one.name for one in view(UPGRADE | {"workloads": listed}).waiting] == ["z", "a", "m"]
+
+
+def test_waves_that_are_done_are_counted_and_only_the_next_are_told() -> None:
+    waves = view(BUSY).waves
+    assert (waves.done, waves.total, waves.more) == (1, 11, 4)
+    assert [number for number, _ in waves.open] == [1, 2, 3, 4, 5, 6]
+
+
+def test_what_the_object_has_no_room_for_is_counted() -> None:
+    listed = [waiting(f"w{number}", "Held") for number in range(2000)]
+    seen = view(UPGRADE | {"progress": progress(1000, 10_000), "workloads": listed})
+    assert (len(seen.waiting), seen.unlisted) == (2000, 7000)
+
+
+def test_a_count_that_lags_behind_never_becomes_negative() -> None:
+    assert view(UPGRADE | {"progress": progress(5, 5), "workloads": [waiting("web", "Held")]}).unlisted == 0
+
+
+@pytest.mark.parametrize(
+    ("status", "spec", "about", "hint"),
+    [
+        ({}, {}, {}, "no operator has looked at it yet; `shiplift operator` runs one"),
+        (UPGRADE, {}, {"generation": 3}, "the operator has not seen the last change of the spec yet"),
+        (UPGRADE, {"paused": True}, {}, "`shiplift resume` goes on"),
+        (UPGRADE, {"abort": True}, {}, "a new spec.target with spec.abort: false starts again"),
+        (
+            UPGRADE | {"cycles": BUSY["cycles"]},
+            {},
+            {},
+            "take one dependency out of the cycle, or set spec.onCycle: Collapse to move it as one",
+        ),
+        (
+            UPGRADE | {"missing": BUSY["missing"]},
+            {},
+            {},
+            "create what is missing, or set spec.onMissing: Ignore",
+        ),
+        (
+            UPGRADE | {"workloads": [waiting("web", "Held"), waiting("db", "Blocked")]},
+            {},
+            {},
+            "`shiplift explain sts/db -n shop` tells all about the first of them",
+        ),
+        (
+            UPGRADE | {"inertTolerations": ["Deployment shop/web"]},
+            {},
+            {},
+            "1 workload keeps a toleration of ours until the next rollout",
+        ),
+    ],
+)
+def test_each_situation_has_its_hint(
+    status: dict[str, Any], spec: dict[str, Any], about: dict[str, Any], hint: str
+) -> None:
+    assert view(status, spec, **about).hints == (hint,)
+
+
+@pytest.mark.parametrize(
+    ("status", "spec"),
+    [
+        ({"cycles": BUSY["cycles"]}, {"onCycle": "Collapse"}),
+        ({"missing": BUSY["missing"]}, {"onMissing": "Ignore"}),
+        ({"workloads": [waiting("web", "Held")]}, {}),
+    ],
+)
+def test_what_stops_nothing_needs_no_hint(status: dict[str, Any], spec: dict[str, Any]) -> None:
+    assert view(UPGRADE | status, spec).hints == ()
+
+
+def test_a_target_without_its_letter_is_the_same_version() -> None:
+    seen = view(UPGRADE | {"target": "1.36.3", "versions": BUSY["versions"]})
+    assert [one.target for one in seen.versions] == [False, True]
+
+
+def test_the_first_look_tells_the_headline_only() -> None:
+    assert changes(None, view(BUSY)) == (
+        "moving to v1.36.3; 12/59 workloads, 80/240 pods; moves StatefulSet shop/db",
+    )
+
+
+def test_nothing_is_told_where_nothing_but_the_time_has_changed() -> None:
+    assert changes(view(BUSY), migration_view(migration(BUSY), NOW + 60)) == ()
+
+
+def test_a_workload_is_told_of_when_its_state_changes_and_when_it_waits_no_more() -> None:
+    web, db = waiting("web", "Held", "StatefulSet shop/db"), waiting("db", "Moving", "pod db-1")
+    before = view(UPGRADE | {"progress": progress(0, 2), "workloads": [web, db]})
+    now = view(UPGRADE | {"progress": progress(1, 2), "workloads": [web | {"state": "Released"}]})
+    assert changes(before, now) == (
+        "moving to v1.36.3; 1/2 workloads, 0/0 pods",
+        "Deployment shop/web: Released, StatefulSet shop/db",
+        "StatefulSet shop/db: waits no more",
+    )
+
+
+def test_a_workload_that_only_left_a_full_list_is_not_said_to_wait_no_more() -> None:
+    web, db = waiting("web", "Held"), waiting("db", "Held")
+    before = view(UPGRADE | {"progress": progress(0, 9), "workloads": [web]})
+    now = view(UPGRADE | {"progress": progress(0, 9), "workloads": [db]})
+    assert changes(before, now) == ("StatefulSet shop/db: Held, nothing is said why",)
+
+
+def test_a_new_problem_is_told_once() -> None:
+    before, now = view(UPGRADE), view(UPGRADE | {"notes": ["a", "b"]})
+    assert changes(before, now) == ("note: a", "note: b")
+    assert changes(now, now) == ()
+
+
+@given(st.text())
+def test_no_text_can_move_the_cursor(text: str) -> None:
+    assert all(letter.isprintable() for letter in plain(text))
+    assert plain(text) == plain(plain(text))
+
+
+def test_what_others_wrote_cannot_speak_to_the_terminal() -> None:
+    evil = "\x1b[2J\x07\nall is well\u202e"
+    seen = view(UPGRADE | {"message": evil, "notes": [evil], "workloads": [waiting("web", "Held", evil)]})
+    for text in (headline(seen), seen.problems[0].text, seen.waiting[0].message):
+        assert text.isprintable()
+
+
+def test_a_view_is_a_plain_value() -> None:
+    assert msgspec.json.encode(view(BUSY))

@@ -1,0 +1,310 @@
+"""A real cluster with the layer's operator on it: nodes of two versions, workloads, and eyes on what happens."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import tempfile
+import threading
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from shiplift.api import crd
+from shiplift.facts import kinds
+from shiplift.facts.kinds import Kind
+from shiplift.kube.client import Client
+from shiplift.kube.credentials import load
+from shiplift.kube.errors import AlreadyExists, NotFound
+from shiplift.kube.lease import Timing
+from shiplift.local.cluster import Cluster
+from shiplift.local.nodes import SERVICE_ACCOUNT, Pool
+from shiplift.operator import install
+from shiplift.operator.layers import LAYERS
+from shiplift.operator.process import Operator, Settings
+from shiplift.workloads.names import MIGRATION
+from tests.until import until
+
+Json = dict[str, Any]
+SPACE = "shiplift-system"
+OLD, NEW = "v1.35.4", "v1.36.3"
+LEASE = Timing(duration=2.0, renew_deadline=1.5, retry=0.2, follow=0.1)
+
+
+def kind_of(manifest: Json) -> Kind:
+    """Where a manifest of ours is kept."""
+    group, _, version = manifest["apiVersion"].rpartition("/")
+    name = manifest["kind"].lower()
+    plural = f"{name[:-1]}ies" if name.endswith("policy") else f"{name}s"
+    return Kind(manifest["kind"], plural, group, version, namespaced="namespace" in manifest["metadata"])
+
+
+def install_shiplift(client: Client, cluster: Cluster, folder: Path) -> Path:
+    """CRDs, account, rights, fence and policies; the kubeconfig of the account."""
+    for manifest in [*crd.manifests(), *install.manifests(SPACE, LAYERS.values())]:
+        with contextlib.suppress(AlreadyExists):
+            client.create(kind_of(manifest), manifest, manifest["metadata"].get("namespace", ""))
+    until(lambda: _served(client), 20)
+    return account(client, cluster, folder)
+
+
+def _served(client: Client) -> bool:
+    for kind in (kinds.WORKLOAD_MIGRATION, kinds.WORKLOAD_ORDER, kinds.WORKLOAD_PLACEMENT):
+        try:
+            list(client.list(kind))
+        except NotFound:
+            return False
+    return True
+
+
+def account(client: Client, cluster: Cluster, folder: Path) -> Path:
+    path = f"/api/v1/namespaces/{SPACE}/serviceaccounts/{install.ACCOUNT}/token"
+    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    token = json.loads(client.raw("POST", path, body=json.dumps(body).encode()))["status"]["token"]
+    config = yaml.safe_load(cluster.kubeconfig.read_text())
+    config["users"] = [{"name": user["name"], "user": {"token": token}} for user in config["users"]]
+    found = folder / "account"
+    found.write_text(yaml.safe_dump(config))
+    found.chmod(0o600)
+    return found
+
+
+class Rig:
+    """The cluster, and at most one operator at a time."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.client = cluster.client()
+        self._folder = Path(tempfile.mkdtemp(prefix="shiplift-rig-"))
+        self.kubeconfig = install_shiplift(self.client, cluster, self._folder)
+        self._operator: Operator | None = None
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> Operator:
+        """An operator, as the account that we print manifests for."""
+        settings = Settings(names=install.names(SPACE), listen=("127.0.0.1", 0), lease=LEASE)
+        self._operator = Operator(load(self.kubeconfig), LAYERS.values(), settings)
+        self._thread = threading.Thread(target=self._operator.run, daemon=True)
+        self._thread.start()
+        return self._operator
+
+    def stop(self) -> None:
+        if self._operator is not None and self._thread is not None:
+            self._operator.stop()
+            self._thread.join(20)
+            assert not self._thread.is_alive()
+        self._operator = self._thread = None
+
+    def close(self) -> None:
+        self.stop()
+        self.client.close()
+        for one in self._folder.iterdir():
+            one.unlink()
+        self._folder.rmdir()
+
+
+class Scene:
+    """One test's nodes and namespaces; everything of it goes when it ends."""
+
+    def __init__(self, rig: Rig) -> None:
+        self.rig, self.client = rig, rig.client
+        self.name = uuid.uuid4().hex[:6]
+        self._spaces: list[str] = []
+        self._pools: list[Pool] = []
+
+    # --- building ---
+
+    def nodes(self, name: str, version: str, count: int = 3, **more: Any) -> Pool:
+        pool = Pool(name=f"{name}-{self.name}", count=count, version=version, **more)
+        self._pools.append(pool)
+        self.rig.cluster.nodes.add(pool)
+        self.rig.cluster.nodes.wait_schedulable(pool)
+        return pool
+
+    def namespace(self, name: str = "shop") -> str:
+        full = f"{name}-{self.name}"
+        self._spaces.append(full)
+        self.client.create(kinds.NAMESPACE, {"metadata": {"name": full}})
+        with contextlib.suppress(AlreadyExists):
+            self.client.create(SERVICE_ACCOUNT, {"metadata": {"name": "default"}}, full)
+        return full
+
+    def workload(
+        self,
+        kind: Kind,
+        namespace: str,
+        name: str,
+        replicas: int = 2,
+        *,
+        annotations: dict[str, str] | None = None,
+        spec: Json | None = None,
+        pod: Json | None = None,
+        pod_annotations: dict[str, str] | None = None,
+    ) -> Json:
+        labels = {"app": name}
+        body: Json = {
+            "metadata": {"name": name, "annotations": annotations or {}},
+            "spec": {
+                "selector": {"matchLabels": labels},
+                "replicas": replicas,
+                "template": {
+                    "metadata": {"labels": labels, "annotations": pod_annotations or {}},
+                    "spec": {
+                        "terminationGracePeriodSeconds": 1,
+                        "containers": [
+                            {"name": "main", "image": "none", "resources": {"requests": {"cpu": "100m"}}}
+                        ],
+                        **(pod or {}),
+                    },
+                },
+                **({"serviceName": name} if kind == kinds.STATEFUL_SET else {}),
+                **(spec or {}),
+            },
+        }
+        return self.client.create(kind, body, namespace).object
+
+    def deployment(self, namespace: str, name: str, replicas: int = 2, **more: Any) -> Json:
+        return self.workload(kinds.DEPLOYMENT, namespace, name, replicas, **more)
+
+    def stateful_set(self, namespace: str, name: str, replicas: int = 2, **more: Any) -> Json:
+        return self.workload(kinds.STATEFUL_SET, namespace, name, replicas, **more)
+
+    def budget(self, namespace: str, name: str, app: str | dict[str, Any], **limits: Any) -> Json:
+        selector = {"matchLabels": {"app": app}} if isinstance(app, str) else app
+        body = {"metadata": {"name": name}, "spec": {"selector": selector, **limits}}
+        return self.client.create(kinds.POD_DISRUPTION_BUDGET, body, namespace).object
+
+    def order(self, namespace: str, **depends_on: Iterable[str]) -> Json:
+        """`order(ns, web=["api"])`; names are `sts/db`, `deploy/api` or just `api` (a Deployment)."""
+        workloads = [
+            {**_ref(name), "dependsOn": [_ref(one) for one in others]} for name, others in depends_on.items()
+        ]
+        body = {"metadata": {"name": "order"}, "spec": {"workloads": workloads}}
+        return self.client.create(kinds.WORKLOAD_ORDER, body, namespace).object
+
+    def migrate(self, **spec: Any) -> Json:
+        body = {"metadata": {"name": MIGRATION}, "spec": spec}
+        return self.client.create(kinds.WORKLOAD_MIGRATION, body).object
+
+    def change_migration(self, **spec: Any) -> None:
+        uid = self.migration()["metadata"]["uid"]
+        self.client.patch(kinds.WORKLOAD_MIGRATION, MIGRATION, {"spec": spec}, uid=uid)
+
+    # --- looking ---
+
+    def migration(self) -> Json:
+        return self.client.get(kinds.WORKLOAD_MIGRATION, MIGRATION)
+
+    def status(self) -> Json:
+        return self.migration().get("status") or {}
+
+    def line(self, name: str) -> Json:
+        found = [one for one in self.status().get("workloads", []) if one["name"] == name]
+        return found[0] if found else {}
+
+    def pods(self, namespace: str, app: str = "") -> list[Json]:
+        selector = f"app={app}" if app else ""
+        return list(self.client.list(kinds.POD, namespace, label_selector=selector))
+
+    def places(self, namespace: str, app: str) -> list[str]:
+        """The pools on which the pods of a workload run, once each pod."""
+        return sorted(_pool(one["spec"].get("nodeName", "")) for one in self.pods(namespace, app))
+
+    def wait_ready(self, namespace: str, **apps: int) -> None:
+        for app, count in apps.items():
+            until(lambda app=app, count=count: self._ready(namespace, app) == count, 40)
+
+    def _ready(self, namespace: str, app: str) -> int:
+        return sum(is_ready(one) for one in self.pods(namespace, app))
+
+    def arrived(self, namespace: str, *apps: str) -> bool:
+        """All pods of these are Ready and on new nodes."""
+        return all(
+            pods and all(is_ready(one) and _pool(one["spec"].get("nodeName", "")) == "new" for one in pods)
+            for pods in (self.pods(namespace, app) for app in apps)
+        )
+
+    def wait(self, what: Callable[[], Any], seconds: float = 60) -> Any:
+        return until(what, seconds)
+
+    def wait_state(self, state: str, seconds: float = 60) -> Json:
+        return until(lambda: self.status() if self.status().get("state") == state else None, seconds)
+
+    def wait_clean(self, seconds: float = 60) -> None:
+        """Until nothing of ours is left."""
+        until(lambda: not self.residue(), seconds)
+
+    def residue(self) -> list[str]:
+        """Everything of ours that is in the cluster, in words."""
+        found = [f"placement in {one['metadata']['namespace']}" for one in self.client.list(kinds.WORKLOAD_PLACEMENT)]
+        for one in self.client.list(kinds.POD_DISRUPTION_BUDGET):
+            ours = one["metadata"].get("labels", {}).get("app.kubernetes.io/managed-by") == "shiplift"
+            marks = [key for key in one["metadata"].get("annotations", {}) if "shiplift.dev/" in key]
+            found += [f"budget {one['metadata']['name']}"] if ours or marks else []
+        for node in self.client.list(kinds.NODE):
+            marks = [key for key in node["metadata"]["labels"] if key.startswith("shiplift.dev/")]
+            marks += [one["key"] for one in node["spec"].get("taints", []) if one["key"].startswith("shiplift.dev/")]
+            found += [f"{', '.join(marks)} on node {node['metadata']['name']}"] if marks else []
+        return found
+
+    def remove(self, pool: Pool) -> None:
+        self.rig.cluster.nodes.remove(*pool.names())
+
+    def cordon(self, *names: str, cordoned: bool = True) -> None:
+        for name in names:
+            uid = self.client.get(kinds.NODE, name)["metadata"]["uid"]
+            self.client.patch(kinds.NODE, name, {"spec": {"unschedulable": cordoned}}, uid=uid)
+
+    def finish(self, old: Pool) -> None:
+        """Wait until all have arrived, take the old nodes away as a cloud would, and wait for the end."""
+        until(lambda: self._all_arrived(), 90)
+        self.remove(old)
+        self.wait_state("NoUpgrade")
+        self.wait_clean()
+
+    def _all_arrived(self) -> bool:
+        progress = self.status().get("progress", {})
+        return bool(progress) and progress.get("done", 0) == progress.get("total", 0) > 0
+
+    def close(self) -> None:
+        self.rig.stop()
+        with contextlib.suppress(NotFound):
+            self.client.delete(kinds.WORKLOAD_MIGRATION, MIGRATION, uid=self.migration()["metadata"]["uid"])
+        for kind in (kinds.WORKLOAD_PLACEMENT, kinds.WORKLOAD_ORDER):
+            for one in self.client.list(kind):
+                meta = one["metadata"]
+                with contextlib.suppress(NotFound):
+                    self.client.delete(kind, meta["name"], meta["namespace"], uid=meta["uid"])
+        for space in self._spaces:
+            uid = self.client.get(kinds.NAMESPACE, space)["metadata"]["uid"]
+            self.client.delete(kinds.NAMESPACE, space, uid=uid)
+        left = {node["metadata"]["name"]: node["metadata"]["uid"] for node in self.client.list(kinds.NODE)}
+        for name in (name for pool in self._pools for name in pool.names() if name in left):
+            self.client.delete(kinds.NODE, name, uid=left[name])
+
+
+def _ref(name: str) -> Json:
+    kind, _, rest = name.rpartition("/")
+    return {"kind": "StatefulSet" if kind == "sts" else "Deployment", "name": rest.replace("_", "-")}
+
+
+def _pool(node: str) -> str:
+    return node.split("-")[0]
+
+
+def is_ready(pod: Json) -> bool:
+    conditions = pod.get("status", {}).get("conditions", [])
+    ready = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+    return ready and "deletionTimestamp" not in pod["metadata"]
+
+
+@contextlib.contextmanager
+def scene(rig: Rig) -> Iterator[Scene]:
+    made = Scene(rig)
+    try:
+        yield made
+    finally:
+        made.close()
