@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from shiplift.api import crd
-from shiplift.facts.kinds import CUSTOM_RESOURCE_DEFINITION, WORKLOAD_MIGRATION
+from shiplift.facts.kinds import CUSTOM_RESOURCE_DEFINITION, LEASE, WORKLOAD_MIGRATION
 from shiplift.kube.client import Client
 from shiplift.local.cluster import Cluster
+from shiplift.local.components import Component
 from tests.api.api_server import wait_established
 from tests.cli.conftest import Migrate
 from tests.cli.terminal import Terminal
@@ -113,6 +116,20 @@ def test_a_server_that_does_not_answer_is_one_line_and_a_hint(
     assert second == "hint: is the API server there, and is it the right kubeconfig?"
 
 
+def test_that_the_operator_is_away_is_told(
+    status: Callable[..., tuple[int, str, str]], migrate: Migrate, client: Client, space: Callable[[str], str]
+) -> None:
+    migrate(MOVING)
+    assert "heard of" not in status()[1], "nobody can tell"
+    lease = {"metadata": {"name": "shiplift"}, "spec": {"renewTime": "2026-05-01T09:00:00.000000Z"}}
+    made = client.create(LEASE, lease, space("away")).object
+    assert re.match(r"no operator has been heard of for \d+ h; this is how it was\nWorkloads ", status()[1])
+    now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    written = client.update(LEASE, made | {"spec": {"renewTime": now}}).object
+    assert status()[1].startswith("Workloads  moving")
+    client.delete(LEASE, "shiplift", "away", uid=written["metadata"]["uid"])
+
+
 def test_only_the_first_are_shown_unless_all_are_asked_for(
     status: Callable[..., tuple[int, str, str]], migrate: Migrate
 ) -> None:
@@ -145,6 +162,25 @@ def test_elsewhere_than_on_a_terminal_each_change_is_a_line(
         found = client.get(WORKLOAD_MIGRATION, "cluster")
         client.delete(WORKLOAD_MIGRATION, "cluster", uid=found["metadata"]["uid"])
         assert watch.stdout.readline()[9:] == "there is no WorkloadMigration in this cluster\n"
+        watch.send_signal(2)
+        assert watch.wait(20) == 130
+
+
+def test_a_server_that_goes_away_meanwhile_is_told_of(
+    private_cluster: Callable[[], Cluster], environment: dict[str, str]
+) -> None:
+    cluster = private_cluster()
+    with cluster.client() as client:
+        for manifest in crd.manifests():
+            client.create(CUSTOM_RESOURCE_DEFINITION, manifest)
+        wait_established(client)
+        client.create(WORKLOAD_MIGRATION, {"metadata": {"name": "cluster"}})
+    command = [*SHIPLIFT, "status", "-w", "--kubeconfig", str(cluster.kubeconfig)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as watch:
+        assert watch.stdout
+        assert watch.stdout.readline()[9:] == "not begun\n"
+        cluster.kill(Component.API_SERVER)
+        assert watch.stdout.readline()[9:] == "the API server does not answer\n"
         watch.send_signal(2)
         assert watch.wait(20) == 130
 

@@ -64,7 +64,9 @@ class World:
 
     def _well(self, state: State) -> bool:
         pods = [facts.pods_of(state, one) for one in self._scenario.workloads]
-        complete = all(len(found) == one.replicas for found, one in zip(pods, self._scenario.workloads, strict=True))
+        complete = all(
+            len(found) == one.replicas for found, one in zip(pods, self._scenario.workloads, strict=True)
+        )
         return complete and all(facts.healthy(pod) for found in pods for pod in found)
 
     def _all_there(self, state: State) -> bool:

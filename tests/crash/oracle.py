@@ -20,7 +20,9 @@ from tests.crash.scenarios import HalfWay, Scenario
 Json = dict[str, Any]
 Flat = dict[str, Any]
 
-_FREE_META = frozenset({"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink"})
+_FREE_META = frozenset(
+    {"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink"}
+)
 _FREE_STATUS = frozenset({"moves", "eta", "observedGeneration", "met"})
 _FREE_CONDITION = frozenset({"lastTransitionTime", "observedGeneration", "message"})
 _FREE_PROGRESS = frozenset({"progress", "pods", "waves", "workloads", "exceptions"})
@@ -38,6 +40,15 @@ class Evidence(msgspec.Struct, frozen=True):
     """What was found wrong while it ran: it did not end, a process died, writes went on."""
 
 
+class CleanRun(msgspec.Struct, frozen=True):
+    """What is kept of a run without trouble."""
+
+    end: Flat
+    created: dict[str, int]
+    deleted: dict[str, int]
+    book: Book
+
+
 class Reference(msgspec.Struct, frozen=True):
     """What clean runs of a scenario look like."""
 
@@ -47,16 +58,17 @@ class Reference(msgspec.Struct, frozen=True):
     deleted: dict[str, int]
 
 
-def reference(scenario: Scenario, traces: Sequence[Trace]) -> Reference:
-    ends = [flat_end(trace, scenario) for trace in traces]
-    every = {path for end in ends for path in end}
-    varies = frozenset(path for path in every if len({repr(end.get(path)) for end in ends}) > 1)
-    return Reference(
-        ends[0],
-        varies,
-        _most([_counted(trace, gone=False) for trace in traces]),
-        _most([_counted(trace, gone=True) for trace in traces]),
-    )
+def clean_run(scenario: Scenario, evidence: Evidence) -> CleanRun:
+    trace = evidence.trace
+    made, gone = _counted(trace, gone=False), _counted(trace, gone=True)
+    return CleanRun(flat_end(trace, scenario), dict(made), dict(gone), evidence.book)
+
+
+def reference(runs: Sequence[CleanRun]) -> Reference:
+    every = {path for run in runs for path in run.end}
+    varies = frozenset(path for path in every if len({repr(run.end.get(path)) for run in runs}) > 1)
+    created, deleted = _most([run.created for run in runs]), _most([run.deleted for run in runs])
+    return Reference(runs[0].end, varies, created, deleted)
 
 
 def judge(scenario: Scenario, evidence: Evidence, clean: Reference | None) -> list[str]:
@@ -111,11 +123,8 @@ def _stable(change: Change) -> str:
     return str(change.key)
 
 
-def _most(counts: Sequence[Counter[str]]) -> dict[str, int]:
-    most: Counter[str] = Counter()
-    for one in counts:
-        most |= one
-    return dict(most)
+def _most(counts: Sequence[dict[str, int]]) -> dict[str, int]:
+    return {name: max(one.get(name, 0) for one in counts) for each in counts for name in each}
 
 
 def _done_too_often(scenario: Scenario, trace: Trace, clean: Reference) -> Iterator[str]:
@@ -156,7 +165,9 @@ def flat_end(trace: Trace, scenario: Scenario) -> Flat:
 
 def _pod(pod: Json, scenario: Scenario) -> Json:
     spec = pod["spec"]
-    rest: Json = {} if scenario.free_placement else {"pool": facts.pool(pod), "affinity": spec.get("affinity")}
+    rest: Json = (
+        {} if scenario.free_placement else {"pool": facts.pool(pod), "affinity": spec.get("affinity")}
+    )
     return {"pod": facts.owner(pod), "healthy": facts.healthy(pod), **rest}
 
 
@@ -206,6 +217,8 @@ def _text(value: Json) -> str:
 def ends(state: State) -> str:
     """One line about where a run stands, for when it does not end."""
     status = facts.migration(state).get("status", {})
-    pods = Counter(f"{facts.owner(pod)} on {facts.pool(pod) or 'no node'}" for pod in facts.kind(state, "Pod"))
+    pods = Counter(
+        f"{facts.owner(pod)} on {facts.pool(pod) or 'no node'}" for pod in facts.kind(state, "Pod")
+    )
     waiting = [f"{one['name']}: {one.get('message', '')}" for one in status.get("workloads", [])]
     return f"state {status.get('state')}, {status.get('message', '')}; {waiting}; {dict(pods)}"

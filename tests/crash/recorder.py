@@ -134,7 +134,11 @@ class Recorder:
             time.sleep(0 if self._closed else 0.05)
 
     def _watch(self, kind: Kind, version: str) -> str:
-        query = {"watch": "1", "timeoutSeconds": str(random.randint(3000, 3600)), "allowWatchBookmarks": "true"}
+        query = {
+            "watch": "1",
+            "timeoutSeconds": str(random.randint(3000, 3600)),
+            "allowWatchBookmarks": "true",
+        }
         query |= (
             {"resourceVersion": version}
             if version

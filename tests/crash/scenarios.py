@@ -114,7 +114,11 @@ class Scenario(msgspec.Struct, frozen=True):
             for one in self.workloads
             if one.namespace == namespace and one.after
         ]
-        return _ours("WorkloadOrder", {"name": "order", "namespace": namespace}, {"workloads": listed}) if listed else {}
+        return (
+            _ours("WorkloadOrder", {"name": "order", "namespace": namespace}, {"workloads": listed})
+            if listed
+            else {}
+        )
 
     def _ref(self, id_: str) -> Json:
         other = self.workload(id_)

@@ -60,7 +60,11 @@ class Stage:
     def operator_credentials(self) -> Credentials:
         """Of the operator's own account, as its pod would have them."""
         path = SERVICE_ACCOUNT.path(SPACE, install.ACCOUNT, "token")
-        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 86400}}
+        body = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": 86400},
+        }
         answer = msgspec.json.decode(self.admin.raw("POST", path, body=msgspec.json.encode(body)))
         config = yaml.safe_load(self.cluster.kubeconfig.read_text())
         config["users"] = [
@@ -92,11 +96,8 @@ class Stage:
             self._create(manifest)
 
     def _serves_ours(self) -> bool:
-        defined = self.admin.list(Kind("CustomResourceDefinition", "customresourcedefinitions", "apiextensions.k8s.io", namespaced=False))
-        return all(
-            any(one["type"] == "Established" and one["status"] == "True" for one in thing["status"]["conditions"])
-            for thing in defined
-        )
+        defined = self.admin.list(kinds.CUSTOM_RESOURCE_DEFINITION)
+        return all(_established(one["status"].get("conditions") or []) for one in defined)
 
     def _build(self, scenario: Scenario) -> None:
         self.cluster.nodes.add(OLD_POOL)
@@ -163,6 +164,10 @@ def kind_of(manifest: Json) -> Kind:
     name = manifest["kind"].lower()
     plural = f"{name[:-1]}ies" if name.endswith("policy") else f"{name}s"
     return Kind(manifest["kind"], plural, group, version, namespaced="namespace" in manifest["metadata"])
+
+
+def _established(conditions: list[Json]) -> bool:
+    return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
 
 
 def _is_pod(key: str) -> bool:

@@ -157,6 +157,13 @@ def test_a_target_without_its_letter_is_the_same_version() -> None:
     assert [one.target for one in seen.versions] == [False, True]
 
 
+@pytest.mark.parametrize(
+    ("heard", "silent"), [(None, None), (NOW, None), (NOW + 5, None), (NOW - 60, None), (NOW - 61, 61)]
+)
+def test_an_operator_that_is_away_is_told_of(heard: int | None, silent: int | None) -> None:
+    assert migration_view(migration(BUSY), NOW, heard).silent == silent
+
+
 def test_the_first_look_tells_the_headline_only() -> None:
     assert changes(None, view(BUSY)) == (
         "moving to v1.36.3; 12/59 workloads, 80/240 pods; moves StatefulSet shop/db",

@@ -1,4 +1,4 @@
-"""A real cluster with the layer's operator on it: nodes of two versions, workloads, and eyes on what happens."""
+"""A real cluster with the operator on it: nodes of two versions, workloads, and eyes on what happens."""
 
 from __future__ import annotations
 
@@ -239,14 +239,20 @@ class Scene:
 
     def residue(self) -> list[str]:
         """Everything of ours that is in the cluster, in words."""
-        found = [f"placement in {one['metadata']['namespace']}" for one in self.client.list(kinds.WORKLOAD_PLACEMENT)]
+        found = [
+            f"placement in {one['metadata']['namespace']}"
+            for one in self.client.list(kinds.WORKLOAD_PLACEMENT)
+            if one["spec"].get("turns") or not all(map(is_inert, one["spec"].get("ledger", {}).values()))
+        ]
         for one in self.client.list(kinds.POD_DISRUPTION_BUDGET):
             ours = one["metadata"].get("labels", {}).get("app.kubernetes.io/managed-by") == "shiplift"
             marks = [key for key in one["metadata"].get("annotations", {}) if "shiplift.dev/" in key]
             found += [f"budget {one['metadata']['name']}"] if ours or marks else []
         for node in self.client.list(kinds.NODE):
             marks = [key for key in node["metadata"]["labels"] if key.startswith("shiplift.dev/")]
-            marks += [one["key"] for one in node["spec"].get("taints", []) if one["key"].startswith("shiplift.dev/")]
+            marks += [
+                one["key"] for one in node["spec"].get("taints", []) if one["key"].startswith("shiplift.dev/")
+            ]
             found += [f"{', '.join(marks)} on node {node['metadata']['name']}"] if marks else []
         return found
 
@@ -260,7 +266,7 @@ class Scene:
 
     def finish(self, old: Pool) -> None:
         """Wait until all have arrived, take the old nodes away as a cloud would, and wait for the end."""
-        until(lambda: self._all_arrived(), 90)
+        until(self._all_arrived, 90)
         self.remove(old)
         self.wait_state("NoUpgrade")
         self.wait_clean()
@@ -286,13 +292,19 @@ class Scene:
             self.client.delete(kinds.NODE, name, uid=left[name])
 
 
+def is_inert(record: str) -> bool:
+    """A toleration that is left on purpose until the owner's next rollout, and nothing else."""
+    read = json.loads(record)
+    return "template" in read and "surge" not in read
+
+
 def _ref(name: str) -> Json:
     kind, _, rest = name.rpartition("/")
     return {"kind": "StatefulSet" if kind == "sts" else "Deployment", "name": rest.replace("_", "-")}
 
 
 def _pool(node: str) -> str:
-    return node.split("-")[0]
+    return node.partition("-")[0]
 
 
 def is_ready(pod: Json) -> bool:

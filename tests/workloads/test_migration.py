@@ -25,3 +25,14 @@ def test_workloads_move_in_dependency_order_and_nothing_is_left(scene: Scene) ->
     scene.finish(old)
     assert scene.arrived(space, "db", "api", "web")
     assert "target" not in scene.status()
+
+
+def test_mode_template_does_it_the_seeds_way(scene: Scene) -> None:
+    old = scene.nodes("old", OLD)
+    space = shop(scene)
+    scene.nodes("new", NEW)
+    scene.migrate(mode="Template")
+    scene.rig.start()
+    scene.finish(old)
+    assert scene.arrived(space, "db", "api", "web")
+    assert len(scene.status()["inertTolerations"]) == 3

@@ -79,6 +79,21 @@ def the_migration(client: Client) -> WorkloadMigration:
     return migration
 
 
+def operator_heard(client: Client) -> int | None:
+    """When an operator last renewed its Lease, in seconds since 1970; None where nobody can tell."""
+    from datetime import datetime
+
+    from shiplift.facts.kinds import LEASE
+    from shiplift.kube.errors import KubeError
+
+    try:
+        leases = list(client.list(LEASE, field_selector="metadata.name=shiplift"))
+    except KubeError:
+        return None
+    times = [one.get("spec", {}).get("renewTime") for one in leases]
+    return max((int(datetime.fromisoformat(time).timestamp()) for time in times if time), default=None)
+
+
 @contextlib.contextmanager
 def followed(credentials: Credentials, watches: Iterable[Watch]) -> Generator[Store]:
     """A store that has all of what was asked for; what may not be read is an error at once."""

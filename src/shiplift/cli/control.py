@@ -60,7 +60,9 @@ def resume(*, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
 @abort_app.default
 def abort(
     *,
-    yes: Annotated[bool, Parameter(name=["--yes", "-y"], negative="", help="Do not ask.")] = False,
+    yes: Annotated[
+        bool, Parameter(name=["--yes", "-y"], negative="", show_default=False, help="Do not ask.")
+    ] = False,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
@@ -78,7 +80,9 @@ def abort(
 @release_app.default
 def release(
     *,
-    every: Annotated[bool, Parameter(name="--all", negative="", help="Yes, everything.")] = False,
+    every: Annotated[
+        bool, Parameter(name="--all", negative="", show_default=False, help="Needed: it is all or nothing.")
+    ] = False,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:

@@ -51,7 +51,7 @@ def explain(
     what
         The workload: deploy/NAME or sts/NAME.
     namespace
-        Where it is. If not given: the kubeconfig's namespace, or the only one that has such a workload.
+        Where it is. Default: the kubeconfig's, or the only one that has it.
     """
     from shiplift.cli.migration_layout import explanation
 
@@ -161,7 +161,7 @@ def _known(
     from shiplift.facts.kinds import WORKLOAD_ORDER, WORKLOAD_PLACEMENT
     from shiplift.facts.workloads import PodDisruptionBudget
     from shiplift.view.explanation import Known, Link, key_of
-    from shiplift.workloads import names
+    from shiplift.workloads import holds, names
     from shiplift.workloads.dependencies import Declared, gather
     from shiplift.workloads.identity import WorkloadId
 
@@ -177,9 +177,5 @@ def _known(
         opted_out=frozenset(
             key_of(row) for row in _all_workloads(workloads) if row.annotations.get(names.SKIP) == "true"
         ),
-        holds=frozenset(
-            budget.name
-            for budget in rest.all(PodDisruptionBudget)
-            if names.HOLD_LEDGER in budget.annotations or budget.labels.get(names.MANAGED_BY) == names.MANAGER
-        ),
+        holds=frozenset(budget.name for budget in rest.all(PodDisruptionBudget) if holds.is_hold(budget)),
     )

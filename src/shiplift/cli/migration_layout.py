@@ -41,6 +41,9 @@ def migration(view: MigrationView, most: int | None, stale: bool = False) -> Ren
     parts: list[RenderableType] = [_facts(_about(view))]
     if stale:
         parts.insert(0, Text("the API server does not answer; this is how it was", style="bold red"))
+    elif view.silent is not None:
+        silence = f"no operator has been heard of for {duration(view.silent)}; this is how it was"
+        parts.insert(0, Text(silence, style="bold red"))
     if view.waiting:
         parts += [Text(), _waiting(view.waiting[:most])]
     parts += _not_shown(view, most)

@@ -14,7 +14,7 @@ from shiplift.cli.access import Context, Kubeconfig
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from shiplift.kube.credentials import Credentials
+    from shiplift.kube.client import Client
     from shiplift.kube.store import Store
     from shiplift.view.migration import MigrationView
 
@@ -22,16 +22,24 @@ app = App(name="status", help="Say how far the move of workloads is, and what it
 _MOST = 20
 """So many of those that wait are shown, unless all are asked for."""
 _BETWEEN_LOOKS = 0.2
+_BETWEEN_LEASES = 10.0
 
 
 @app.default
 def status(
     *,
     watch: Annotated[
-        bool, Parameter(name=["--watch", "-w"], negative="", help="Follow it until Ctrl-C.")
+        bool,
+        Parameter(name=["--watch", "-w"], negative="", show_default=False, help="Follow it until Ctrl-C."),
     ] = False,
     every: Annotated[
-        bool, Parameter(name="--all", negative="", help="Show all workloads that wait, not only the first.")
+        bool,
+        Parameter(
+            name="--all",
+            negative="",
+            show_default=False,
+            help="Show all workloads that wait, not only the first.",
+        ),
     ] = False,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -43,8 +51,8 @@ def status(
     with access.client_of(kubeconfig, context) as client:
         found = access.the_migration(client)
         if watch:
-            return _follow(client.credentials, None if every else _MOST)
-        view = migration_view(found, int(time.time()))
+            return _follow(client, None if every else _MOST)
+        view = migration_view(found, int(time.time()), access.operator_heard(client))
     return access.show(access.terminal(), migration(view, None if every else _MOST))
 
 
@@ -55,35 +63,45 @@ class Seen(NamedTuple):
     stale: bool
 
 
-def _follow(credentials: Credentials, most: int | None) -> None:
+class _Eyes:
+    """Sees the migration as it changes; the operator's Lease is looked at now and then."""
+
+    def __init__(self, client: Client, store: Store) -> None:
+        self._client, self._store = client, store
+        self._heard: int | None = None
+        self._look_at_lease = 0.0
+
+    def look(self) -> Seen:
+        from shiplift.facts.kinds import WORKLOAD_MIGRATION
+        from shiplift.view.migration import migration_view
+
+        snapshot = self._store.snapshot()
+        stale = bool(snapshot.stale())
+        if not stale and time.monotonic() >= self._look_at_lease:
+            self._heard = access.operator_heard(self._client)
+            self._look_at_lease = time.monotonic() + _BETWEEN_LEASES
+        found = next(iter(snapshot.customs(WORKLOAD_MIGRATION)), None)
+        return Seen(migration_view(found.object, int(time.time()), self._heard) if found else None, stale)
+
+
+def _follow(client: Client, most: int | None) -> None:
     from shiplift.facts.kinds import WORKLOAD_MIGRATION
     from shiplift.kube.watch import Watch
 
     console = access.terminal()
-    with access.followed(credentials, [Watch(WORKLOAD_MIGRATION)]) as store:
+    with access.followed(client.credentials, [Watch(WORKLOAD_MIGRATION)]) as store:
+        eyes = _Eyes(client, store)
         if sys.stdout.isatty() and not console.is_dumb_terminal:
-            _on_screen(console, store, most)
+            _on_screen(console, eyes, most)
         else:
-            _in_lines(store)
+            _in_lines(eyes)
 
 
-def _on_screen(console: Console, store: Store, most: int | None) -> None:
+def _on_screen(console: Console, eyes: _Eyes, most: int | None) -> None:
     from shiplift.cli import watching
 
-    last = watching.on_screen(
-        console, lambda: _look(store), lambda seen, _: _fitting(console, seen, most), None
-    )
+    last = watching.on_screen(console, eyes.look, lambda seen, _: _fitting(console, seen, most), None)
     access.show(console, _picture(last, most))
-
-
-def _look(store: Store) -> Seen:
-    from shiplift.facts.kinds import WORKLOAD_MIGRATION
-    from shiplift.view.migration import migration_view
-
-    snapshot = store.snapshot()
-    found = next(iter(snapshot.customs(WORKLOAD_MIGRATION)), None)
-    stale = bool(snapshot.stale())
-    return Seen(migration_view(found.object, int(time.time())) if found else None, stale)
 
 
 def _picture(seen: Seen, most: int | None) -> RenderableType:
@@ -106,13 +124,13 @@ def _fitting(console: Console, seen: Seen, most: int | None) -> RenderableType:
     return _picture(seen, low)
 
 
-def _in_lines(store: Store) -> None:
+def _in_lines(eyes: _Eyes) -> None:
     """A line for each change, with the time, until somebody ends it."""
     from shiplift.view.migration import changes
 
     before: Seen | None = None
     while True:
-        seen = _look(store)
+        seen = eyes.look()
         said = list(changes(before.view if before else None, seen.view)) if seen.view else []
         if seen.view is None and (before is None or before.view is not None):
             said = [access.NO_MIGRATION]

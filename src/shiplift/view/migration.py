@@ -25,6 +25,8 @@ from shiplift.api.workloads import (
 
 SHORT_KINDS = {"Deployment": "deploy", "StatefulSet": "sts"}
 _MOST_OPEN_WAVES = 6
+_PATIENCE = 60
+"""An operator that has not renewed its Lease for this long is not there, whatever the clocks say."""
 _IN_A_ROW = (
     WorkloadState.BLOCKED,
     WorkloadState.MOVING,
@@ -145,6 +147,8 @@ class MigrationView(msgspec.Struct, frozen=True):
     mode: str
     seconds: int | None
     """For how long it has moved to this target."""
+    silent: int | None
+    """For how long no operator has been heard of, where that is long."""
     message: str
     versions: tuple[OnNodes, ...]
     workloads: Share
@@ -165,8 +169,8 @@ class MigrationView(msgspec.Struct, frozen=True):
         return f"{on_the_way} {self.target}" if on_the_way else str(self.phase)
 
 
-def migration_view(migration: WorkloadMigration, now: int) -> MigrationView:
-    """The migration as this object has it; `now` is in seconds since 1970."""
+def migration_view(migration: WorkloadMigration, now: int, heard: int | None = None) -> MigrationView:
+    """The migration as this object has it; `now`, and when the operator was last heard of, since 1970."""
     status = migration.status
     waiting = _waiting(status.workloads, now)
     left = status.progress.total - status.progress.done - len(waiting)
@@ -175,6 +179,7 @@ def migration_view(migration: WorkloadMigration, now: int) -> MigrationView:
         target=status.target or migration.spec.target or "",
         mode=status.mode or "",
         seconds=_ago(status.started_at, now),
+        silent=now - heard if heard is not None and now - heard > _PATIENCE else None,
         message=plain(status.message),
         versions=tuple(
             OnNodes(plain(one.version), one.nodes, _same_version(one.version, status.target))

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
+import msgspec
+
 from shiplift.api.workloads import WorkloadKind
 from shiplift.engine import ledger
 from shiplift.engine.ledger import Change, LedgerError
@@ -50,6 +52,7 @@ FIRST_TO_GO = "-2147483648"
 TEMPLATE_TOLERATIONS = "/spec/template/spec/tolerations"
 _SOON = timedelta(milliseconds=200)
 _LATER = timedelta(seconds=1)
+_MUCH_LATER = timedelta(seconds=10)
 
 Json = dict[str, Any]
 Patch = list[dict[str, Any]]
@@ -300,7 +303,7 @@ def _refusal(step: Step, error: KubeError) -> Outcome:
         case Throttled():
             return Outcome.refused(step, error.message, timedelta(seconds=error.retry_after or 1))
         case _:
-            return Outcome.failed(step, str(error))
+            return msgspec.structs.replace(Outcome.failed(step, str(error)), retry_after=_MUCH_LATER)
 
 
 def _done(step: Step, written: Written) -> Outcome:

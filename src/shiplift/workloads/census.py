@@ -93,6 +93,8 @@ class Census:
         self.budgets: dict[str, PodDisruptionBudget] = {}
         self.covers: dict[str, tuple[WorkloadId, ...]] = {}
         self.holds: dict[str, PodDisruptionBudget] = {}
+        self._ending: set[str] = set()
+        """Namespaces that are being deleted: what is in them moves nowhere."""
         self._ids: dict[str, WorkloadId] = {}
         self._in_namespace: dict[str, set[WorkloadId]] = {}
         self._budgets_in: dict[str, dict[str, PodDisruptionBudget]] = {}
@@ -174,6 +176,8 @@ class Census:
             self._put_node(node)
         for namespace in snapshot.all(Namespace):
             self._occupancy.put_namespace(None, namespace)
+            if namespace.deleting:
+                self._ending.add(namespace.name)
         for volume in snapshot.all(PersistentVolume):
             self._occupancy.put_volume(None, volume)
         for claim in snapshot.all(PersistentVolumeClaim):
@@ -211,7 +215,16 @@ class Census:
         elif isinstance(heard, PersistentVolumeClaim):
             self._occupancy.put_claim(heard, snapshot.by_uid(PersistentVolumeClaim, heard.uid))
         elif isinstance(heard, Namespace):
-            self._occupancy.put_namespace(heard, snapshot.by_uid(Namespace, heard.uid))
+            now = snapshot.by_uid(Namespace, heard.uid)
+            self._occupancy.put_namespace(heard, now)
+            if now is None or now.deleting:
+                self._namespace_ends(heard.name)
+
+    def _namespace_ends(self, name: str) -> None:
+        self._ending.add(name)
+        for uid, id_ in list(self._ids.items()):
+            if id_.namespace == name:
+                self._unknow(uid)
 
     def _pod_changed(self, snapshot: Snapshot, heard: Row) -> Iterable[WorkloadId]:
         known, now = self._pods.get(heard.uid), snapshot.by_uid(Pod, heard.uid)
@@ -270,7 +283,7 @@ class Census:
         return [self._ids[heard.uid]] if heard.uid in self._ids else ()
 
     def _know(self, kind: Kind, row: Deployment | StatefulSet) -> None:
-        if row.namespace in self._scope[2] or row.deleting:
+        if row.deleting or row.namespace in self._scope[2] or row.namespace in self._ending:
             return
         id_ = WorkloadId(kind.kind, row.namespace, row.name)
         self._ids[row.uid] = id_

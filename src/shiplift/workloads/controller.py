@@ -10,6 +10,7 @@ from shiplift.engine.step import Outcome, Outcomes, Step
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.facts.meta import Row
+from shiplift.kube.lease import NotLeading
 from shiplift.kube.part import Context, LayerPart
 from shiplift.kube.watch import Watch
 from shiplift.workloads import admission, decide, policies
@@ -42,11 +43,17 @@ class Workloads:
         return decide.decide(view, now)
 
     def act(self, step: Step) -> Outcome:
-        self._context.check()
+        try:
+            self._context.check()
+        except NotLeading as error:
+            return Outcome.refused(step, str(error))
         return self._actor.act(step)
 
     def publish(self, key: str, decision: Migrating) -> Iterable[Barrier]:
-        self._context.check()
+        try:
+            self._context.check()
+        except NotLeading:
+            return ()
         return tuple(self._publisher.publish(decision))
 
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+import msgspec
+
 from shiplift.api.values import duration
 from shiplift.api.workloads import MigrationState, Mode, OnBlockedWorkload, OnNoCapacity
 from shiplift.engine.decision import LookAgain, await_change, requeue
@@ -27,6 +29,12 @@ _LOOK_AGAIN = timedelta(seconds=30)
 
 def decide(view: View, now: datetime) -> Migrating:
     """What to do now."""
+    decision = _decided(view, now)
+    due = tuple(step for step in decision.steps if view.outcomes.may_try(step, now))
+    return decision if len(due) == len(decision.steps) else msgspec.structs.replace(decision, steps=due)
+
+
+def _decided(view: View, now: datetime) -> Migrating:
     if trouble := _unreadable(view):
         return Migrating(view=view, now=now, reason=Reason.UNREADABLE, message=trouble, stalled=True)
     if not view.aim.target:

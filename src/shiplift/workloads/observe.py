@@ -19,7 +19,7 @@ from shiplift.facts.workloads import DaemonSet, PodDisruptionBudget
 from shiplift.kube.store import Snapshot, Store
 from shiplift.workloads.aim import aim, counted, selector_of
 from shiplift.workloads.census import Census
-from shiplift.workloads.model import Aim, Fleet, Placement, Role, View
+from shiplift.workloads.model import Aim, Placement, Role, View
 from shiplift.workloads.names import HOLD_LEDGER, MANAGED_BY, MANAGER, MIGRATION, UPGRADE_TAINT, label_value
 from shiplift.workloads.ordering import Ordering
 from shiplift.workloads.record import readable
@@ -84,7 +84,6 @@ class Observer:
             return self._idle
         counting, self._counting = self._counting, True
         view = self._look(self._store.snapshot(*READS), outcomes, news)
-        self._counting = bool(view.aim.target)
         if counting and not self._counting:
             self._census, self._ordering = Census(), Ordering()
         self._idle = None if self._counting else view
@@ -96,22 +95,27 @@ class Observer:
         versions = self._seen(snapshot, selector, news)
         undecided = migration is not None and migration.status.mode is None
         wanted = aim(migration, versions, inject=self._inject() if undecided else None)
-        scope = Scope(wanted, selector, _excluded(migration), migration.status.emptying if migration else "")
-        if wanted.target:
+        placements = _placements(snapshot)
+        moving = migration if wanted.target else None
+        scope = Scope(wanted, selector, _excluded(moving), moving.status.emptying if moving else "")
+        # to undo a record its workload must be known, whoever is excluded by now
+        self._counting = bool(wanted.target) or any(one.spec.ledger for one in placements.values())
+        if self._counting:
             self._census.refresh(snapshot, scope)
         else:
             self._census.count_nodes(snapshot, scope)
-        return self._view(snapshot, migration, wanted, self._census.fleet(versions), outcomes)
+        return self._view(snapshot, migration, wanted, placements, outcomes)
 
     def _view(
         self,
         snapshot: Snapshot,
         migration: WorkloadMigration | None,
         wanted: Aim,
-        fleet: Fleet,
+        placements: Mapping[str, Placement],
         outcomes: Outcomes,
     ) -> View:
         census = self._census
+        versions = self._versions[1] if self._versions else {}
         status = migration.status if migration else WorkloadMigration().status
         begun = status.state is MigrationState.UPGRADE and status.target == wanted.target
         spec = migration.spec if migration else WorkloadMigration().spec
@@ -125,13 +129,13 @@ class Observer:
         return View(
             migration=migration,
             aim=wanted,
-            fleet=fleet,
+            fleet=census.fleet(versions),
             tallies=census.tallies,
             order=order,
-            placements=_placements(snapshot),
+            placements=placements,
             budgets=census.budgets,
             covers=census.covers,
-            holds=tuple(census.holds.values()) if wanted.target else _holds(snapshot),
+            holds=tuple(census.holds.values()) if self._counting else _holds(snapshot),
             daemon_sets=_intolerant(snapshot, wanted),
             room=census.room(Role.TARGET),
             old_room=census.room(Role.OFF) if spec.on_no_capacity is OnNoCapacity.CONSOLIDATE else None,

@@ -99,9 +99,7 @@ def _changed(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
             continue
         if isinstance(value, dict):
             had = cast("dict[str, Any]", old.get(key) or {})
-            gone: dict[str, Any] = {
-                one: None for one in had if one not in value
-            }
+            gone: dict[str, Any] = {one: None for one in had if one not in value}
             changed[key] = {**gone, **value}
         else:
             changed[key] = value

@@ -1,0 +1,110 @@
+"""All of it: clean runs, the plans made from them, the mutants, and the figures at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tests.crash import generate, mutants, oracle, plans
+from tests.crash.director import Book
+from tests.crash.lane import Result
+from tests.crash.mutants import Mutant
+from tests.crash.oracle import CleanRun, Reference
+from tests.crash.plans import Plan
+from tests.crash.runner import Done, Lanes, Task, say
+from tests.crash.scenarios import BY_NAME
+
+CLEAN_RUNS = 3
+FAILURES = Path(".crash")
+
+
+class Figures(msgspec.Struct):
+    """What `make crash` ends with."""
+
+    scenarios: int = 0
+    writes: int = 0
+    plans: int = 0
+    divergences: int = 0
+    seconds_per_plan: float = 0.0
+    mutants: int = 0
+    mutants_caught: int = 0
+    unfired: int = 0
+    slowest: float = 0.0
+
+
+class Campaign:
+    """Runs on some lanes; whatever diverges is kept as a file that replays."""
+
+    def __init__(self, lanes: Lanes, scenarios: Iterable[str] = ()) -> None:
+        self._lanes = lanes
+        self._names = list(scenarios) or list(BY_NAME)
+        self._references: dict[str, Reference] = {}
+        self._books: dict[str, list[Book]] = {}
+        self.figures = Figures(scenarios=len(self._names))
+
+    def learn(self) -> None:
+        """Clean runs, which must be faultless themselves."""
+        runs: dict[str, list[CleanRun]] = {name: [] for name in self._names}
+        for done in self._lanes.map(Task(Plan(name)) for name in self._names for _ in range(CLEAN_RUNS)):
+            self._tell(done)
+            if done.clean:
+                runs[done.task.plan.scenario].append(done.clean)
+            self.figures.divergences += bool(done.result.found)
+        self._names = [name for name in self._names if runs[name]]
+        self._references = {name: oracle.reference(runs[name]) for name in self._names}
+        self._books = {name: [run.book for run in runs[name]] for name in self._names}
+        self.figures.writes = sum(len(generate.writes(books)) for books in self._books.values())
+
+    def every_plan(self) -> list[Plan]:
+        return [plan for name in self._names for plan in generate.plans(name, self._books[name])]
+
+    def run(self, chosen: Sequence[Plan]) -> None:
+        tasks = (Task(plan, self._references[plan.scenario]) for plan in chosen)
+        results: list[Result] = []
+        for done in self._lanes.map(tasks):
+            results.append(done.result)
+            self._tell(done, f"{len(results)}/{len(chosen)} ")
+        self.figures.plans = len(results)
+        self.figures.divergences += sum(bool(one.found) for one in results)
+        self.figures.unfired = sum(not one.fired for one in results)
+        self.figures.seconds_per_plan = round(sum(one.seconds for one in results) / max(1, len(results)), 2)
+        self.figures.slowest = round(max((one.seconds for one in results), default=0.0), 1)
+
+    def hunt(self, bugs: Sequence[Mutant] = mutants.ALL) -> dict[str, str]:
+        """For each mutant the plan that caught it, empty where none did."""
+        caught = {bug.name: "" for bug in bugs}
+        for done in self._lanes.map(self._hunts(bugs)):
+            bug = done.task.mutant
+            if bug and done.result.found and not caught[bug.name]:
+                caught[bug.name] = f"{done.task.plan}: {done.result.found[0][:200]}"
+        for name, by in caught.items():
+            say(f"mutant {name}: {'caught by ' + by if by else 'NOT CAUGHT'}")
+        self.figures.mutants = len(bugs)
+        self.figures.mutants_caught = sum(map(bool, caught.values()))
+        return caught
+
+    def _hunts(self, bugs: Sequence[Mutant]) -> Iterable[Task]:
+        for bug in bugs:
+            for scenario, trouble in bug.plans:
+                yield Task(Plan(scenario, trouble), self._references[scenario], bug)
+
+    def _tell(self, done: Done, count: str = "") -> None:
+        result = done.result
+        verdict = (
+            "DIVERGES" if result.found else "ok" if result.fired or not done.task.clean else "not reached"
+        )
+        say(f"{count}{verdict} {result.seconds:.1f} s {result.phases} {result.plan}")
+        for line in result.found:
+            say(f"    {line[:1500]}")
+        if result.found:
+            keep(done)
+
+
+def keep(done: Done) -> Path:
+    """The plan as a file, and beside it what was found and what the operators said."""
+    path = plans.write(done.task.plan, FAILURES)
+    text = "\n".join([*done.result.found, "", *done.logs])
+    path.with_suffix(".txt").write_text(text)
+    return path

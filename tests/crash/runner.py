@@ -1,0 +1,149 @@
+"""A campaign: lanes side by side, each a process with a cluster of its own, fed with plans one by one."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import queue
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from shiplift.local import guard
+from shiplift.local.cluster import Cluster
+from shiplift.local.components import Settings
+from tests.crash import oracle
+from tests.crash.lane import Lane, Result
+from tests.crash.mutants import Mutant, mutated
+from tests.crash.oracle import CleanRun, Reference
+from tests.crash.plans import Plan
+from tests.crash.scenarios import BY_NAME
+
+_TRIES = 2
+
+
+class Task(msgspec.Struct, frozen=True):
+    """A plan to be run, maybe on mutated code; without a reference it is a clean run to make one from."""
+
+    plan: Plan
+    clean: Reference | None = None
+    mutant: Mutant | None = None
+
+
+class Done(msgspec.Struct, frozen=True):
+    """What came of a task."""
+
+    task: Task
+    result: Result
+    clean: CleanRun | None = None
+    logs: tuple[str, ...] = ()
+
+
+@contextmanager
+def own_cluster(name: str, folder: Path) -> Iterator[Cluster]:
+    cluster = Cluster(name, folder)
+    cluster.up(Settings())
+    try:
+        yield cluster
+    finally:
+        cluster.down()
+
+
+def perform(lane: Lane, task: Task) -> Done:
+    """One task; a spot that was not reached, or a rig that failed, is tried once more."""
+    for attempt in range(_TRIES):
+        last = attempt == _TRIES - 1
+        try:
+            result, evidence = lane.run(task.plan, task.clean)
+        except Exception:
+            lane.crew.end()
+            if last:
+                return Done(
+                    task, Result(task.plan, 0.0, False, (f"the rig failed: {traceback.format_exc()}",))
+                )
+            continue
+        wanted = task.clean is None or result.fired or result.found
+        if wanted or last:
+            kept = oracle.clean_run(BY_NAME[task.plan.scenario], evidence) if task.clean is None else None
+            return Done(task, result, kept, evidence.logs if result.found else ())
+    raise AssertionError("the last try returns")
+
+
+def _lane(number: int, root: Path, tasks: Any, results: Any) -> None:
+    """The main function of a lane's process: until there is nothing left to do."""
+    with ExitStack() as closing:
+        cluster = closing.enter_context(own_cluster(f"lane-{number}", root))
+        lane = Lane(cluster, root / f"runs-{number}")
+        closing.callback(lane.close)
+        current: Mutant | None = None
+        while (task := tasks.get()) is not None:
+            if task.mutant != current:
+                lane.use(mutated(task.mutant, root / f"code-{number}") if task.mutant else None)
+                current = task.mutant
+            results.put(perform(lane, task))
+
+
+class Lanes:
+    """The processes; `map` gives the results as they come."""
+
+    def __init__(self, number: int) -> None:
+        self._context = multiprocessing.get_context("spawn")
+        self._number = number
+        self._root = Path(tempfile.mkdtemp(prefix="shiplift-crash-"))
+        self._tasks: Any = self._context.Queue()
+        self._results: Any = self._context.Queue()
+        self._processes: list[Any] = []
+
+    def __enter__(self) -> Lanes:
+        guard.own(self._root)
+        guard.start_once(self._root)
+        for number in range(self._number):
+            arguments = (number, self._root, self._tasks, self._results)
+            process = self._context.Process(target=_lane, args=arguments)
+            process.start()
+            self._processes.append(process)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for _process in self._processes:
+            self._tasks.put(None)
+        for process in self._processes:
+            process.join(60)
+            if process.is_alive():
+                process.terminate()
+        guard.sweep(self._root)
+        guard.stop(self._root)
+        shutil.rmtree(self._root, ignore_errors=True)
+
+    def map(self, tasks: Iterable[Task]) -> Iterator[Done]:
+        waiting = 0
+        for task in tasks:
+            self._tasks.put(task)
+            waiting += 1
+        while waiting:
+            yield self._next()
+            waiting -= 1
+
+    def _next(self) -> Done:
+        while True:
+            try:
+                return self._results.get(timeout=5)
+            except queue.Empty:
+                if not any(process.is_alive() for process in self._processes):
+                    raise RuntimeError("all lanes have ended") from None
+
+
+def say(text: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
+
+
+def cores() -> int:
+    return max(1, min(2, os.cpu_count() or 1))
