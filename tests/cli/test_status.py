@@ -183,6 +183,7 @@ def test_a_server_that_goes_away_meanwhile_is_told_of(
         assert watch.stdout.readline()[9:] == "the API server does not answer\n"
         watch.send_signal(2)
         assert watch.wait(20) == 130
+    cluster.down()
 
 
 def test_on_a_terminal_the_picture_changes_in_place_until_it_is_left(

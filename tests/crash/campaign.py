@@ -17,7 +17,7 @@ from tests.crash.runner import Done, Lanes, Task, say
 from tests.crash.scenarios import BY_NAME
 
 CLEAN_RUNS = 3
-FAILURES = Path(".crash")
+FAILURES = Path("build/crash")
 
 
 class Figures(msgspec.Struct):

@@ -8,6 +8,8 @@ to be killed. When standard input ends, all children end.
 
 from __future__ import annotations
 
+import contextlib
+import faulthandler
 import importlib
 import os
 import signal
@@ -63,6 +65,8 @@ def fork(order: Order, part: LayerPart) -> int:
         os.dup2(log, 1)
         os.dup2(log, 2)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        faulthandler.enable()
+        faulthandler.register(signal.SIGUSR1)
         operate(order, part)
         code = 0
     except BaseException:
@@ -71,21 +75,28 @@ def fork(order: Order, part: LayerPart) -> int:
         os._exit(code)
 
 
+def _reap(_number: int, _frame: object) -> None:
+    """Nobody waits for the children; one that was not killed says how it ended."""
+    with contextlib.suppress(ChildProcessError):
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            code = os.waitstatus_to_exitcode(ended[1])
+            if code != -signal.SIGKILL:
+                print(f"operator {ended[0]} ended by itself with {code}", file=sys.stderr, flush=True)
+
+
 def main(name: str) -> None:
     part = layer(name)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, _reap)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    children: set[int] = set()
+    children: list[int] = []
     print("ready", flush=True)
     for line in sys.stdin:
         child = fork(msgspec.json.decode(line, type=Order), part)
-        children.add(child)
+        children.append(os.pidfd_open(child))
         print(child, flush=True)
     for child in children:
-        try:
-            os.kill(child, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(child, signal.SIGKILL)
 
 
 if __name__ == "__main__":

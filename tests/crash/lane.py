@@ -138,7 +138,7 @@ class Lane:
 
     def _play(self, world: World, clock: _Clock) -> tuple[str, ...]:
         if not self._wait(lambda: self.crew.led, _LONGEST):
-            return ("nobody came to lead",)
+            return (f"{oracle.STUCK}: nobody came to lead", *self._why())
         clock.lap("lead")
 
         def over() -> bool:
@@ -149,8 +149,7 @@ class Lane:
         ended = self._wait(over, _LONGEST)
         clock.lap("migrate")
         if not ended:
-            state = self.stage.recorder.live()
-            return (f"it did not end: {oracle.ends(state)}; {facts.residue(state)}", *self._dead())
+            return (f"{oracle.STUCK}: {oracle.ends(self.stage.recorder.live())}", *self._why())
         calm = self._wait(self._is_quiet, _RESTLESS)
         clock.lap("quiet")
         return (*self._dead(), *(() if calm else ("writes go on after the end",)))
@@ -158,6 +157,12 @@ class Lane:
     def _is_quiet(self) -> bool:
         latest = max(self.director.last_write, self.crew.started)
         return self.crew.led and time.monotonic() - latest > _QUIET
+
+    def _why(self) -> tuple[str, ...]:
+        """Those that live tell in their logs what each thread is doing."""
+        self.crew.ask()
+        time.sleep(0.3)
+        return self._dead()
 
     def _dead(self) -> tuple[str, ...]:
         return tuple(f"the operator of {one.log.name} ended by itself" for one in self.crew.died())

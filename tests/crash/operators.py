@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -26,29 +27,31 @@ SPACE = "shiplift-system"
 
 
 class Operator:
-    """One process, known by what its log says."""
+    """One process, known by what its log says. Held by a descriptor: its number may soon be another's."""
 
     def __init__(self, pid: int, log: Path) -> None:
-        self.pid, self.log = pid, log
+        self.log = log
         self.expected = True
         """Whether it should be alive."""
+        self._process = os.pidfd_open(pid)
 
     def send(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError):
-            os.kill(self.pid, number)
+            signal.pidfd_send_signal(self._process, number)
 
     def kill(self) -> None:
-        self.expected = False
-        self.send(signal.SIGKILL)
-        self.send(signal.SIGCONT)
-        until(lambda: not self.alive, 5, 0.001)
+        if self.expected:
+            self.expected = False
+            self.send(signal.SIGKILL)
+            self._exited(5.0)
+            os.close(self._process)
 
     @property
     def alive(self) -> bool:
-        try:
-            return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-        except OSError:
-            return False
+        return not self._exited(0.0)
+
+    def _exited(self, seconds: float) -> bool:
+        return bool(select.select([self._process], [], [], seconds)[0])
 
     def said(self, event: str) -> list[dict[str, Any]]:
         if not self.log.exists():
@@ -151,6 +154,12 @@ class Crew:
             self._stopped = None
 
     # --- what the run asks ---
+
+    def ask(self) -> None:
+        """Let each write down what its threads do."""
+        for operator in self.operators:
+            if operator.expected:
+                operator.send(signal.SIGUSR1)
 
     @property
     def led(self) -> bool:

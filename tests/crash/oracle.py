@@ -26,6 +26,7 @@ _FREE_META = frozenset(
 _FREE_STATUS = frozenset({"moves", "eta", "observedGeneration", "met"})
 _FREE_CONDITION = frozenset({"lastTransitionTime", "observedGeneration", "message"})
 _FREE_PROGRESS = frozenset({"progress", "pods", "waves", "workloads", "exceptions"})
+STUCK = "it did not end"
 _REVISION = "deployment.kubernetes.io/revision"
 _ROUNDS = {HalfWay.NOTHING: 0, HalfWay.ABORT: 1, HalfWay.ROLL_BACK: 2}
 
@@ -78,6 +79,8 @@ def judge(scenario: Scenario, evidence: Evidence, clean: Reference | None) -> li
     found += invariants.under_budget(trace, scenario)
     found += invariants.two_budgets(trace)
     found += invariants.out_of_order(trace, scenario)
+    if any(one.startswith(STUCK) for one in evidence.complaints):
+        return found
     found += facts.residue(trace.end())
     if clean:
         found += _other_end(flat_end(trace, scenario), clean)

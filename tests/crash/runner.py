@@ -23,7 +23,7 @@ from shiplift.local.components import Settings
 from tests.crash import oracle
 from tests.crash.lane import Lane, Result
 from tests.crash.mutants import Mutant, mutated
-from tests.crash.oracle import CleanRun, Reference
+from tests.crash.oracle import CleanRun, Evidence, Reference
 from tests.crash.plans import Plan
 from tests.crash.scenarios import BY_NAME
 
@@ -45,6 +45,7 @@ class Done(msgspec.Struct, frozen=True):
     result: Result
     clean: CleanRun | None = None
     logs: tuple[str, ...] = ()
+    """What the operators said and what they asked, where something was found."""
 
 
 @contextmanager
@@ -73,8 +74,15 @@ def perform(lane: Lane, task: Task) -> Done:
         wanted = task.clean is None or result.fired or result.found
         if wanted or last:
             kept = oracle.clean_run(BY_NAME[task.plan.scenario], evidence) if task.clean is None else None
-            return Done(task, result, kept, evidence.logs if result.found else ())
+            return Done(task, result, kept, _said(evidence) if result.found else ())
     raise AssertionError("the last try returns")
+
+
+def _said(evidence: Evidence) -> tuple[str, ...]:
+    entries = evidence.book.entries
+    began = entries[0].at if entries else 0.0
+    calls = [f"{one.at - began:7.2f} {one.status or '---'} {one.spot}" for one in entries]
+    return ("\n".join(calls), *evidence.logs)
 
 
 def _lane(number: int, root: Path, tasks: Any, results: Any) -> None:

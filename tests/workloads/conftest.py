@@ -8,8 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from shiplift.kube.credentials import load
 from shiplift.local.cluster import Cluster
+from shiplift.local.components import Settings
+from tests.crash.recorder import Recorder
 from tests.workloads import rig as rigs
+from tests.workloads.observer import Observer
 from tests.workloads.rig import Rig, Scene
 
 
@@ -17,7 +21,7 @@ from tests.workloads.rig import Rig, Scene
 def rig(clusters_folder: Path) -> Iterator[Rig]:
     """The migration is a singleton, so each worker has a cluster of its own."""
     cluster = Cluster(f"workloads-{uuid.uuid4().hex[:8]}", clusters_folder)
-    cluster.up()
+    cluster.up(Settings(audit=True))
     made = Rig(cluster)
     yield made
     made.close()
@@ -28,3 +32,16 @@ def rig(clusters_folder: Path) -> Iterator[Rig]:
 def scene(rig: Rig) -> Iterator[Scene]:
     with rigs.scene(rig) as made:
         yield made
+
+
+@pytest.fixture(scope="session")
+def recorder(rig: Rig) -> Iterator[Recorder]:
+    made = Recorder(load(rig.cluster.kubeconfig), rig.client)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def observer(recorder: Recorder) -> Observer:
+    """Eyes on every pod, from the beginning of the test."""
+    return Observer(recorder)

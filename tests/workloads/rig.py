@@ -7,7 +7,7 @@ import json
 import tempfile
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -179,11 +179,30 @@ class Scene:
 
     def order(self, namespace: str, **depends_on: Iterable[str]) -> Json:
         """`order(ns, web=["api"])`; names are `sts/db`, `deploy/api` or just `api` (a Deployment)."""
-        workloads = [
-            {**_ref(name), "dependsOn": [_ref(one) for one in others]} for name, others in depends_on.items()
-        ]
-        body = {"metadata": {"name": "order"}, "spec": {"workloads": workloads}}
+        body = {"metadata": {"name": "order"}, "spec": {"workloads": _ordered(depends_on)}}
         return self.client.create(kinds.WORKLOAD_ORDER, body, namespace).object
+
+    def reorder(self, namespace: str, **depends_on: Iterable[str]) -> None:
+        """The order of that namespace becomes another, in one write."""
+        self.change(kinds.WORKLOAD_ORDER, namespace, "order", {"spec": {"workloads": _ordered(depends_on)}})
+
+    def change(self, kind: Kind, namespace: str, name: str, patch: Json) -> Json:
+        """A merge patch, as a user would."""
+        uid = self.client.get(kind, name, namespace)["metadata"]["uid"]
+        return self.client.patch(kind, name, patch, namespace, uid=uid).object
+
+    def gate(self, namespace: str, name: str = "gate") -> None:
+        """A workload that goes nowhere, so that what depends on it stays held, until the gate is opened."""
+        self.deployment(namespace, name, 1)
+        self.budget(namespace, name, name, minAvailable=1)
+        self.wait_ready(namespace, **{name: 1})
+
+    def open_gate(self, namespace: str, name: str = "gate") -> None:
+        self.drop(kinds.POD_DISRUPTION_BUDGET, name, namespace)
+
+    def drop(self, kind: Kind, name: str, namespace: str = "") -> None:
+        uid = self.client.get(kind, name, namespace)["metadata"]["uid"]
+        self.client.delete(kind, name, namespace, uid=uid)
 
     def migrate(self, **spec: Any) -> Json:
         body = {"metadata": {"name": MIGRATION}, "spec": spec}
@@ -296,6 +315,10 @@ def is_inert(record: str) -> bool:
     """A toleration that is left on purpose until the owner's next rollout, and nothing else."""
     read = json.loads(record)
     return "template" in read and "surge" not in read
+
+
+def _ordered(depends_on: Mapping[str, Iterable[str]]) -> list[Json]:
+    return [{**_ref(name), "dependsOn": [_ref(one) for one in others]} for name, others in depends_on.items()]
 
 
 def _ref(name: str) -> Json:

@@ -131,7 +131,8 @@ def test_a_device_is_needed_by_name() -> None:
 
 
 def test_a_pod_that_asks_for_nothing_fits_where_more_is_promised_than_there_is() -> None:
-    room = room_of(a_node("a", cpu=100), a_pod("big", spec=spec(500), node="a"))
+    big = PodSpec(requests=Resources(cpu=5000, memory=1 << 40, storage=1 << 40, pods=1))
+    room = room_of(a_node("a", cpu=100), a_pod("big", spec=big, node="a"))
     assert Booking(room).book(a_pod("small", spec=spec(0))) == "a"
 
 
@@ -380,6 +381,63 @@ def test_an_ending_replica_does_not_count_for_spread() -> None:
     nodes = [a_node("n-a", zone="a"), a_node("n-b", zone="b", cpu=0)]
     room = room_of(*nodes, a_pod("web-0", labels=WEB, node="n-a", deleting=1))
     assert Booking(room).book(a_pod("web-1", labels=WEB, spec=even())) == "n-a"
+
+
+def test_a_replica_that_begins_to_end_no_longer_counts_for_spread() -> None:
+    there = a_pod("web-0", labels=WEB, node="n-a")
+    occupancy = occupied(a_node("n-a", zone="a"), a_node("n-b", zone="b", cpu=0), there)
+    more = a_pod("web-1", labels=WEB, spec=even())
+    assert isinstance(Booking(occupancy.room(is_target)).book(more), NoSlot)
+    occupancy.put_pod(there, msgspec.structs.replace(there, deleting=1))
+    assert Booking(occupancy.room(is_target)).book(more) == "n-a"
+
+
+def test_an_ending_replica_that_moves_is_counted_where_it_goes_only() -> None:
+    ending = a_pod("web-0", labels=WEB, spec=even(), node="n-a", deleting=1)
+    booking = Booking(room_of(a_node("n-a", zone="a"), a_node("n-b", zone="b", cpu=0), ending))
+    assert booking.book(ending) == "n-a"
+    assert isinstance(booking.book(a_pod("web-1", labels=WEB, spec=even())), NoSlot)
+
+
+def test_a_pod_that_its_own_spread_does_not_pick_adds_nothing() -> None:
+    nodes = [a_node("n-a", zone="a"), a_node("n-b", zone="b", cpu=0)]
+    room = room_of(*nodes, a_pod("web-0", labels=WEB, node="n-a"))
+    assert Booking(room).book(a_pod("other", spec=even())) == "n-a"
+    assert isinstance(Booking(room).book(a_pod("web-1", labels=WEB, spec=even())), NoSlot)
+
+
+def test_a_node_without_all_the_keys_is_no_domain_of_any() -> None:
+    nodes = [a_node("n-a", zone="a", labels={"rack": "1"}), a_node("n-b", zone="b")]
+    room = room_of(*nodes, a_pod("web-0", labels=WEB, node="n-a"))
+    both = spec(spread=(Spread(1, ZONE, True, PICKS_WEB), Spread(5, "rack", True, PICKS_WEB)))
+    assert Booking(room).book(a_pod("web-1", labels=WEB, spec=both)) == "n-a"
+    assert Booking(room).book(a_pod("web-1", labels=WEB, spec=even())) == "n-b"
+
+
+def test_a_tainted_node_is_no_domain_where_taints_are_honoured() -> None:
+    nodes = [a_node("n-a", zone="a"), a_node("n-b", zone="b", taints=(Taint("gpu", "", "NoSchedule"),))]
+    room = room_of(*nodes, a_pod("web-0", labels=WEB, node="n-a"))
+    assert Booking(room).book(a_pod("web-1", labels=WEB, spec=even(honours_taints=True))) == "n-a"
+    assert isinstance(Booking(room).book(a_pod("web-1", labels=WEB, spec=even())), NoSlot)
+
+
+def test_a_pod_is_not_the_first_while_any_of_its_wishes_is_met_somewhere() -> None:
+    both = spec(affinity=(PodTerm(PICKS_WEB, ZONE), PodTerm(PICKS_WEB, "rack")))
+    nodes = [a_node("old", zone="a", version=OLD), a_node("n-a", zone="a", labels={"rack": "1"})]
+    alone = Booking(room_of(*nodes)).book(a_pod("web-1", labels=WEB, spec=both))
+    assert alone == "n-a"
+    room = room_of(*nodes, a_pod("web-0", labels=WEB, node="old"))
+    assert isinstance(Booking(room).book(a_pod("web-1", labels=WEB, spec=both)), NoSlot)
+
+
+def test_a_promise_binds_pods_of_kinds_that_were_asked_about_before() -> None:
+    booking = Booking(room_of(a_node("a", cpu=100), a_node("b", cpu=1000)))
+    big = a_pod("big", spec=spec(900, anti_affinity=(PodTerm(PICKS_WEB, HOST),)))
+    assert booking.book(a_pod("web-0", labels=WEB)) == "a"
+    assert booking.book(big) == "b"
+    assert reason(booking.book(a_pod("web-1", labels=WEB))) == (
+        "0 of 2 target nodes fit: 1 insufficient cpu, 1 anti-affinity"
+    )
 
 
 def test_only_replicas_of_the_same_revision_count_where_asked() -> None:

@@ -40,7 +40,7 @@ from tests.workloads.room_cases import HOST, ZONE
 
 Json = dict[str, Any]
 SEED = 20
-SITUATIONS = 60
+SITUATIONS = 40
 TARGET, OFF_TARGET = "shiplift.dev/target-version", "shiplift.dev/off-target"
 FOREVER = 3600
 
@@ -134,10 +134,10 @@ class Maker:
         labels = {"app": f"{self.name}-{app}", "revision": self._one(["1", "2"])}
         requests = {"cpu": self._one(["0", "100m", "300m", "500m"])}
         container: Json = {"name": "main", "image": "busybox", "resources": {"requests": requests}}
-        if self._seldom():
+        if self.chance.random() < 0.1:
             requests["example.com/gpu"] = "1"
             container["resources"]["limits"] = {"example.com/gpu": "1"}
-        if self._seldom():
+        if self.chance.random() < 0.15:
             container["ports"] = [{"containerPort": 80, "hostPort": 80}]
         spec: Json = {"containers": [container], "terminationGracePeriodSeconds": FOREVER}
         spec["tolerations"] = self._one([[], [], [{"operator": "Exists"}], [{"key": "gpu", "value": "x"}]])

@@ -1,4 +1,4 @@
-"""`WorkloadMigration`, `WorkloadOrder` and `WorkloadPlacement`: workloads move in order of their dependencies."""
+"""`WorkloadMigration`, `WorkloadOrder`, `WorkloadPlacement`: workloads move in dependency order."""
 
 from __future__ import annotations
 

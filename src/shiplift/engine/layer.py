@@ -19,6 +19,10 @@ V = TypeVar("V")
 D = TypeVar("D", bound=Decision)
 
 
+class Retry(Exception):  # noqa: N818 - says what to do
+    """Raised by a layer where nothing is wrong with it: the same again a little later."""
+
+
 class Layer(Protocol[K_contra, V, D]):
     """What a layer brings; the loop does the rest."""
 

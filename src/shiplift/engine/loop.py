@@ -30,7 +30,7 @@ from shiplift.engine.backoff import Failures
 from shiplift.engine.barrier import Barrier
 from shiplift.engine.decision import Decision
 from shiplift.engine.keys import Keys
-from shiplift.engine.layer import Hooks, Layer, Settings, Stage
+from shiplift.engine.layer import Hooks, Layer, Retry, Settings, Stage
 from shiplift.engine.memory import Memory
 from shiplift.engine.step import Operation, Outcome, Step
 
@@ -401,6 +401,9 @@ class Loop(Generic[K, V, D]):
         return self._settings.backoff.delay(attempt, self._chance())
 
     def _note(self, stage: Stage, key: K | None, error: BaseException) -> None:
+        if isinstance(error, Retry):
+            log.warning("layer tries again", **self._about(key), stage=stage.value, reason=str(error))
+            return
         log.error("layer failed", **self._about(key), stage=stage.value, exc_info=error)
         self._call(self._hooks.failed, stage)
 

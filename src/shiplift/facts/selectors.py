@@ -56,9 +56,10 @@ class Selector(msgspec.Struct, frozen=True, gc=False):
     expressions: tuple[Requirement, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        return all(labels.get(key) == value for key, value in self.labels.items()) and all(
-            requirement.matches(labels) for requirement in self.expressions
-        )
+        for key, value in self.labels.items():  # a plain loop: this is asked very often
+            if labels.get(key) != value:
+                return False
+        return not self.expressions or all(one.matches(labels) for one in self.expressions)
 
 
 class NodeTerm(msgspec.Struct, frozen=True, gc=False):

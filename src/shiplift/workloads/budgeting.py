@@ -10,7 +10,6 @@ from __future__ import annotations
 from shiplift.engine.budgets import BudgetError, Disruptions, max_unavailable
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import PodDisruptionBudget, StatefulSet
-from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Tally, View
 
 ALWAYS_ALLOW = "AlwaysAllow"
@@ -91,7 +90,7 @@ def never_evictable(view: View, tally: Tally) -> str:
     budget = budget_of(view, tally)
     if budget is None:
         return ""
-    covered: tuple[WorkloadId, ...] = view.covers.get(budget.uid, ())
+    covered = view.covers.get(budget.uid, ())
     expected = max(budget.expected_pods, sum(view.tallies[id_].row.replicas for id_ in covered))
     if budget.min_available is not None and not isinstance(budget.min_available, str):
         most = Disruptions(min_available=budget.min_available).allowed(expected, expected)

@@ -91,13 +91,14 @@ class Census:
     def _forget(self) -> None:
         self.tallies: dict[WorkloadId, Tally] = {}
         self.budgets: dict[str, PodDisruptionBudget] = {}
-        self.covers: dict[str, tuple[WorkloadId, ...]] = {}
+        self.covers: dict[str, dict[WorkloadId, None]] = {}
         self.holds: dict[str, PodDisruptionBudget] = {}
         self._ending: set[str] = set()
         """Namespaces that are being deleted: what is in them moves nowhere."""
         self._ids: dict[str, WorkloadId] = {}
         self._in_namespace: dict[str, set[WorkloadId]] = {}
-        self._budgets_in: dict[str, dict[str, PodDisruptionBudget]] = {}
+        self._budgets_by: dict[tuple[str, str, str], dict[str, None]] = {}
+        """By namespace and one label that their selectors ask for; empty strings where they ask for none."""
         self._sets: dict[str, dict[str, None]] = {}
         self._deployment_of: dict[str, str] = {}
         self._autoscalers: dict[WorkloadId, HorizontalPodAutoscaler] = {}
@@ -278,8 +279,6 @@ class Census:
             before = self.tallies[known].row
             if before.annotations != now.annotations or before.labels != now.labels:
                 self.declarations += 1
-            if before.template_labels != now.template_labels:
-                self._recover(now.namespace)
         return [self._ids[heard.uid]] if heard.uid in self._ids else ()
 
     def _know(self, kind: Kind, row: Deployment | StatefulSet) -> None:
@@ -293,10 +292,10 @@ class Census:
         id_ = self._ids.pop(uid, None)
         if id_ is None or id_ in self._ids.values():
             return () if id_ is None else (id_,)
-        self.tallies.pop(id_, None)
+        gone = self.tallies.pop(id_, None)
+        self._cover(gone, None)
         self._in_namespace[id_.namespace].discard(id_)
         self.declarations += 1
-        self._recover(id_.namespace)
         return ()
 
     def _set_changed(self, snapshot: Snapshot, heard: Row) -> Iterable[WorkloadId]:
@@ -317,43 +316,50 @@ class Census:
 
     def _budget_changed(self, snapshot: Snapshot, heard: Row) -> Iterable[WorkloadId]:
         now, before = snapshot.by_uid(PodDisruptionBudget, heard.uid), self.budgets.get(heard.uid)
-        if now is None:
-            self.budgets.pop(heard.uid, None)
-            self.holds.pop(heard.uid, None)
-            self._budgets_in.get(heard.namespace, {}).pop(heard.uid, None)
-        else:
-            self._put_budget(now)
         if now is not None and before is not None and now.selector == before.selector:
+            self._put_budget(now)
             return ()
-        affected = self.covers.pop(heard.uid, ())
+        if before is not None:
+            self._drop_budget(before)
         if now is not None:
-            self._cover(now.uid)
-        return {*affected, *self.covers.get(heard.uid, ())}
+            self._put_budget(now)
+        return set(self._in_namespace.get(heard.namespace, ()))
 
     def _put_budget(self, row: PodDisruptionBudget) -> None:
         self.budgets[row.uid] = row
-        self._budgets_in.setdefault(row.namespace, {})[row.uid] = row
+        self._budgets_by.setdefault(_asked(row), {})[row.uid] = None
         if row.labels.get(MANAGED_BY) == MANAGER or HOLD_LEDGER in row.annotations:
             self.holds[row.uid] = row
         else:
             self.holds.pop(row.uid, None)
 
-    def _cover(self, uid: str) -> None:
-        budget = self.budgets[uid]
-        selector = budget.selector
-        self.covers[uid] = tuple(
-            sorted(
-                id_
-                for id_ in self._in_namespace.get(budget.namespace, ())
-                if selector is not None
-                and id_ in self.tallies
-                and selector.matches(self.tallies[id_].row.template_labels)
-            )
+    def _drop_budget(self, row: PodDisruptionBudget) -> None:
+        del self.budgets[row.uid]
+        self.holds.pop(row.uid, None)
+        self._budgets_by[_asked(row)].pop(row.uid, None)
+
+    def _budgets_of(self, row: Deployment | StatefulSet) -> tuple[str, ...]:
+        """The budgets that select its pods: only those that ask for one of its labels are tried."""
+        labels = row.template_labels
+        keys = [(row.namespace, "", ""), *((row.namespace, key, value) for key, value in labels.items())]
+        return tuple(
+            uid
+            for key in keys
+            for uid in self._budgets_by.get(key, ())
+            if (selector := self.budgets[uid].selector) is not None and selector.matches(labels)
         )
 
-    def _recover(self, namespace: str) -> None:
-        for uid in self._budgets_in.get(namespace, ()):
-            self._cover(uid)
+    def _cover(self, before: Tally | None, after: Tally | None) -> None:
+        """Note whom each budget covers."""
+        had, has = before.budgets if before else (), after.budgets if after else ()
+        if had == has:
+            return
+        for uid in had:
+            if before is not None and before.id in self.covers.get(uid, {}):
+                del self.covers[uid][before.id]
+        for uid in has:
+            if after is not None:
+                self.covers.setdefault(uid, {})[after.id] = None
 
     def _autoscaler_changed(self, snapshot: Snapshot, heard: Row) -> Iterable[WorkloadId]:
         now = snapshot.by_uid(HorizontalPodAutoscaler, heard.uid)
@@ -366,30 +372,21 @@ class Census:
 
     def _recount(self, snapshot: Snapshot, dirty: Iterable[WorkloadId]) -> None:
         fresh = {id_: counted for id_ in dirty if (counted := self._count(snapshot, id_)) is not None}
-        if not fresh:
-            return
-        known = len(self.tallies)
-        self.tallies = {**self.tallies, **fresh}
-        if len(self.tallies) != known:
-            for namespace in {id_.namespace for id_ in fresh}:
-                self._recover(namespace)
+        for id_, counted in fresh.items():
+            self._cover(self.tallies.get(id_), counted)
+        self.tallies.update(fresh)
 
     def _count(self, snapshot: Snapshot, id_: WorkloadId) -> Tally | None:
         row = self._row(snapshot, id_)
-        if row is None:
+        if row is None or row.uid not in self._ids:
             return None
         sets: list[ReplicaSet] = []
-        owners = [row.uid]
+        owners: Iterable[str] = (row.uid,)
         if isinstance(row, Deployment):
-            owners = list(self._sets.get(row.uid, ()))
+            owners = self._sets.get(row.uid, ())
             sets = [one for uid in owners if (one := snapshot.by_uid(ReplicaSet, uid)) is not None]
         pods = [pod for owner in owners for pod in snapshot.pods_of(owner)]
-        budgets = tuple(
-            uid
-            for uid, budget in self._budgets_in.get(id_.namespace, {}).items()
-            if budget.selector is not None and budget.selector.matches(row.template_labels)
-        )
-        return tally(id_, row, sets, pods, self._roles, budgets, self._autoscalers.get(id_))
+        return tally(id_, row, sets, pods, self._roles, self._budgets_of(row), self._autoscalers.get(id_))
 
     def _row(self, snapshot: Snapshot, id_: WorkloadId) -> Deployment | StatefulSet | None:
         known = self.tallies.get(id_)
@@ -397,6 +394,12 @@ class Census:
         if known is not None and (row := snapshot.by_uid(type_, known.row.uid)) is not None:
             return row
         return snapshot.find(type_, id_.name, id_.namespace)
+
+
+def _asked(row: PodDisruptionBudget) -> tuple[str, str, str]:
+    """One label that a budget asks for, to find it by."""
+    key, value = next(iter(row.selector.labels.items()), ("", "")) if row.selector else ("", "")
+    return (row.namespace, key, value)
 
 
 def _scaled(row: HorizontalPodAutoscaler) -> WorkloadId:

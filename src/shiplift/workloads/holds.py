@@ -7,8 +7,6 @@ that may move, and what a user's budget said is put back three-way.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import msgspec
 
 from shiplift.api.workloads import Hold, Mode, WorkloadKind
@@ -18,8 +16,6 @@ from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Tally, View
 from shiplift.workloads.names import HOLD_LEDGER, MANAGED_BY, MANAGER, hold_name
 from shiplift.workloads.steps import DeleteHold, HoldBudget, MakeHold, RestoreBudget
-
-EVICTED = "EvictionByEvictionAPI"
 
 
 class Holding(msgspec.Struct, frozen=True):
@@ -44,23 +40,19 @@ def is_hold(budget: PodDisruptionBudget) -> bool:
     return is_ours(budget) or HOLD_LEDGER in budget.annotations
 
 
-def wanted(view: View, held: Iterable[WorkloadId]) -> bool:
+def wanted(view: View, going: frozenset[WorkloadId]) -> bool:
     """Whether held workloads need budgets: always, or since somebody else began to drain; once begun, on."""
     if view.aim.mode is Mode.TEMPLATE or view.spec.hold is Hold.ALWAYS or view.fleet.cordoned or view.holds:
         return True
-    return any(_evicted(view.tallies[id_]) for id_ in held)
-
-
-def _evicted(tally: Tally) -> bool:
-    """Somebody evicts a pod of it: we do not, while it is held."""
-    return any(pod.disruption == EVICTED for pod in tally.pods)
+    # while a workload is held, whoever evicts its pods is somebody else
+    return any(tally.evicted and id_ not in going for id_, tally in view.tallies.items())
 
 
 def holding(view: View, going: frozenset[WorkloadId]) -> Holding:
     """Hold those whose turn has not come, let go of the others."""
-    held = [id_ for id_, tally in view.tallies.items() if id_ not in going and not tally.skipped]
-    if not view.holds and not wanted(view, held):
+    if not wanted(view, going):
         return Holding()
+    held = [id_ for id_, tally in view.tallies.items() if id_ not in going and not tally.skipped]
     keep = set(held)
     steps: list[Step] = [step for one in view.holds if (step := _let_go(view, one, keep)) is not None]
     notes: list[str] = []
@@ -75,7 +67,7 @@ def holding(view: View, going: frozenset[WorkloadId]) -> Holding:
 
 def _let_go(view: View, budget: PodDisruptionBudget, held: set[WorkloadId]) -> Step | None:
     """What ends a hold that is no longer right; None while it is."""
-    covered = view.covers.get(budget.uid, ())
+    covered = tuple(view.covers.get(budget.uid, ()))
     if is_ours(budget):
         owner = [id_ for id_ in covered if hold_name(WorkloadKind(id_.kind), id_.name) == budget.name]
         right = len(covered) == 1 and len(owner) == 1 and owner[0] in held and _alone(view, owner[0])

@@ -151,6 +151,8 @@ class Tally(msgspec.Struct, frozen=True, gc=False):
     """The PodDisruptionBudgets that select its pods, by uid."""
     autoscaler: HorizontalPodAutoscaler | None
     skipped: bool
+    evicted: bool
+    """Somebody is evicting a pod of it at this moment."""
 
 
 class Order(msgspec.Struct, frozen=True):
@@ -174,6 +176,12 @@ class Placement(msgspec.Struct, frozen=True):
     spec: WorkloadPlacementSpec
     records: Mapping[str, Record]
     broken: Mapping[str, str]
+    listed: frozenset[WorkloadId] = frozenset()
+    """Whom its turns name."""
+    released: frozenset[WorkloadId] = frozenset()
+    """Those of them that are released."""
+    tolerating: Mapping[WorkloadId, str] = {}
+    """Mode Template: for which target each was released."""
 
 
 class View(msgspec.Struct, frozen=True):
@@ -184,10 +192,12 @@ class View(msgspec.Struct, frozen=True):
     fleet: Fleet
     tallies: Mapping[WorkloadId, Tally]
     order: Order
+    orders: tuple[Custom, ...]
+    """The WorkloadOrders."""
     placements: Mapping[str, Placement]
     budgets: Mapping[str, PodDisruptionBudget]
     """All PodDisruptionBudgets, by uid."""
-    covers: Mapping[str, tuple[WorkloadId, ...]]
+    covers: Mapping[str, Mapping[WorkloadId, None]]
     """The workloads whose pods each selects."""
     holds: tuple[PodDisruptionBudget, ...]
     """Those of ours, and those of users that we hold."""

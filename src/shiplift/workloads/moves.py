@@ -53,7 +53,8 @@ class Moves:
 
     def all(self, going: Iterable[WorkloadId]) -> None:
         """Every workload that may go and has not arrived."""
-        waiting = [self.view.tallies[id_] for id_ in sorted(going) if id_ not in self.view.order.met]
+        met = self.view.order.met
+        waiting = [self.view.tallies[id_] for id_ in sorted(id_ for id_ in going if id_ not in met)]
         for tally in waiting:
             self._set_aside(tally)
         for tally in waiting:
@@ -190,6 +191,8 @@ class Moves:
 
     def _blocked(self, tally: Tally) -> bool:
         """Pods that can never be evicted, and what the policy makes of it."""
+        if len(tally.budgets) <= 1 and self._left(tally) > 0:
+            return False
         reason, why = Reason.NEVER_EVICTABLE, never_evictable(self.view, tally)
         if len(tally.budgets) > 1:
             names = sorted(
@@ -234,10 +237,11 @@ class Moves:
             free = free_to_go(self.view, tally, pod)
             if not free and self._left(tally) <= 0:
                 break
+            if self._evictions >= MOST_AT_ONCE:
+                self._tell(tally, WorkloadState.MOVING, Reason.EVICTING, "its pods go in a moment")
+                return
             if (slot := self._slot(pod)) is not None:
                 self._no_slot(tally, slot)
-                return
-            if self._evictions >= MOST_AT_ONCE:
                 return
             if self._do(Evict(tally.id, pod.name, pod.uid, pod.node), tally, Reason.EVICTING) and not free:
                 self._took(tally)

@@ -7,18 +7,28 @@ from typing import Any, cast
 
 import msgspec
 
-from shiplift.api.workloads import MigrationState, Mode, OnNoCapacity, WorkloadMigration, WorkloadPlacement
+from shiplift.api.workloads import (
+    MigrationState,
+    Mode,
+    OnNoCapacity,
+    Turn,
+    WorkloadMigration,
+    WorkloadPlacement,
+)
 from shiplift.engine.step import Outcomes
 from shiplift.facts import kinds
+from shiplift.facts.custom import Custom
 from shiplift.facts.kinds import Kind
 from shiplift.facts.meta import Row
 from shiplift.facts.nodes import Node, Taint
 from shiplift.facts.pods import Toleration
 from shiplift.facts.selectors import Selector
 from shiplift.facts.workloads import DaemonSet, PodDisruptionBudget
+from shiplift.kube.collection import paused_collection
 from shiplift.kube.store import Snapshot, Store
 from shiplift.workloads.aim import aim, counted, selector_of
 from shiplift.workloads.census import Census
+from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Aim, Placement, Role, View
 from shiplift.workloads.names import HOLD_LEDGER, MANAGED_BY, MANAGER, MIGRATION, UPGRADE_TAINT, label_value
 from shiplift.workloads.ordering import Ordering
@@ -68,6 +78,7 @@ class Observer:
         self._news: set[Kind] = set(READS)
         self._versions: tuple[Selector, dict[str, int]] | None = None
         self._idle: View | None = None
+        self._placements: dict[str, Placement] = {}
         self.proven: dict[str, int] = {}
 
     def heard(self, kind: Kind, old: Row | None, new: Row | None) -> None:
@@ -95,13 +106,14 @@ class Observer:
         versions = self._seen(snapshot, selector, news)
         undecided = migration is not None and migration.status.mode is None
         wanted = aim(migration, versions, inject=self._inject() if undecided else None)
-        placements = _placements(snapshot)
+        placements = self._read_placements(snapshot)
         moving = migration if wanted.target else None
         scope = Scope(wanted, selector, _excluded(moving), moving.status.emptying if moving else "")
         # to undo a record its workload must be known, whoever is excluded by now
         self._counting = bool(wanted.target) or any(one.spec.ledger for one in placements.values())
         if self._counting:
-            self._census.refresh(snapshot, scope)
+            with paused_collection:
+                self._census.refresh(snapshot, scope)
         else:
             self._census.count_nodes(snapshot, scope)
         return self._view(snapshot, migration, wanted, placements, outcomes)
@@ -119,10 +131,11 @@ class Observer:
         status = migration.status if migration else WorkloadMigration().status
         begun = status.state is MigrationState.UPGRADE and status.target == wanted.target
         spec = migration.spec if migration else WorkloadMigration().spec
+        orders = tuple(snapshot.customs(kinds.WORKLOAD_ORDER))
         order = self._ordering.order(
             spec,
             census.tallies,
-            snapshot.customs(kinds.WORKLOAD_ORDER),
+            orders,
             status.met if begun else (),
             census.declarations,
         )
@@ -132,6 +145,7 @@ class Observer:
             fleet=census.fleet(versions),
             tallies=census.tallies,
             order=order,
+            orders=orders,
             placements=placements,
             budgets=census.budgets,
             covers=census.covers,
@@ -144,6 +158,16 @@ class Observer:
             outcomes=outcomes,
             unreadable=_unreadable(snapshot),
         )
+
+    def _read_placements(self, snapshot: Snapshot) -> dict[str, Placement]:
+        """Each is read once for each version of it."""
+        found: dict[str, Placement] = {}
+        for row in snapshot.customs(kinds.WORKLOAD_PLACEMENT):
+            if not row.deleting:
+                known = self._placements.get(row.namespace)
+                found[row.namespace] = known if known is not None and known.row is row else _placement(row)
+        self._placements = found
+        return found
 
     def _seen(self, snapshot: Snapshot, selector: Selector, news: set[Kind]) -> Mapping[str, int]:
         if self._versions is None or self._versions[0] != selector or news.intersection(_AIMING):
@@ -165,13 +189,24 @@ def _excluded(migration: WorkloadMigration | None) -> frozenset[str]:
     return frozenset(migration.spec.exclude_namespaces) if migration else frozenset()
 
 
-def _placements(snapshot: Snapshot) -> dict[str, Placement]:
-    found: dict[str, Placement] = {}
-    for row in snapshot.customs(kinds.WORKLOAD_PLACEMENT):
-        if not row.deleting:
-            spec = cast("WorkloadPlacement", row.object).spec
-            found[row.namespace] = Placement(row, spec, *readable(spec.ledger))
-    return found
+def _placement(row: Custom) -> Placement:
+    spec = cast("WorkloadPlacement", row.object).spec
+    records, broken = readable(spec.ledger)
+    ids = {owner: WorkloadId(*_split(owner, row.namespace)) for owner in {*spec.turns, *records}}
+    return Placement(
+        row,
+        spec,
+        records,
+        broken,
+        listed=frozenset(ids[owner] for owner in spec.turns),
+        released=frozenset(ids[owner] for owner, turn in spec.turns.items() if turn is Turn.RELEASED),
+        tolerating={ids[owner]: one.toleration for owner, one in records.items() if one.toleration},
+    )
+
+
+def _split(owner: str, namespace: str) -> tuple[str, str, str]:
+    kind, _, name = owner.partition(".")
+    return kind, namespace, name
 
 
 def _holds(snapshot: Snapshot) -> tuple[PodDisruptionBudget, ...]:

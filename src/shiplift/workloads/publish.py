@@ -11,16 +11,19 @@ from typing import Any, cast
 
 import msgspec
 
-from shiplift.api.workloads import WorkloadMigrationStatus, WorkloadState
+from shiplift.api.values import Status
+from shiplift.api.workloads import WorkloadMigrationStatus, WorkloadOrder, WorkloadState
 from shiplift.engine.barrier import Barrier
+from shiplift.engine.layer import Retry
 from shiplift.facts import kinds
 from shiplift.kube.client import Client
-from shiplift.kube.errors import Conflict, NotFound
+from shiplift.kube.errors import Conflict, KubeError, NotFound
 from shiplift.kube.events import EventType, Recorder, Regarding
 from shiplift.workloads.act import WORKLOADS
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Migrating, Reason
 from shiplift.workloads.names import MIGRATION
+from shiplift.workloads.orders import order_status
 from shiplift.workloads.report import pressing, status_of
 
 _EVERY = 1.0
@@ -35,7 +38,38 @@ class Publisher:
         self._told_at = float("-inf")
 
     def publish(self, decision: Migrating) -> Iterator[Barrier]:
-        """Write the status where it differs; what the store must show before the next decision."""
+        """Write what differs; what the store must show before the next decision."""
+        try:
+            yield from self._publish_migration(decision)
+            yield from self._publish_orders(decision)
+        except KubeError as error:
+            raise Retry(f"the status cannot be written: {error}") from error
+
+    def _publish_orders(self, decision: Migrating) -> Iterator[Barrier]:
+        """Only while everything is counted: without that nobody knows what is missing."""
+        if not decision.moving:
+            return
+        for row in decision.view.orders:
+            before = cast("WorkloadOrder", row.object).status
+            after = order_status(row, decision.view.order, decision.now)
+            if after == before:
+                continue
+            try:
+                written = self._client.patch(
+                    kinds.WORKLOAD_ORDER,
+                    row.name,
+                    {"status": _as_patch(before, after)},
+                    row.namespace,
+                    uid=row.uid,
+                    resource_version=str(row.resource_version),
+                    subresource="status",
+                )
+            except (Conflict, NotFound):
+                continue
+            if written.barrier:
+                yield written.barrier
+
+    def _publish_migration(self, decision: Migrating) -> Iterator[Barrier]:
         migration = decision.view.migration
         if migration is None:
             return
@@ -84,7 +118,7 @@ class Publisher:
         self._recorder.record(regarding, reason, note or reason, action="Migrate", type=kind)
 
 
-def _as_patch(before: WorkloadMigrationStatus, after: WorkloadMigrationStatus) -> dict[str, Any]:
+def _as_patch(before: Status, after: Status) -> dict[str, Any]:
     """A merge patch: what is no longer said is taken out."""
     old: dict[str, Any] = msgspec.to_builtins(before)
     new: dict[str, Any] = msgspec.to_builtins(after)

@@ -201,13 +201,13 @@ def _conditions(
 ) -> tuple[ConditionSpec, ...]:
     generation = decision.view.migration.metadata.generation if decision.view.migration else 0
     merged = conditions.merge(
-        [_from_spec(one) for one in before.conditions],
+        [from_spec(one) for one in before.conditions],
         _statements(decision),
         owned=KSTATUS,
         generation=generation,
         now=now,
     )
-    return tuple(_to_spec(one) for one in merged)
+    return tuple(to_spec(one) for one in merged)
 
 
 def _statements(decision: Migrating) -> Iterable[Statement]:
@@ -218,7 +218,8 @@ def _statements(decision: Migrating) -> Iterable[Statement]:
     return conditions.reconciling(decision.reason, decision.message)
 
 
-def _from_spec(one: ConditionSpec) -> Condition:
+def from_spec(one: ConditionSpec) -> Condition:
+    """A stored condition as the engine has it."""
     return Condition(
         one.type,
         Status(one.status.value),
@@ -229,7 +230,8 @@ def _from_spec(one: ConditionSpec) -> Condition:
     )
 
 
-def _to_spec(one: Condition) -> ConditionSpec:
+def to_spec(one: Condition) -> ConditionSpec:
+    """A condition as it is stored."""
     return ConditionSpec(
         type=one.type,
         status=ConditionStatus(one.status.value),

@@ -10,6 +10,9 @@ from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Role, Tally
 from shiplift.workloads.names import SKIP
 
+EVICTED = "EvictionByEvictionAPI"
+"""The reason of a pod's condition DisruptionTarget while it is evicted."""
+
 
 def tally(
     id_: WorkloadId,
@@ -25,9 +28,12 @@ def tally(
     away: list[Pod] = []
     pending: list[Pod] = []
     leaving = ready = last_ready = 0
+    evicted = False
     for pod in pods:
         if pod.finished:
             continue
+        if pod.disruption == EVICTED:
+            evicted = True
         if pod.deleting:
             leaving += 1
             continue
@@ -60,6 +66,7 @@ def tally(
         budgets,
         autoscaler,
         skipped,
+        evicted,
     )
 
 

@@ -6,7 +6,7 @@ the toleration was given), the workload stays released, whatever becomes of its 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from shiplift.api.workloads import Mode, OnNoCapacity, Turn
 from shiplift.workloads.identity import WorkloadId
@@ -27,50 +27,66 @@ def record_of(view: View, id_: WorkloadId) -> Record:
 def is_released(view: View, id_: WorkloadId) -> bool:
     """Whether its release was written down for this target."""
     placement = view.placements.get(id_.namespace)
-    if placement is None or placement.spec.target != label_value(view.aim.target):
-        return False
-    if view.aim.mode is Mode.TEMPLATE:
-        return record_of(view, id_).toleration == view.aim.target
-    return placement.spec.turns.get(id_.owner_key) is Turn.RELEASED
+    return placement is not None and id_ in _released(view, placement)
+
+
+def _released(view: View, placement: Placement) -> Collection[WorkloadId]:
+    """Whom a placement releases for this target."""
+    if placement.spec.target != label_value(view.aim.target):
+        return ()
+    if view.aim.mode is Mode.INJECT:
+        return placement.released
+    return [id_ for id_, target in placement.tolerating.items() if target == view.aim.target]
 
 
 def may_go(view: View, early: Iterable[WorkloadId]) -> frozenset[WorkloadId]:
     """Who is released or may be: those that are, and unless we are paused, those that wait for nothing."""
-    ours = view.tallies
+    kept: set[WorkloadId] = set()
+    for placement in view.placements.values():
+        kept.update(_released(view, placement))
     if view.spec.paused:
-        return frozenset(id_ for id_ in ours if is_released(view, id_))
-    kept = {id_ for id_ in _unready(view) if is_released(view, id_)}
-    return frozenset({*view.order.ready, *view.order.met, *kept, *early} & ours.keys())
-
-
-def _unready(view: View) -> Iterable[WorkloadId]:
-    """Those that the order does not let go; few of them are released all the same."""
-    value = label_value(view.aim.target)
-    for namespace, placement in view.placements.items():
-        if placement.spec.target != value:
-            continue
-        owners = placement.spec.turns if view.aim.mode is Mode.INJECT else placement.records
-        for owner in owners:
-            kind, _, name = owner.partition(".")
-            id_ = WorkloadId(kind, namespace, name)
-            if id_ not in view.order.ready and id_ not in view.order.met:
-                yield id_
+        return frozenset(kept & view.tallies.keys())
+    return frozenset((kept | view.order.ready | view.order.met | {*early}) & view.tallies.keys())
 
 
 def placement_steps(view: View, going: frozenset[WorkloadId], changed: Records) -> list[WritePlacement]:
     """What the placements have to say; `changed` are records that become others."""
-    wanted = _turns(view, going) if view.aim.mode is Mode.INJECT else {}
-    namespaces = {*wanted, *view.placements, *(id_.namespace for id_ in changed)}
+    namespaces = {id_.namespace for id_ in changed}
+    inject = view.aim.mode is Mode.INJECT
+    namespaces |= (
+        _outdated(view, going) if inject else {one for one in view.placements if _retarget(view, one)}
+    )
+    wanted = _turns(view, going, namespaces) if inject and namespaces else {}
     steps = (
         _placement(view, one, wanted.get(one, {}), _records(view, one, changed)) for one in sorted(namespaces)
     )
     return [step for step in steps if step is not None]
 
 
-def _turns(view: View, going: frozenset[WorkloadId]) -> dict[str, dict[str, Turn]]:
+def _retarget(view: View, namespace: str) -> bool:
+    spec = view.placements[namespace].spec
+    return spec.target != label_value(view.aim.target) or bool(spec.turns)
+
+
+def _outdated(view: View, going: frozenset[WorkloadId]) -> set[str]:
+    """Namespaces whose placement names or releases others than it should, or is for another target."""
+    listed: set[WorkloadId] = set()
+    released: set[WorkloadId] = set()
+    value = label_value(view.aim.target)
+    old = {name for name, one in view.placements.items() if one.spec.target != value}
+    for placement in view.placements.values():
+        listed |= placement.listed
+        released |= placement.released
+    skipped = {id_ for id_, tally in view.tallies.items() if tally.skipped}
+    ours = view.tallies.keys() - skipped
+    different = (ours ^ listed) | ((going - skipped) ^ (released & ours))
+    return old | {id_.namespace for id_ in different}
+
+
+def _turns(view: View, going: frozenset[WorkloadId], namespaces: set[str]) -> dict[str, dict[str, Turn]]:
     wanted: dict[str, dict[str, Turn]] = {}
     for id_, tally in view.tallies.items():
-        if not tally.skipped:
+        if id_.namespace in namespaces and not tally.skipped:
             turn = Turn.RELEASED if id_ in going else Turn.HELD
             wanted.setdefault(id_.namespace, {})[id_.owner_key] = turn
     return wanted

@@ -1,0 +1,624 @@
+"""What clusters are really like: budgets, singletons, cordons, late and full nodes, people who intervene."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shiplift.facts import kinds
+from shiplift.kube.errors import BudgetExhausted
+from shiplift.local.nodes import Pool
+from shiplift.workloads.names import MIGRATION, OFF_TARGET_LABEL, TARGET_LABEL, UPGRADE_TAINT
+from tests.workloads.film import Film
+from tests.workloads.rig import NEW, OLD, Scene, is_ready
+
+Json = dict[str, Any]
+BUDGET = kinds.POD_DISRUPTION_BUDGET
+HOLD = "shiplift-hold-deployment-web"
+
+
+def gated(scene: Scene, replicas: int = 2) -> str:
+    """`web` is held for as long as the gate is shut."""
+    space = scene.namespace()
+    scene.gate(space)
+    scene.deployment(space, "web", replicas)
+    scene.order(space, web=["gate"])
+    scene.wait_ready(space, web=replicas)
+    return space
+
+
+def budgets(scene: Scene, space: str) -> dict[str, Json]:
+    return {one["metadata"]["name"]: one for one in scene.client.list(BUDGET, space)}
+
+
+def generation(scene: Scene, space: str, name: str) -> int:
+    """1 until somebody changes the spec."""
+    return scene.client.get(BUDGET, name, space)["metadata"]["generation"]
+
+
+def uids(scene: Scene, space: str, app: str) -> set[str]:
+    return {one["metadata"]["uid"] for one in scene.pods(space, app)}
+
+
+def stalled(scene: Scene) -> Json:
+    found = [one for one in scene.status().get("conditions", []) if one["type"] == "Stalled"]
+    return found[0] if found and found[0]["status"] == "True" else {}
+
+
+def wait_line(scene: Scene, name: str, **said: str) -> Json:
+    """The line of a workload, once it says that."""
+
+    def found() -> Json | None:
+        line = scene.line(name)
+        return line if line and all(line.get(key) == value for key, value in said.items()) else None
+
+    return scene.wait(found)
+
+
+# --- budgets ---
+
+
+def test_a_budget_shared_with_a_dependency_is_never_changed(scene: Scene) -> None:
+    old = scene.nodes("old", OLD)
+    space = scene.namespace()
+    scene.gate(space)
+    scene.deployment(space, "db", 2)
+    scene.deployment(space, "web", 2)
+    both = {"matchExpressions": [{"key": "app", "operator": "In", "values": ["db", "web"]}]}
+    scene.budget(space, "shared", both, maxUnavailable=1)
+    scene.order(space, web=["db"], db=["gate"])
+    scene.wait_ready(space, db=2, web=2)
+    scene.nodes("new", NEW)
+    scene.migrate(hold="Always")
+    scene.rig.start()
+    shared = f"PodDisruptionBudget {space}/shared also covers Deployment {space}"
+    scene.wait(
+        lambda: f"Deployment {space}/web cannot be held: {shared}/db" in scene.status().get("notes", [])
+    )
+    assert f"Deployment {space}/db cannot be held: {shared}/web" in scene.status()["notes"]
+    film = Film(scene.client, space)
+    scene.open_gate(space)
+    scene.finish(old)
+    assert scene.arrived(space, "db", "web")
+    assert generation(scene, space, "shared") == 1
+    assert film.fewest_ready("db") + film.fewest_ready("web") >= 2
+
+
+def test_two_budgets_on_a_pod_are_named_and_surge_moves_it(scene: Scene) -> None:
+    old = scene.nodes("old", OLD)
+    space = scene.namespace()
+    scene.deployment(space, "web", 2)
+    scene.budget(space, "one", "web", maxUnavailable=1)
+    scene.budget(space, "two", "web", minAvailable=1)
+    scene.wait_ready(space, web=2)
+    scene.nodes("new", NEW)
+    scene.migrate()
+    scene.rig.start()
+    line = wait_line(scene, "web", state="Blocked", reason="TwoBudgets")
+    assert f"PodDisruptionBudgets {space}/one and {space}/two both select its pods" in line["message"]
+    assert "set spec.onBlocked to Surge" in line["message"]
+    film = Film(scene.client, space)
+    scene.change_migration(onBlocked="Surge")
+    scene.finish(old)
+    assert scene.arrived(space, "web")
+    assert film.fewest_ready("web") >= 2
+    assert scene.client.get(kinds.DEPLOYMENT, "web", space)["spec"]["replicas"] == 2
+    assert generation(scene, space, "one") == generation(scene, space, "two") == 1
+
+
+def test_a_singleton_that_must_be_available_waits_or_surges_without_a_gap(scene: Scene) -> None:
+    old = scene.nodes("old", OLD)
+    space = scene.namespace()
+    scene.deployment(space, "web", 1)
+    scene.budget(space, "always", "web", minAvailable=1)
+    scene.wait_ready(space, web=1)
+    scene.nodes("new", NEW)
+    scene.migrate()
+    scene.rig.start()
+    line = wait_line(scene, "web", state="Blocked", reason="NeverEvictable")
+    assert f"PodDisruptionBudget {space}/always" in line["message"]
+    assert scene.places(space, "web") == ["old"]
+    film = Film(scene.client, space)
+    scene.change_migration(onBlocked="Surge")
+    scene.finish(old)
+    assert scene.arrived(space, "web")
+    assert film.fewest_ready("web") == 1
+    assert scene.client.get(kinds.DEPLOYMENT, "web", space)["spec"]["replicas"] == 1
+    assert generation(scene, space, "always") == 1
+
+
+def test_a_stateful_set_goes_one_at_a_time_from_the_highest_ordinal(scene: Scene) -> None:
+    old = scene.nodes("old", OLD)
+    space = scene.namespace()
+    scene.stateful_set(space, "db", 3, spec={"podManagementPolicy": "Parallel"})
+    scene.wait_ready(space, db=3)
+    scene.nodes("new", NEW)
+    film = Film(scene.client, space)
+    scene.migrate()
+    scene.rig.start()
+    scene.finish(old)
+    assert film.departures("db") == [("db-2", True), ("db-1", True), ("db-0", True)]
+
+
+# --- DaemonSets ---
+
+
+def daemon_set(scene: Scene, space: str) -> None:
+    labels = {"app": "agent"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "none"}]}}
+    body = {
+        "metadata": {"name": "agent"},
+        "spec": {"selector": {"matchLabels": labels}, "template": template},
+    }
+    scene.client.create(kinds.DAEMON_SET, body, space)
+
+
+def test_daemon_sets_that_do_not_tolerate_are_named_before_anything_is_done(scene: Scene) -> None:
+    old = scene.nodes("old", OLD)
+    space = scene.namespace()
+    daemon_set(scene, space)
+    scene.deployment(space, "web", 2)
+    scene.wait_ready(space, web=2, agent=3)
+    scene.nodes("new", NEW)
+    scene.migrate(mode="Template")
+    scene.rig.start()
+    told = scene.wait(lambda: stalled(scene))
+    assert told["reason"] == "DaemonSetsDoNotTolerate"
+    assert f"{space}/agent" in told["message"]
+    assert scene.residue() == []
+    scene.change_migration(acceptDaemonSetGaps=True)
+    scene.finish(old)
+    assert scene.arrived(space, "web")
+    assert not stalled(scene)
+
+
+def test_daemon_sets_are_unharmed_in_mode_inject(scene: Scene) -> None:
+    old = scene.nodes("old", OLD, 1)
+    space = scene.namespace()
+    daemon_set(scene, space)
+    scene.gate(space)
+    scene.migrate(target=NEW)
+    scene.rig.start()
+    scene.wait_state("Upgrade")
+    scene.nodes("new", NEW)
+    scene.wait(lambda: scene.places(space, "agent") == ["new", "new", "new", "old"])
+    scene.open_gate(space)
+    scene.finish(old)
+
+
+# --- others who drain ---
+
+
+@pytest.mark.parametrize("mode", ["Inject", "Template"])
+def test_a_held_pod_that_dies_while_others_have_cordoned_is_rescued(scene: Scene, mode: str) -> None:
+    old = scene.nodes("old", OLD)
+    space = gated(scene)
+    scene.nodes("new", NEW)
+    scene.migrate(mode=mode)
+    scene.rig.start()
+    wait_line(scene, "web", state="Held")
+    scene.cordon(*old.names())
+    scene.drop(kinds.POD, scene.pods(space, "web")[0]["metadata"]["name"], space)
+    scene.wait(lambda: "new" in scene.places(space, "web") and len(ready(scene, space, "web")) == 2)
+    exception = scene.status()["exceptions"][0]
+    assert exception["workload"] == f"Deployment {space}/web"
+    assert exception["pod"].startswith(f"{space}/web-")
+    scene.open_gate(space)
+    scene.finish(old)
+    assert scene.arrived(space, "web", "gate")
+
+
+def ready(scene: Scene, space: str, app: str) -> list[Json]:
+    return [pod for pod in scene.pods(space, app) if is_ready(pod)]
+
+
+def test_somebody_elses_cordon_brings_holds_that_stay_until_the_turn_comes(scene: Scene) -> None:
+    old = scene.nodes("old", OLD)
+    space = gated(scene)
+    scene.nodes("new", NEW)
+    scene.migrate()
+    scene.rig.start()
+    wait_line(scene, "web", state="Held")
+    assert HOLD not in budgets(scene, space)
+    scene.cordon(old.names()[0])
+    scene.wait(lambda: HOLD in budgets(scene, space))
+    refuse_eviction(scene, space)
+    scene.cordon(old.names()[0], cordoned=False)
+    refuse_eviction(scene, space)
+    scene.open_gate(space)
+    scene.finish(old)
+    assert scene.arrived(space, "web")
+
+
+def refuse_eviction(scene: Scene, space: str) -> None:
+    """As `kubectl drain` asks for it."""
+    pod = scene.pods(space, "web")[0]["metadata"]
+    scene.wait(lambda: budgets(scene, space)[HOLD].get("status", {}).get("observedGeneration") == 1)
+    with pytest.raises(BudgetExhausted, match="disruption budget"):
+        scene.client.evict(pod["name"], space, uid=pod["uid"], dry_run=True)
+
+
+def test_hold_always_holds_from_the_start_and_gives_the_users_budget_back(scene: Scene) -> None:
+    old = scene.nodes("old", OLD)
+    space = gated(scene)
+    scene.deployment(space, "api", 2)
+    scene.budget(space, "api", "api", minAvailable="50%")
+    scene.reorder(space, web=["gate"], api=["gate"])
+    scene.wait_ready(space, api=2)
+    scene.nodes("new", NEW)
+    scene.migrate(hold="Always")
+    scene.rig.start()
+    scene.wait(lambda: HOLD in budgets(scene, space) and generation(scene, space, "api") == 2)
+    assert budgets(scene, space)["api"]["spec"]["minAvailable"] == "100%"
+    refuse_eviction(scene, space)
+    scene.open_gate(space)
+    scene.finish(old)
+    assert budgets(scene, space).keys() == {"api"}
+    assert budgets(scene, space)["api"]["spec"]["minAvailable"] == "50%"
+    assert "maxUnavailable" not in budgets(scene, space)["api"]["spec"]
+
+
+# --- nodes and versions ---
+
+
+def test_nodes_that_appear_late_are_labelled_at_birth_and_used(scene: Scene) -> None:
+    old = scene.nodes("old", OLD)
+    space = scene.namespace()
+    scene.deployment(space, "web", 2)
+    scene.wait_ready(space, web=2)
+    scene.migrate(target=NEW)
+    scene.rig.start()
+    scene.wait(lambda: scene.status().get("message") == f"no node runs {NEW} yet (3 on {OLD})")
+    late = Pool(name=f"new-{scene.name}", version=NEW)
+    born = scene.wait(lambda: labelled_at_birth(scene, late.manifests()[0]))
+    assert born["metadata"]["labels"][TARGET_LABEL] == NEW
+    assert born["spec"].get("taints", []) == []
+    scene.nodes("new", NEW)
+    scene.finish(old)
+    assert scene.arrived(space, "web")
+
+
+def labelled_at_birth(scene: Scene, manifest: Json) -> Json | None:
+    """Only asked for: the API server may learn of a migration a moment after it has begun."""
+    found = scene.client.create(kinds.NODE, manifest, dry_run=True).object
+    return found if TARGET_LABEL in found["metadata"]["labels"] else None
+
+
+def test_while_no_node_has_the_target_new_pods_still_find_a_place(scene: Scene) -> None:
+    old = scene.nodes("old", OLD)
+    space = scene.namespace()
+    scene.deployment(space, "web", 1)
+    scene.wait_ready(space, web=1)
+    scene.migrate(target=NEW)
+    scene.rig.start()
+    scene.wait(lambda: scene.status().get("message", "").startswith("no node runs"))
+    scene.change(kinds.DEPLOYMENT, space, "web", {"spec": {"replicas": 3}})
+    scene.wait_ready(space, web=3)
+    scene.nodes("new", NEW)
+    scene.finish(old)
+    assert scene.arrived(space, "web")
+
+
+def test_three_versions_end_on_the_highest(scene: Scene) -> None:
+    older, old = scene.nodes("older", "v1.34.9", 1), scene.nodes("old", OLD, 1)
+    space = scene.namespace()
+    for pool in (older, old):
+        name = f"on-{pool.name.partition('-')[0]}"
+        scene.cordon(*(one.names()[0] for one in (older, old) if one != pool))
+        scene.deployment(space, name, 2)
+        scene.wait_ready(space, **{name: 2})
+        scene.cordon(older.names()[0], old.names()[0], cordoned=False)
+    scene.nodes("new", NEW)
+    scene.migrate()
+    scene.rig.start()
+    scene.wait(lambda: scene.arrived(space, "on-older", "on-old"))
+    assert {one["version"] for one in scene.status()["versions"]} == {"v1.34.9", OLD, NEW}
+    scene.remove(older)
+    scene.finish(old)
+
+
+def test_control_plane_nodes_of_another_version_do_not_count(scene: Scene) -> None:
+    old = scene.nodes("old", OLD)
+    role = "node-role.kubernetes.io/control-plane"
+    master = scene.nodes(
+        "master", OLD, 1, labels={role: ""}, taints=({"key": role, "value": "", "effect": "NoSchedule"},)
+    )
+    space = scene.namespace()
+    scene.deployment(space, "web", 2)
+    scene.wait_ready(space, web=2)
+    scene.nodes("new", NEW)
+    scene.migrate()
+    scene.rig.start()
+    scene.wait_state("Upgrade")
+    scene.finish(old)
+    assert scene.client.get(kinds.NODE, master.names()[0])["spec"].get("unschedulable") is None
+    assert scene.status()["versions"] == [{"nodes": 3, "version": NEW}]
+
+
+def test_a_rollback_half_way_takes_back_who_had_moved_and_leaves_the_others(scene: Scene) -> None:
+    old = scene.nodes("old", OLD)
+    space = gated(scene)
+    scene.deployment(space, "db", 2)
+    scene.wait_ready(space, db=2)
+    stayed = uids(scene, space, "web")
+    new = scene.nodes("new", NEW)
+    scene.migrate()
+    scene.rig.start()
+    scene.wait(lambda: scene.arrived(space, "db"))
+    scene.change_migration(target=OLD)
+    scene.wait(lambda: scene.places(space, "db") == ["old", "old"] and scene.status().get("target") == OLD)
+    scene.finish(new)
+    assert scene.places(space, "web") == ["old", "old"]
+    assert uids(scene, space, "web") == stayed
+    assert len(old.names()) == 3
+
+
+# --- capacity ---
+
+
+def test_without_a_free_slot_it_waits_and_says_which(scene: Scene) -> None:
+    old = scene.nodes("old", OLD)
+    space = scene.namespace()
+    scene.deployment(space, "web", 2)
+    scene.wait_ready(space, web=2)
+    scene.nodes("new", NEW, 1, cpu="150m")
+    scene.migrate()
+    scene.rig.start()
+    line = wait_line(scene, "web", state="Blocked", reason="NoSlot")
+    assert line["message"].startswith("0 of 1 target nodes fit: 1 ")
+    assert "cpu" in line["message"]
+    scene.nodes("new-more", NEW, 1)
+    scene.finish(old)
+    assert scene.arrived(space, "web")
+
+
+def test_without_a_free_slot_stop_stalls_and_names_the_workload(scene: Scene) -> None:
+    old = scene.nodes("old", OLD)
+    space = scene.namespace()
+    scene.deployment(space, "web", 2)
+    scene.wait_ready(space, web=2)
+    scene.nodes("new", NEW, 1, cpu="50m")
+    scene.migrate(onNoCapacity="Stop")
+    scene.rig.start()
+    told = scene.wait(lambda: stalled(scene))
+    assert told["reason"] == "Stopped"
+    assert told["message"].startswith(f"Deployment {space}/web: 0 of 1 target nodes fit")
+    assert scene.places(space, "web") == ["old", "old"]
+    scene.nodes("new-more", NEW, 1)
+    scene.finish(old)
+    assert not stalled(scene)
+
+
+def test_consolidate_empties_old_nodes_that_somebody_then_upgrades_in_place(scene: Scene) -> None:
+    nodes = scene.nodes("old", OLD, 3, cpu="1")
+    space = scene.namespace()
+    scene.deployment(space, "db", 3)
+    scene.deployment(space, "web", 3)
+    scene.order(space, web=["db"])
+    scene.wait_ready(space, db=3, web=3)
+    scene.migrate(target=NEW, onNoCapacity="Consolidate")
+    scene.rig.start()
+    for _ in nodes.names():
+        node = scene.wait(lambda: scene.status().get("emptying") or left(scene, nodes))
+        scene.wait(lambda node=node: not [one for one in scene.pods(space) if on(one, node)])
+        scene.rig.cluster.nodes.set_version(node, NEW)
+        scene.wait(lambda node=node: scene.status().get("emptying") != node)
+    scene.wait_state("NoUpgrade")
+    scene.wait_clean()
+    scene.wait_ready(space, db=3, web=3)
+
+
+def on(pod: Json, node: str) -> bool:
+    return pod["spec"].get("nodeName") == node
+
+
+def left(scene: Scene, pool: Pool) -> str:
+    """The last old node, when nothing is left on it to be moved."""
+    found = [scene.client.get(kinds.NODE, name) for name in pool.names()]
+    old = [one["metadata"]["name"] for one in found if one["status"]["nodeInfo"]["kubeletVersion"] == OLD]
+    return old[0] if len(old) == 1 else ""
+
+
+# --- autoscalers ---
+
+
+def autoscaler(scene: Scene, space: str, least: int, most: int) -> None:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    cpu = {
+        "type": "Resource",
+        "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
+    }
+    spec = {"scaleTargetRef": target, "minReplicas": least, "maxReplicas": most, "metrics": [cpu]}
+    body = {"metadata": {"name": "web"}, "spec": spec}
+    scene.client.create(kinds.HORIZONTAL_POD_AUTOSCALER, body, space)
+
+
+def test_replicas_that_change_half_way_all_arrive(scene: Scene) -> None:
+    old = scene.nodes("old", OLD)
+    space = gated(scene)
+    scene.nodes("new", NEW)
+    scene.migrate()
+    scene.rig.start()
+    wait_line(scene, "web", state="Held")
+    scene.change(kinds.DEPLOYMENT, space, "web", {"spec": {"replicas": 4}})
+    scene.wait_ready(space, web=4)
+    assert scene.places(space, "web") == ["old"] * 4
+    scene.open_gate(space)
+    scene.wait(lambda: "new" in scene.places(space, "web"))
+    scene.change(kinds.DEPLOYMENT, space, "web", {"spec": {"replicas": 3}})
+    scene.finish(old)
+    assert scene.places(space, "web") == ["new"] * 3
+
+
+def test_surge_raises_the_autoscalers_floor_and_gives_it_back(scene: Scene) -> None:
+    old = scene.nodes("old", OLD)
+    space = scene.namespace()
+    scene.deployment(space, "web", 1)
+    scene.budget(space, "always", "web", minAvailable=1)
+    autoscaler(scene, space, 1, 3)
+    scene.wait_ready(space, web=1)
+    scene.nodes("new", NEW)
+    film = Film(scene.client, space)
+    scene.migrate(onBlocked="Surge")
+    scene.rig.start()
+    scene.finish(old)
+    assert scene.arrived(space, "web")
+    assert film.fewest_ready("web") == 1
+    assert scene.client.get(kinds.DEPLOYMENT, "web", space)["spec"]["replicas"] == 1
+    assert scene.client.get(kinds.HORIZONTAL_POD_AUTOSCALER, "web", space)["spec"]["minReplicas"] == 1
+
+
+def test_surge_never_goes_above_the_autoscalers_most(scene: Scene) -> None:
+    scene.nodes("old", OLD)
+    space = scene.namespace()
+    scene.deployment(space, "web", 1)
+    scene.budget(space, "always", "web", minAvailable=1)
+    autoscaler(scene, space, 1, 1)
+    scene.wait_ready(space, web=1)
+    scene.nodes("new", NEW)
+    scene.migrate(onBlocked="Surge")
+    scene.rig.start()
+    line = wait_line(scene, "web", state="Blocked", reason="SurgeImpossible")
+    assert "HorizontalPodAutoscaler web is at its most, 1" in line["message"]
+    assert scene.places(space, "web") == ["old"]
+
+
+# --- people, and the operator itself ---
+
+
+def test_an_operator_that_was_away_leaves_its_holds_and_resumes(scene: Scene) -> None:
+    old = scene.nodes("old", OLD)
+    space = gated(scene)
+    scene.nodes("new", NEW)
+    scene.migrate(hold="Always")
+    scene.rig.start()
+    scene.wait(lambda: HOLD in budgets(scene, space))
+    wait_line(scene, "web", state="Held")
+    scene.rig.stop()
+    scene.open_gate(space)
+    scene.drop(kinds.POD, scene.pods(space, "gate")[0]["metadata"]["name"], space)
+    scene.drop(kinds.POD, scene.pods(space, "web")[0]["metadata"]["name"], space)
+    scene.wait(lambda: scene.places(space, "gate") == ["new"])
+    scene.wait_ready(space, web=2)
+    assert scene.places(space, "web") == ["old", "old"]
+    scene.rig.start()
+    scene.finish(old)
+    assert scene.arrived(space, "gate", "web")
+
+
+def test_paused_nothing_new_starts_and_resumed_it_ends(scene: Scene) -> None:
+    old = scene.nodes("old", OLD)
+    space = gated(scene)
+    scene.nodes("new", NEW)
+    scene.migrate()
+    scene.rig.start()
+    wait_line(scene, "web", state="Held")
+    scene.change_migration(paused=True)
+    scene.wait(lambda: scene.status()["message"].startswith("paused"))
+    before = uids(scene, space, "web") | uids(scene, space, "gate")
+    scene.open_gate(space)
+    told = wait_line(scene, "gate", reason="Paused")
+    assert told["message"] == "paused; `shiplift resume` goes on"
+    assert uids(scene, space, "web") | uids(scene, space, "gate") == before
+    scene.change_migration(paused=False)
+    scene.finish(old)
+    assert scene.arrived(space, "gate", "web")
+
+
+@pytest.mark.parametrize("mode", ["Inject", "Template"])
+@pytest.mark.parametrize("how", ["abort", "delete"])
+def test_ended_half_way_everything_is_undone_and_pods_stay_where_they_are(
+    scene: Scene, mode: str, how: str
+) -> None:
+    scene.nodes("old", OLD)
+    space = gated(scene)
+    scene.deployment(space, "db", 2)
+    scene.deployment(space, "api", 2)
+    scene.budget(space, "api", "api", maxUnavailable=1)
+    scene.reorder(space, web=["gate"], api=["gate"])
+    scene.wait_ready(space, db=2, api=2)
+    scene.nodes("new", NEW)
+    scene.migrate(mode=mode, hold="Always", cleanup="Immediate")
+    scene.rig.start()
+    scene.wait(lambda: scene.arrived(space, "db") and HOLD in budgets(scene, space))
+    before = uids(scene, space, "web") | uids(scene, space, "api")
+    if how == "abort":
+        scene.change_migration(abort=True)
+    else:
+        scene.drop(kinds.WORKLOAD_MIGRATION, MIGRATION)
+    scene.wait_clean()
+    scene.wait(lambda: untolerated(scene, space))
+    assert uids(scene, space, "web") | uids(scene, space, "api") == before
+    assert budgets(scene, space)["api"]["spec"]["maxUnavailable"] == 1
+    assert budgets(scene, space).keys() == {"gate", "api"}
+    scene.change(kinds.DEPLOYMENT, space, "web", {"spec": {"replicas": 4}})
+    scene.wait_ready(space, web=4)
+    if how == "abort":
+        assert scene.status()["message"] == "aborted: workloads stay where they are"
+
+
+def untolerated(scene: Scene, space: str) -> bool:
+    """No template carries a toleration of ours."""
+    found = [one["spec"]["template"]["spec"] for one in scene.client.list(kinds.DEPLOYMENT, space)]
+    return not any(
+        toleration["key"] == UPGRADE_TAINT for spec in found for toleration in spec.get("tolerations", [])
+    )
+
+
+# --- scope ---
+
+
+def test_only_nodes_and_namespaces_in_scope_take_part(scene: Scene) -> None:
+    mine, theirs = scene.nodes("old", OLD, 2, labels={"team": "a"}), scene.nodes("theirs", OLD, 1)
+    scene.cordon(*theirs.names())
+    space, other = scene.namespace(), scene.namespace("other")
+    scene.deployment(space, "web", 2)
+    scene.deployment(other, "left-alone", 2)
+    scene.wait_ready(space, web=2)
+    scene.wait_ready(other, **{"left-alone": 2})
+    stayed = uids(scene, other, "left-alone")
+    scene.nodes("new", NEW, 2, labels={"team": "a"})
+    scene.migrate(nodeSelector={"matchLabels": {"team": "a"}}, excludeNamespaces=[other])
+    scene.rig.start()
+    scene.wait(lambda: scene.arrived(space, "web"))
+    labels = scene.client.get(kinds.NODE, theirs.names()[0])["metadata"]["labels"]
+    assert not {TARGET_LABEL, OFF_TARGET_LABEL} & labels.keys()
+    assert uids(scene, other, "left-alone") == stayed
+    assert list(scene.client.list(kinds.WORKLOAD_PLACEMENT, other)) == []
+    scene.finish(mine)
+
+
+def test_a_workload_that_opts_out_is_left_where_it_is_and_blocks_nobody(scene: Scene) -> None:
+    old = scene.nodes("old", OLD)
+    space = scene.namespace()
+    scene.deployment(space, "legacy", 1, annotations={"shiplift.dev/skip-migration": "true"})
+    scene.deployment(space, "web", 2)
+    scene.order(space, web=["legacy"])
+    scene.wait_ready(space, legacy=1, web=2)
+    stayed = uids(scene, space, "legacy")
+    scene.nodes("new", NEW)
+    scene.migrate()
+    scene.rig.start()
+    scene.wait(lambda: scene.arrived(space, "web"))
+    assert uids(scene, space, "legacy") == stayed
+    scene.finish(old)
+
+
+def test_dependents_wait_until_a_dependency_has_soaked(scene: Scene) -> None:
+    old = scene.nodes("old", OLD)
+    space = scene.namespace()
+    scene.deployment(space, "db", 2)
+    scene.deployment(space, "web", 2)
+    scene.order(space, web=["db"])
+    scene.wait_ready(space, db=2, web=2)
+    scene.nodes("new", NEW)
+    scene.migrate(soak="1h")
+    scene.rig.start()
+    line = wait_line(scene, "db", reason="Soaking")
+    assert line["message"].startswith("all pods are there")
+    assert scene.line("web")["state"] == "Held"
+    assert scene.places(space, "web") == ["old", "old"]
+    scene.change_migration(soak="0s")
+    scene.finish(old)
+    assert scene.arrived(space, "db", "web")
