@@ -6,10 +6,18 @@ import argparse
 
 import msgspec
 
-from benchmarks import fill, graph, sync
+from benchmarks import decide, fill, graph, sync
+from benchmarks.migrate import plan
+from benchmarks.migrate import run as migrate
 from benchmarks.recipe.base import Json
 
-_DESCRIPTIONS = {"sync": sync.DESCRIPTION, "graph": graph.DESCRIPTION, "fill": fill.DESCRIPTION}
+_DESCRIPTIONS = {
+    "sync": sync.DESCRIPTION,
+    "migrate": migrate.DESCRIPTION,
+    "decide": decide.DESCRIPTION,
+    "graph": graph.DESCRIPTION,
+    "fill": fill.DESCRIPTION,
+}
 _SHORT_PODS, _SHORT_NODES, _SHORT_ROUNDS, _SHORT_EVENTS = 5_000, 200, 3, 2_000
 
 
@@ -30,6 +38,10 @@ def _run(options: argparse.Namespace) -> Json:
         return fill.run(pods, nodes)
     if options.name == "graph":
         return graph.run(options.rounds or 9)
+    if options.name == "decide":
+        return decide.run(decide.SHORT if short else decide.SIZE, options.rounds or 5)
+    if options.name == "migrate":
+        return migrate.run(plan.SHORT if short else plan.FULL if options.full else plan.USUAL)
     return sync.run(
         sync.Size(
             pods=pods,
@@ -45,9 +57,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("name", nargs="?", choices=sorted(_DESCRIPTIONS), help="which benchmark to run")
     parser.add_argument("--list", action="store_true", help="name the benchmarks and end")
-    parser.add_argument(
-        "--short", action="store_true", help="a small cluster and few rounds: about two minutes"
-    )
+    parser.add_argument("--short", action="store_true", help="a small cluster and few rounds: some minutes")
+    parser.add_argument("--full", action="store_true", help="migrate: 300 nodes, 5,000 pods, 400 workloads")
     parser.add_argument("--pods", type=int, help="how many pods the cluster holds")
     parser.add_argument("--nodes", type=int, help="how many nodes")
     parser.add_argument("--rounds", type=int, help="how often each contender runs")

@@ -18,6 +18,7 @@ from typing import IO, cast
 
 import msgspec
 
+from benchmarks.migrate import residue
 from benchmarks.migrate.drainer import Mode as DrainMode
 from benchmarks.migrate.manifests import NEW_VERSION
 from benchmarks.migrate.rig import LAYER, SYSTEM, Rig, end, program
@@ -157,7 +158,9 @@ def _operator(rig: Rig, name: Name, spec: Json) -> Generator[Begin]:
             def begin() -> Finished:
                 with rig.cluster.client() as client:
                     client.create(kinds.WORKLOAD_MIGRATION, _migration(spec))
-                return lambda store: _still_runs(process, log) and _is_finished(store)
+                return lambda store: (
+                    _still_runs(process, log) and _is_finished(store) and not residue.count(rig)
+                )
 
             yield begin
         finally:
@@ -194,7 +197,7 @@ def _tail(log: Path) -> str:
 
 
 def _is_finished(store: Store) -> bool:
-    """It says that there is nothing left to move, nor to tidy."""
+    """It says that there is nothing left to move; tidying up may still go on."""
     row = store.snapshot(kinds.WORKLOAD_MIGRATION).custom(kinds.WORKLOAD_MIGRATION, _NAME)
     if row is None:
         return False

@@ -22,12 +22,11 @@ BELOW = {"makespan_vs_seed": 1.0, "makespan_vs_drain": 1.0, "makespan_vs_kubectl
 
 
 class Contest(msgspec.Struct, frozen=True):
-    """One contender: how long it took, what it did to the pods, its requests, and what it left behind."""
+    """One contender: how long it took, what it did to the pods, and how many requests it made."""
 
     makespan: float
     account: Account
     calls: int
-    residue: int
 
 
 def figures(size: Size, bound: Bound, contests: Mapping[Name, Contest]) -> dict[str, float]:
@@ -57,7 +56,7 @@ def figures(size: Size, bound: Bound, contests: Mapping[Name, Contest]) -> dict[
 def table(size: Size, contests: Mapping[Name, Contest]) -> str:
     columns = (
         f"{'makespan, s':>13}{'moves/pod':>11}{'violations':>12}{'under PDB, s':>14}"
-        f"{'held pending, s':>17}{'calls/pod':>11}{'residue':>9}"
+        f"{'held pending, s':>17}{'calls/pod':>11}"
     )
     return "\n".join([f"{'':22}{columns}", *(_line(name, one, size) for name, one in contests.items())])
 
@@ -67,7 +66,7 @@ def _line(name: Name, one: Contest, size: Size) -> str:
     return (
         f"{name:22}{one.makespan:>13.1f}{account.moves_per_pod:>11.2f}{account.order_violations:>12}"
         f"{account.under_pdb_s:>14.1f}{account.held_pending_s:>17.1f}"
-        f"{one.calls / size.pods:>11.1f}{one.residue:>9}"
+        f"{one.calls / size.pods:>11.1f}"
     )
 
 

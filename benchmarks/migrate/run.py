@@ -1,8 +1,9 @@
 """The benchmark: every contender on the same cluster in turn, each timed to the end of its clean-up.
 
 A contest is over when every pod is Ready on a new node, the cloud has deleted all old nodes, and the
-contender has finished: drainers have ended, the operator says NoUpgrade. The first contender ends every pod
-at once, with neither order nor budget; the rig's own rate, one part of the bound, comes from it.
+contender has finished: drainers have ended, the operator says NoUpgrade and has left nothing behind. The first
+contender ends every pod at once, with neither order nor budget; the rig's own rate, one part of the bound,
+comes from it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 import msgspec
 
 from benchmarks import machine
-from benchmarks.migrate import contenders, residue
+from benchmarks.migrate import contenders
 from benchmarks.migrate.alone import moves_alone
 from benchmarks.migrate.bound import Bound, bound, rate_of
 from benchmarks.migrate.contenders import Name
@@ -51,15 +52,13 @@ def _contest(name: Name, rig: Rig) -> Contest:
     say(f"{name}: the cluster is put back")
     rig.put_back()
     before = rig.calls()
-    with Observer(rig) as observer:
-        with contenders.prepared(name, rig) as begin:
-            say(f"{name}: go")
-            observer.begin()
-            finished = begin()
-            makespan, account = observer.wait_over(lambda: finished(observer.store), _PATIENCE, say)
-        left = residue.count(rig)
+    with Observer(rig) as observer, contenders.prepared(name, rig) as begin:
+        say(f"{name}: go")
+        observer.begin()
+        finished = begin()
+        makespan, account = observer.wait_over(lambda: finished(observer.store), _PATIENCE, say)
     say(f"{name}: {makespan:.1f} s")
-    return Contest(makespan, account, rig.calls() - before, left)
+    return Contest(makespan, account, rig.calls() - before)
 
 
 def _told(size: Size, about: Json, limit: Bound, contests: dict[Name, Contest]) -> Json:
@@ -76,8 +75,4 @@ def _told(size: Size, about: Json, limit: Bound, contests: dict[Name, Contest]) 
 
 def _brief(one: Contest, size: Size) -> Json:
     account = {key: value for key, value in msgspec.structs.asdict(one.account).items() if key != "ready"}
-    return account | {
-        "makespan_s": one.makespan,
-        "calls_per_pod": one.calls / size.pods,
-        "residue": one.residue,
-    }
+    return account | {"makespan_s": one.makespan, "calls_per_pod": one.calls / size.pods}

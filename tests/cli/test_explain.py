@@ -28,7 +28,8 @@ WEB_B: Key = ("Deployment", "b", "web")
 DB_A: Key = ("StatefulSet", "a", "db")
 API_A: Key = ("Deployment", "a", "api")
 API_STS: Key = ("StatefulSet", "a", "api")
-THERE = (WEB_A, WEB_B, DB_A, API_A, API_STS)
+WEBS_A: Key = ("Deployment", "a", "webs")
+THERE = (WEB_A, WEB_B, WEBS_A, DB_A, API_A, API_STS)
 
 
 @pytest.mark.parametrize(

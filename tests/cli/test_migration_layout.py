@@ -132,10 +132,12 @@ def test_of_ten_thousand_only_the_first_are_shown_and_the_rest_is_counted() -> N
 
 
 def test_messages_are_not_read_as_markup() -> None:
-    status = BUSY | {"message": "[bold red]boo[/] [/nonsense]", "notes": ["[link=x]y"]}
+    listed = [waiting("web", "Held", "[b]one[/b]"), waiting("db", "Held", reason="NoSlot")]
+    status = BUSY | {"message": "[bold red]boo[/] [/nonsense]", "notes": ["[link=x]y"], "workloads": listed}
     plain = drawn(layout.migration(view(status), 20), 120)
     assert "[bold red]boo[/] [/nonsense]" in plain
     assert "[link=x]y" in plain
+    assert "[b]one[/b]" in plain
 
 
 def test_colour_only_repeats_what_words_say() -> None:

@@ -48,7 +48,7 @@ class World:
         self._removed = False
 
     def play(self, state: State) -> None:
-        if not self._stepped_in and facts.all_on(state, self._scenario.workloads[0], NEW_POOL.name):
+        if not self._stepped_in and self._half_way(state):
             self._step_in()
         if self._stepped_in and not self._removed and self._all_there(state):
             self._remove_the_other_pool()
@@ -57,6 +57,10 @@ class World:
         status = facts.migration(state).get("status", {})
         ended = self._stepped_in and status.get("state") == "NoUpgrade"
         return ended and (self._removed or self._aborts) and not facts.residue(state) and self._well(state)
+
+    def _half_way(self, state: State) -> bool:
+        first = self._scenario.workloads[: len(self._scenario.workloads) // 2]
+        return all(facts.all_on(state, one, NEW_POOL.name) for one in first)
 
     @property
     def _aborts(self) -> bool:

@@ -21,7 +21,7 @@ NEW_POOL = Pool(name="new", count=2, version=NEW)
 
 
 class HalfWay(StrEnum):
-    """What the user does once the first workload is on the new nodes."""
+    """What the user does once half of the workloads are on the new nodes."""
 
     NOTHING = "nothing"
     ABORT = "abort"
@@ -161,8 +161,10 @@ ALL = (
     Scenario("ring", RING, {"mode": "Inject", "onCycle": "Collapse"}),
     Scenario("budgets", BUDGETED, {"mode": "Inject", "hold": "Always"}),
     Scenario("abort", BUDGETED, {"mode": "Inject", "hold": "Always"}, HalfWay.ABORT, free_placement=True),
-    Scenario("rollback", _chain(1, 1, 1), {"mode": "Inject", "target": NEW}, HalfWay.ROLL_BACK),
+    Scenario("rollback", _chain(1, 1, 1, 1), {"mode": "Inject", "target": NEW}, HalfWay.ROLL_BACK),
     Scenario("template-chain", _chain(1, 2, 1, 1), {"mode": "Template"}),
-    Scenario("template-budgets", BUDGETED, {"mode": "Template", "hold": "Always"}),
+    Scenario(
+        "template-budgets", BUDGETED, {"mode": "Template", "hold": "Always", "cleanup": "Immediate"}
+    ),
 )
 BY_NAME = {one.name: one for one in ALL}

@@ -11,23 +11,42 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from benchmarks.decide import Tables
-from benchmarks.migrate.plan import Size
+from benchmarks.decide import make
+from shiplift.api.workloads import (
+    MigrationState,
+    Mode,
+    OrderedWorkload,
+    WorkloadKind,
+    WorkloadMigration,
+    WorkloadMigrationStatus,
+    WorkloadOrder,
+    WorkloadOrderSpec,
+    WorkloadRef,
+)
 from shiplift.engine.step import Outcomes
 from shiplift.facts import kinds
+from shiplift.facts.custom import Custom
+from shiplift.facts.kinds import Kind
+from shiplift.facts.meta import Labels
+from shiplift.facts.nodes import Node
+from shiplift.facts.selectors import Selector
+from shiplift.facts.workloads import Deployment
 from shiplift.kube.errors import Conflict, Invalid
-from shiplift.kube.store import Store
+from shiplift.kube.store import Snapshot, Store
+from shiplift.kube.tables import Lookup, PodLookup, Table
 from shiplift.workloads.decide import decide
 from shiplift.workloads.model import Migrating
 from shiplift.workloads.names import HOLD_LEDGER, PLACEMENT, UPGRADE_TAINT
-from shiplift.workloads.observe import Observer
+from shiplift.workloads.observe import READS, Observer
 from shiplift.workloads.report import status_of
 from tests.workloads.rig import NEW, OLD, Scene
 from tests.workloads.test_situations import budgets, gated, stalled, wait_line
 
 Json = dict[str, Any]
-MOST_BYTES = 1 << 20
-"""What etcd takes by default is half as much again."""
+ETCD_TAKES = 1_500_000
+"""Bytes of one object, a little less than its default."""
+MET = 7_000
+"""Of ten thousand: then both lists of the status are long."""
 
 
 def web_and_db(scene: Scene, **web: Any) -> str:
@@ -390,18 +409,97 @@ def test_a_placement_of_another_name_is_refused(scene: Scene) -> None:
 # --- ten thousand workloads ---
 
 
-def decided(tables: Tables) -> Migrating:
-    observer = Observer(cast("Store", tables), lambda: True)
-    placements = tables.tables[kinds.WORKLOAD_PLACEMENT].rows.values()
-    observer.proven.update((row.uid, row.generation) for row in placements)
-    return decide(observer.observe(Outcomes()), datetime(2026, 11, 15, tzinfo=UTC))
+class Crowd:
+    """The store's tables with ten thousand Deployments in them, and with names as long as they may be."""
+
+    def __init__(self, depends_on: Callable[[int], int | None]) -> None:
+        self.names = [f"{number:05}-{'long-' * 45}name" for number in range(10_000)]
+        self.met = tuple(_uid(name) for name in self.names[:MET])
+        self._tables = {kind: Table(_lookup(kind), lambda _old, _new: None) for kind in READS}
+        for kind in READS:
+            self._put(kind, [])
+        self._put(kinds.NODE, [_node("old", OLD), _node("new", NEW)])
+        self._put(kinds.DEPLOYMENT, [_deployment(name) for name in self.names])
+        self._put(kinds.WORKLOAD_ORDER, list(self._orders(depends_on)))
+        self._put(kinds.WORKLOAD_MIGRATION, [_custom("cluster", "", _begun(self.met))])
+
+    def snapshot(self, *of: Kind) -> Snapshot:
+        return Snapshot({kind: self._tables[kind].freeze() for kind in of})
+
+    def decided(self) -> Migrating:
+        observer = Observer(cast("Store", self), lambda: True)
+        return decide(observer.observe(Outcomes()), datetime(2026, 11, 15, tzinfo=UTC))
+
+    def _put(self, kind: Kind, rows: list[Any]) -> None:
+        self._tables[kind].replace({row.uid: row for row in rows}, 1)
+
+    def _orders(self, depends_on: Callable[[int], int | None]) -> Iterator[Custom]:
+        found = [
+            OrderedWorkload(kind=WorkloadKind.DEPLOYMENT, name=name, depends_on=(_ref(self._name(other)),))
+            for number, name in enumerate(self.names)
+            if (other := depends_on(number)) is not None
+        ]
+        for start in range(0, len(found), 500):
+            some = WorkloadOrderSpec(workloads=tuple(found[start : start + 500]))
+            yield _custom(f"order-{start}", "crowd", WorkloadOrder(spec=some))
+
+    def _name(self, number: int) -> str:
+        return self.names[number] if number < len(self.names) else "nobody"
 
 
-def test_ten_thousand_workloads_are_decided_and_told_within_what_an_object_may_weigh() -> None:
-    tables = Tables(Size(nodes=200, pods=20_000, workloads=10_000, depth=8))
-    decision = decided(tables)
-    assert len(decision.view.tallies) == 10_000
-    assert decision.steps
+def _lookup(kind: Kind) -> Lookup:
+    return PodLookup() if kind == kinds.POD else Lookup()
+
+
+def _node(name: str, version: str) -> Node:
+    return make(Node, name, kubelet_version=version, ready=True)
+
+
+def _deployment(name: str) -> Deployment:
+    return make(
+        Deployment,
+        name,
+        uid=_uid(name),
+        namespace="crowd",
+        selector=Selector(Labels(app=name)),
+        template_labels=Labels(app=name),
+        observed_generation=1,
+        replicas=1,
+    )
+
+
+def _uid(name: str) -> str:
+    return f"00000000-0000-0000-0000-{name[:5]:>012}"
+
+
+def _custom(name: str, namespace: str, object_: object) -> Custom:
+    return make(Custom, name, namespace=namespace, uid=f"{namespace}/{name}", object=object_)
+
+
+def _ref(name: str) -> WorkloadRef:
+    return WorkloadRef(kind=WorkloadKind.DEPLOYMENT, name=name)
+
+
+def _begun(met: tuple[str, ...]) -> WorkloadMigration:
+    status = WorkloadMigrationStatus(state=MigrationState.UPGRADE, target=NEW, mode=Mode.INJECT, met=met)
+    return WorkloadMigration(status=status)
+
+
+@pytest.mark.parametrize(
+    ("depends_on", "reason"),
+    [
+        pytest.param(lambda number: None, "PlacementNotInForce", id="no order"),
+        pytest.param(lambda number: number - 1 if number else None, "WaitsForDependency", id="one chain"),
+        pytest.param(lambda number: (number + 1) % 10_000, "InCycle", id="one cycle"),
+        pytest.param(lambda number: 10_000, "MissingDependency", id="all on nobody"),
+        pytest.param(lambda number: 9_999 if number < 9_999 else None, "WaitsForDependency", id="all on one"),
+    ],
+)
+def test_ten_thousand_workloads_are_told_within_what_an_object_may_weigh(
+    depends_on: Callable[[int], int | None], reason: str
+) -> None:
+    decision = Crowd(depends_on).decided()
     status = status_of(decision)
     assert status.progress.total == 10_000
-    assert len(msgspec.json.encode(status)) < MOST_BYTES
+    assert {one.reason for one in status.workloads} - {"PlacementNotInForce"} <= {reason}
+    assert len(msgspec.json.encode(status)) < ETCD_TAKES

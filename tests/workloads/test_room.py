@@ -242,9 +242,9 @@ def test_our_own_taint_keeps_nobody_away() -> None:
 @pytest.mark.parametrize("effect", ["NoSchedule", "NoExecute"])
 def test_taints_and_cordons_need_a_toleration(effect: str) -> None:
     tolerant = spec(tolerations=(Toleration(operator="Exists"),))
-    tainted = a_node("a", taints=(Taint("gpu", "", effect),), unschedulable=True)
-    assert Booking(room_of(tainted)).book(a_pod("web", spec=tolerant)) == "a"
-    assert isinstance(Booking(room_of(tainted)).book(a_pod("web")), NoSlot)
+    for node in (a_node("a", taints=(Taint("gpu", "", effect),)), a_node("a", unschedulable=True)):
+        assert Booking(room_of(node)).book(a_pod("web", spec=tolerant)) == "a"
+        assert isinstance(Booking(room_of(node)).book(a_pod("web")), NoSlot)
 
 
 # --- volumes ---

@@ -62,7 +62,7 @@ def row_type(kind: Kind) -> type[Resource]:
 
 @cache
 def decoder(kind: Kind) -> msgspec.json.Decoder[Resource]:
-    """The one JSON decoder of a kind; it can be used from several threads."""
+    """The one JSON decoder of a kind: made on one thread, it can then be used from several."""
     return msgspec.json.Decoder(TYPES[kind])
 
 
@@ -90,9 +90,12 @@ class _Named(msgspec.Struct):
     metadata: _Name = msgspec.field(default_factory=_Name)
 
 
+_read_named = msgspec.json.Decoder(_Named).decode
+
+
 def _metadata_of(raw: bytes) -> ObjectMeta:
     try:
-        named = msgspec.json.decode(raw, type=_Named).metadata
+        named = _read_named(raw).metadata
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return ObjectMeta()
     return ObjectMeta(name=named.name, namespace=named.namespace)

@@ -376,12 +376,15 @@ class Turn(StrEnum):
     RELEASED = "Released"
 
 
+_TURNS: type[dict[str, Turn]] = dict
+
+
 class WorkloadPlacementSpec(Value, frozen=True, kw_only=True):
     """Where new pods of a namespace go while a migration runs."""
 
     target: LabelValue
     """The version that is moved to, as a label value."""
-    turns: Annotated[dict[str, Turn], Meta(max_length=5000)] = field(default_factory=dict[str, Turn])
+    turns: Annotated[dict[str, Turn], Meta(max_length=5000)] = field(default_factory=_TURNS)
     """By owner (`Deployment.web`): held pods keep off the target nodes, released ones go nowhere else."""
     ledger: Annotated[dict[str, Annotated[str, Meta(max_length=32768)]], Meta(max_length=5000)] = field(
         default_factory=TEXTS

@@ -33,6 +33,8 @@ HOW_TO_BEGIN = (
 _UNLIMITED = 1000
 """Columns where no terminal limits them: a line stays a line."""
 _SYNC_SECONDS = 60.0
+_REFUSED = ("401 ", "403 ")
+"""Trying again would not help; everything else may be over in a moment."""
 _LOOK = 0.2
 
 
@@ -117,16 +119,15 @@ def collected(credentials: Credentials, watches: Iterable[Watch]) -> Snapshot:
 def _wait_synced(store: Store) -> None:
     deadline = time.monotonic() + _SYNC_SECONDS
     while not store.wait_synced(_LOOK):
+        late = time.monotonic() > deadline
         for one in store.health():
-            if one.error:
+            if one.error.startswith(_REFUSED) or (late and one.error):
                 raise CommandError(
                     f"cannot read {one.kind.plural}: {one.error}",
                     f"kubectl auth can-i list {one.kind.plural} -A tells whether you may",
                 )
-        if time.monotonic() > deadline:
-            raise TimedOutError(
-                f"the API server has not shown its objects in {_SYNC_SECONDS:.0f} s", "try again"
-            )
+        if late:
+            raise TimedOutError(f"not everything could be read in {_SYNC_SECONDS:.0f} s", "try again")
 
 
 def terminal() -> Console:

@@ -97,14 +97,15 @@ def release(
             "shiplift release --all aborts the migration, removes our PodDisruptionBudgets, placements, "
             "labels and taints, and gives yours back as they were",
         )
+    from shiplift.kube.watch import Watch
+    from shiplift.workloads.observe import READS
     from shiplift.workloads.release import release_all
 
     with access.client_of(kubeconfig, context) as client:
-        migration = access.find_migration(client)
-        if migration and _write(client, migration, {"abort": True}):
-            say("aborted the WorkloadMigration, so that no operator begins again")
-        changes = release_all(client, say)
-    say(f"{changes:,} changes undone" if changes else "nothing of ours was left to undo")
+        access.find_migration(client)  # says what to do where our kinds are not known
+        with access.followed(client.credentials, map(Watch, READS)) as store:
+            changes = release_all(client, store, say)
+    say(f"done: {changes:,} changes" if changes else "nothing of ours was left to undo")
 
 
 def _write(client: Client, migration: WorkloadMigration, wanted: Mapping[str, bool]) -> bool:

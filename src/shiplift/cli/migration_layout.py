@@ -103,7 +103,7 @@ def _eta(eta: Eta) -> str:
 def bar(share: Share) -> str:
     """Full only when all is done, empty only when nothing is."""
     filled = share.done * _BAR // share.total if share.total else 0
-    filled = min(filled, _BAR) if share.done >= share.total else min(max(filled, bool(share.done)), _BAR - 1)
+    filled = min(max(filled, bool(share.done)), _BAR)
     return f"[{'#' * filled}{'-' * (_BAR - filled)}]"
 
 

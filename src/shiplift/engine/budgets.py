@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import re
+from functools import lru_cache
 
 import msgspec
 
@@ -72,6 +73,7 @@ def _read(value: object) -> Amount | None:
     return None
 
 
+@lru_cache(4096)
 def max_unavailable(value: int | str, total: int, *, at_least_one: bool = False) -> int:
     """How many of `total` may be away; rounds down, never more than there are."""
     number = parse(value, "maxUnavailable", most=100).of(total, Rounding.DOWN)

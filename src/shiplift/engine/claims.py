@@ -76,6 +76,7 @@ class Sighting(msgspec.Struct, frozen=True):
 
 
 Claims = tuple[Claim, ...]
+_read_claims = msgspec.json.Decoder(Claims).decode
 
 
 def read(annotations: Mapping[str, str]) -> Claims:
@@ -84,7 +85,7 @@ def read(annotations: Mapping[str, str]) -> Claims:
     if not text:
         return ()
     try:
-        return msgspec.json.decode(text, type=Claims)
+        return _read_claims(text)
     except msgspec.DecodeError as error:
         raise ClaimError(
             f"annotation {ANNOTATION} cannot be read: {error}",

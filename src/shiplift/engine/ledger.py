@@ -178,6 +178,9 @@ class Ledger(msgspec.Struct, frozen=True, omit_defaults=True):
         return text
 
 
+_read_ledger = msgspec.json.Decoder(Ledger).decode
+
+
 def decode(text: str, where: str) -> Ledger:
     """Read a record back; `where` names the object in the error."""
     version, _, rest = text.partition(".")
@@ -190,7 +193,7 @@ def decode(text: str, where: str) -> Ledger:
     if version != FORMAT or checksum != _checksum(body):
         raise _damaged(where)
     try:
-        return msgspec.json.decode(body, type=Ledger)
+        return _read_ledger(body)
     except msgspec.DecodeError as error:
         raise _damaged(where) from error
 

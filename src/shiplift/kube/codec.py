@@ -121,6 +121,14 @@ class _List(msgspec.Struct, frozen=True):
     items: list[msgspec.Raw]
 
 
+# Made here, not where they are first used: msgspec learns a Struct when it is first decoded, and two threads
+# that have it learn at the same time can bring the process down.
+_read_event = msgspec.json.Decoder(_Event).decode
+_read_object = msgspec.json.Decoder(_Object).decode
+_read_status = msgspec.json.Decoder(_Status).decode
+_read_list = msgspec.json.Decoder(_List).decode
+
+
 class Json:
     """Custom kinds."""
 
@@ -131,26 +139,25 @@ class Json:
         self.row = decode
 
     def events(self, chunks: Iterable[bytes]) -> Iterator[tuple[str, bytes]]:
-        decode = msgspec.json.Decoder(_Event).decode
         for line in stream.lines(chunks):
-            event = decode(line)
+            event = _read_event(line)
             yield event.type, bytes(event.object)
 
     def bookmark(self, raw: bytes) -> Bookmark:
-        about = msgspec.json.decode(raw, type=_Object).metadata
+        about = _read_object(raw).metadata
         ends = (about.annotations or {}).get(INITIAL_END) == "true"
         return Bookmark(int(about.resource_version or 0), ends)
 
     def error(self, raw: bytes) -> ApiError:
-        return error_for(msgspec.json.decode(raw, type=_Status).code, {}, raw)
+        return error_for(_read_status(raw).code, {}, raw)
 
     def page(self, body: bytes) -> Page:
-        page = msgspec.json.decode(body, type=_List)
+        page = _read_list(body)
         about = page.metadata
         return Page([bytes(item) for item in page.items], int(about.resource_version or 0), about.next)
 
     def identity(self, raw: bytes) -> Identity:
-        about = msgspec.json.decode(raw, type=_Object).metadata
+        about = _read_object(raw).metadata
         return Identity(about.namespace, about.name, about.uid, int(about.resource_version or 0))
 
 

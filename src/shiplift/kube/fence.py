@@ -368,7 +368,7 @@ def _annotations(found: Manifest) -> dict[str, str]:
 
 def whoami(client: Client) -> Identity:
     """Ask the API server; a token bound to a pod also tells which pod."""
-    answer = msgspec.json.decode(client.raw("POST", _SELF_REVIEW, body=b"{}"), type=_Review)
+    answer = _read_review(client.raw("POST", _SELF_REVIEW, body=b"{}"))
     user = answer.status.user_info
     return Identity(user.username, next(iter(user.extra.get(_POD_UID, [])), ""))
 
@@ -384,3 +384,6 @@ class _Status(msgspec.Struct, rename="camel"):
 
 class _Review(msgspec.Struct):
     status: _Status
+
+
+_read_review = msgspec.json.Decoder(_Review).decode

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
-import msgspec
-
 from shiplift.api.workloads import WorkloadKind
 from shiplift.engine import ledger
 from shiplift.engine.ledger import Change, LedgerError
@@ -25,12 +23,13 @@ from shiplift.kube.errors import (
     KubeError,
     NotFound,
     PreconditionFailed,
+    ServerError,
     Throttled,
     Unknown,
     Unreachable,
 )
 from shiplift.workloads import steps
-from shiplift.workloads.admission import effective_generation
+from shiplift.workloads.admission import ASK, effective_generation
 from shiplift.workloads.aim import OUR_LABELS, OUR_TAINTS
 from shiplift.workloads.names import (
     HOLD_LEDGER,
@@ -51,8 +50,7 @@ DELETION_COST = "/metadata/annotations/controller.kubernetes.io~1pod-deletion-co
 FIRST_TO_GO = "-2147483648"
 TEMPLATE_TOLERATIONS = "/spec/template/spec/tolerations"
 _SOON = timedelta(milliseconds=200)
-_LATER = timedelta(seconds=1)
-_MUCH_LATER = timedelta(seconds=10)
+_LATER = timedelta(milliseconds=500)
 
 Json = dict[str, Any]
 Patch = list[dict[str, Any]]
@@ -144,9 +142,8 @@ class Actor:
 
     def _prove(self, step: steps.ProvePlacement) -> Outcome:
         """Ask the API server, by an update that is not made, which generation it goes by."""
-        asked = {"metadata": {"labels": {MANAGED_BY: MANAGER}}}
         answer = self._client.patch(
-            kinds.WORKLOAD_PLACEMENT, PLACEMENT, asked, step.namespace, uid=step.uid, dry_run=True
+            kinds.WORKLOAD_PLACEMENT, PLACEMENT, ASK, step.namespace, uid=step.uid, dry_run=True
         )
         seen = effective_generation(answer.object)
         if seen < step.generation:
@@ -298,12 +295,12 @@ def _refusal(step: Step, error: KubeError) -> Outcome:
             return Outcome.refused(step, f"somebody else was faster: {error.message}", _SOON)
         case BudgetExhausted():
             return Outcome.refused(step, error.message)
-        case BudgetPending() | Unreachable():
+        case BudgetPending() | Unreachable() | ServerError():
             return Outcome.refused(step, error.message, _LATER)
         case Throttled():
             return Outcome.refused(step, error.message, timedelta(seconds=error.retry_after or 1))
         case _:
-            return msgspec.structs.replace(Outcome.failed(step, str(error)), retry_after=_MUCH_LATER)
+            return Outcome.failed(step, str(error))
 
 
 def _done(step: Step, written: Written) -> Outcome:

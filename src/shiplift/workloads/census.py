@@ -106,6 +106,7 @@ class Census:
         self._rows: dict[str, Node] = {}
         self._labels: dict[str, MarkNode] = {}
         self._taints: dict[str, MarkNode] = {}
+        self._fleet: Fleet | None = None
         self._pods: dict[str, Pod] = {}
         self._occupancy = Occupancy()
 
@@ -135,17 +136,18 @@ class Census:
 
     def fleet(self, versions: Mapping[str, int]) -> Fleet:
         """The nodes as they stand."""
-        roles = self._roles
-        off = [name for name, own in roles.items() if own is Role.OFF]
-        return Fleet(
-            roles=roles,
-            versions=versions,
-            labels=self._labels,
-            taints=self._taints,
-            cordoned=frozenset(name for name in off if self._rows[name].unschedulable),
-            targets=sum(own is Role.TARGET for own in roles.values()),
-            off=len(off),
-        )
+        if self._fleet is None or self._fleet.versions is not versions:
+            off = [name for name, own in self._roles.items() if own is Role.OFF]
+            self._fleet = Fleet(
+                roles=self._roles,
+                versions=versions,
+                labels=self._labels,
+                taints=self._taints,
+                cordoned=frozenset(name for name in off if self._rows[name].unschedulable),
+                targets=sum(own is Role.TARGET for own in self._roles.values()),
+                off=len(off),
+            )
+        return self._fleet
 
     def room(self, own: Role) -> Room:
         """What fits on the nodes of a role; a node that is being emptied takes nothing."""
@@ -256,6 +258,7 @@ class Census:
         aim, selector, emptying = self._scope[0] or Aim(), self._scope[1], self._scope[3]
         own = role(node, selector, aim.target)
         self._rows[node.name], self._roles[node.name] = node, own
+        self._fleet = None
         self._occupancy.put_node(node)
         empties = node.name == emptying
         _note(self._labels, node.name, marks(node, own, aim, emptying=empties, tainted=False))
@@ -263,6 +266,7 @@ class Census:
 
     def _drop_node(self, name: str) -> None:
         del self._rows[name], self._roles[name]
+        self._fleet = None
         self._labels.pop(name, None)
         self._taints.pop(name, None)
         self._occupancy.drop_node(name)

@@ -15,13 +15,14 @@ import msgspec
 
 from shiplift.api.values import duration
 from shiplift.api.workloads import MigrationState, Mode, OnBlockedWorkload, OnNoCapacity
-from shiplift.engine.decision import LookAgain, await_change, requeue
+from shiplift.engine.decision import LookAgain, await_change, earliest, requeue
 from shiplift.engine.step import Step
 from shiplift.workloads import consolidate, holds, turns
 from shiplift.workloads.cleaning import cleaning
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Migrating, Reason, Tally, View
 from shiplift.workloads.moves import BLOCKING, Moves
+from shiplift.workloads.patience import wait
 from shiplift.workloads.rescue import Rescued, rescued
 
 _LOOK_AGAIN = timedelta(seconds=30)
@@ -30,8 +31,12 @@ _LOOK_AGAIN = timedelta(seconds=30)
 def decide(view: View, now: datetime) -> Migrating:
     """What to do now."""
     decision = _decided(view, now)
-    due = tuple(step for step in decision.steps if view.outcomes.may_try(step, now))
-    return decision if len(due) == len(decision.steps) else msgspec.structs.replace(decision, steps=due)
+    waits = [wait(view.outcomes, step, now) for step in decision.steps]
+    if not any(waits):
+        return decision
+    due = tuple(step for step, left in zip(decision.steps, waits, strict=True) if not left)
+    soonest = requeue(min(left for left in waits if left))
+    return msgspec.structs.replace(decision, steps=due, look_again=earliest(decision.look_again, soonest))
 
 
 def _decided(view: View, now: datetime) -> Migrating:

@@ -27,6 +27,7 @@ from shiplift.workloads.holds import is_hold
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Line, Reason, Tally, View
 from shiplift.workloads.names import TARGET_LABEL, UPGRADE_TAINT, label_value
+from shiplift.workloads.patience import wait
 from shiplift.workloads.record import Record
 from shiplift.workloads.room import Booking, NoSlot
 from shiplift.workloads.steps import Evict, Force, Replace, SetTolerations
@@ -233,18 +234,23 @@ class Moves:
             self._do(Force(tally.id, pod.name, pod.uid, pod.node), tally, Reason.EVICTING)
 
     def _evict(self, tally: Tally) -> None:
+        if self._evictions >= MOST_AT_ONCE:
+            self._tell(tally, WorkloadState.MOVING, Reason.EVICTING, "its pods go in a moment")
+            return
+        if tally.ready == len(tally.pods) and self._left(tally) <= 0:
+            self._waits_for_budget(tally)
+            return
         for pod in in_order(tally):
             free = free_to_go(self.view, tally, pod)
             if not free and self._left(tally) <= 0:
                 break
-            if self._evictions >= MOST_AT_ONCE:
-                self._tell(tally, WorkloadState.MOVING, Reason.EVICTING, "its pods go in a moment")
-                return
             if (slot := self._slot(pod)) is not None:
                 self._no_slot(tally, slot)
                 return
             if self._do(Evict(tally.id, pod.name, pod.uid, pod.node), tally, Reason.EVICTING) and not free:
                 self._took(tally)
+            if self._evictions >= MOST_AT_ONCE:
+                return
         if tally.id not in self.lines:
             self._waits_for_budget(tally)
 
@@ -273,17 +279,14 @@ class Moves:
     # --- telling and doing ---
 
     def _do(self, step: Step, tally: Tally, reason: Reason) -> bool:
-        """Take the step unless it has to wait after a refusal; either way it is told."""
+        """Ask for the step, and tell of it; where it was refused before, tell why."""
         last = self.view.outcomes.of(step)
-        if not self.view.outcomes.may_try(step, self.now):
-            self._tell(tally, WorkloadState.MOVING, Reason.REFUSED, last.message if last else "")
-            return False
         self.steps.append(step)
         if last is not None and last.answer is not Answer.OK:
             self._tell(tally, WorkloadState.MOVING, Reason.REFUSED, last.message)
         else:
             self._tell(tally, WorkloadState.MOVING, reason, step.describe())
-        return True
+        return not wait(self.view.outcomes, step, self.now)
 
     def _tell(self, tally: Tally, state: WorkloadState, reason: Reason, message: str) -> None:
         self.lines[tally.id] = Line(state, reason, message)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from shiplift.api.workloads import Edge as EdgeSpec
 from shiplift.api.workloads import WorkloadMigrationSpec
@@ -56,7 +57,6 @@ def _analysed(
         on_cycle=OnCycle(spec.on_cycle.value),
         on_missing=OnMissing(spec.on_missing.value),
     )
-    depth = {id_: number for number, wave in enumerate(graph.waves().waves) for id_ in wave}
     closing = [edge for cycle in graph.cycles for edge in cycle.closing]
     absent = [
         edge
@@ -64,32 +64,42 @@ def _analysed(
         for edge in edges
         if edge.dependency == key and edge.dependent in graph.number and not edge.soft
     ]
-    bare = Order(
-        graph=graph,
-        progress=Progress(graph),
-        ready=frozenset(),
-        met=frozenset(),
-        depth=depth,
-        problems=tuple(f"{one.about}: {one.message}" for one in found.problems[:MOST_NAMED]),
-        cycles=_named(closing),
-        missing=_named(absent),
+    return _progressed(
+        _Analysis(
+            graph,
+            {id_: number for number, wave in enumerate(graph.waves().waves) for id_ in wave},
+            tuple(f"{one.about}: {one.message}" for one in found.problems[:MOST_NAMED]),
+            _named(closing),
+            _named(absent),
+        ),
+        tallies,
+        met,
     )
-    return _progressed(bare, tallies, met)
 
 
-def _progressed(order: Order, tallies: Mapping[WorkloadId, Tally], met: tuple[str, ...]) -> Order:
-    known = set(met)
-    done = {id_ for id_, one in tallies.items() if one.skipped or one.row.uid in known}
-    progress = Progress(order.graph, done)
+class _Analysis(NamedTuple):
+    """What does not depend on how far things are."""
+
+    graph: Graph[WorkloadId]
+    depth: Mapping[WorkloadId, int]
+    problems: tuple[str, ...]
+    cycles: tuple[EdgeSpec, ...]
+    missing: tuple[EdgeSpec, ...]
+
+
+def _progressed(known: Order | _Analysis, tallies: Mapping[WorkloadId, Tally], met: tuple[str, ...]) -> Order:
+    arrived = set(met)
+    done = {id_ for id_, one in tallies.items() if one.skipped or one.row.uid in arrived}
+    progress = Progress(known.graph, done)
     return Order(
-        graph=order.graph,
+        graph=known.graph,
         progress=progress,
         ready=frozenset(progress.ready),
         met=frozenset(done),
-        depth=order.depth,
-        problems=order.problems,
-        cycles=order.cycles,
-        missing=order.missing,
+        depth=known.depth,
+        problems=known.problems,
+        cycles=known.cycles,
+        missing=known.missing,
     )
 
 

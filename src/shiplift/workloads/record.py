@@ -33,6 +33,9 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
         return bool(self.toleration or self.surge)
 
 
+_read_record = msgspec.json.Decoder(Record).decode
+
+
 class RecordError(ValueError):
     """A record that cannot be read; says whose."""
 
@@ -40,7 +43,7 @@ class RecordError(ValueError):
 def decode(owner: str, text: str) -> Record:
     """One record, or an error that names its owner."""
     try:
-        return msgspec.json.decode(text, type=Record)
+        return _read_record(text)
     except msgspec.DecodeError as error:
         raise RecordError(f"the record of {owner} cannot be read: {error}") from error
 

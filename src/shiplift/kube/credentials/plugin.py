@@ -54,6 +54,9 @@ class _Answer(msgspec.Struct, frozen=True, rename="camel"):
     status: Issued | None = None
 
 
+_read_answer = msgspec.json.Decoder(_Answer).decode
+
+
 class Plugin:
     """One exec entry of a kubeconfig; runs once at a time, whoever asks."""
 
@@ -136,7 +139,7 @@ class Plugin:
 
     def _decode(self, output: bytes) -> Issued:
         try:
-            answer = msgspec.json.decode(output, type=_Answer)
+            answer = _read_answer(output)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             raise self._error("printed no ExecCredential") from None
         if answer.kind != "ExecCredential" or answer.api_version != self._config.api_version:

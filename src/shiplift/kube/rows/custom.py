@@ -15,7 +15,8 @@ from shiplift.kube.rows.meta import keeps_annotation
 
 
 def decoder(kind: Kind) -> partial[Custom]:
-    """What makes rows of that kind."""
+    """What makes rows of that kind; its types are learnt here, before threads use them."""
+    api.decoder(kind)
     return partial(_custom, kind)
 
 

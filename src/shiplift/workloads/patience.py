@@ -1,0 +1,22 @@
+"""How long a step waits after a refusal: what the server asked for, and longer with each failure."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from shiplift.engine.step import Answer, Outcomes, Step
+
+_LONGEST = timedelta(seconds=30)
+_MOST_DOUBLINGS = 6
+NOW = timedelta(0)
+
+
+def wait(outcomes: Outcomes, step: Step, now: datetime) -> timedelta:
+    """How much of its wait is left; nothing for a step that was never refused."""
+    last = outcomes.of(step)
+    if last is None or last.at is None:
+        return NOW
+    pause = last.retry_after or NOW
+    if last.answer is Answer.FAILED:
+        pause = max(pause, min(timedelta(seconds=2 ** min(last.attempt - 1, _MOST_DOUBLINGS)), _LONGEST))
+    return max(last.at + pause - now, NOW)

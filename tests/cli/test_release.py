@@ -1,0 +1,133 @@
+"""`shiplift release --all` against a real API server: what a dead operator left is undone, line by line."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from shiplift.api import crd
+from shiplift.facts import kinds
+from shiplift.facts.kinds import Kind
+from shiplift.kube.client import Client
+from shiplift.kube.errors import NotFound
+from shiplift.local.cluster import Cluster
+from shiplift.workloads import names
+from shiplift.workloads.act import Actor
+from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.steps import HoldBudget
+from tests.api.api_server import wait_established
+
+main = importlib.import_module("shiplift.cli.main")
+TARGET = "v1.36.3"
+Release = Callable[[], tuple[int, str]]
+
+
+@pytest.fixture
+def alone(private_cluster: Callable[[], Cluster]) -> Cluster:
+    """A cluster of this test's own: everything in it will be released."""
+    cluster = private_cluster()
+    with cluster.client() as client:
+        for manifest in crd.manifests():
+            client.create(kinds.CUSTOM_RESOURCE_DEFINITION, manifest)
+        wait_established(client)
+    return cluster
+
+
+@pytest.fixture
+def client(alone: Cluster) -> Iterator[Client]:
+    with alone.client() as client:
+        yield client
+
+
+@pytest.fixture
+def release(alone: Cluster, capsys: pytest.CaptureFixture[str]) -> Release:
+    def run() -> tuple[int, str]:
+        code = main.run(["release", "--all", "--kubeconfig", str(alone.kubeconfig)])
+        said = capsys.readouterr()
+        assert said.out == ""
+        return code, said.err
+
+    return run
+
+
+def gone(client: Client, kind: Kind, name: str, namespace: str) -> bool:
+    try:
+        return bool(client.get(kind, name, namespace)["metadata"].get("deletionTimestamp"))
+    except NotFound:
+        return True
+
+
+def leave_behind(client: Client) -> None:
+    """What an operator that died half-way has left."""
+    labels = {names.TARGET_LABEL: TARGET, "theirs": "stays"}
+    client.create(kinds.NODE, {"metadata": {"name": "new-1", "labels": labels}})
+    client.create(kinds.NODE, {"metadata": {"name": "old-1", "labels": {names.OFF_TARGET_LABEL: TARGET}}})
+    placement = {"metadata": {"name": names.PLACEMENT}, "spec": {"target": TARGET, "turns": {}}}
+    client.create(kinds.WORKLOAD_PLACEMENT, placement, "default")
+    budgets = kinds.POD_DISRUPTION_BUDGET
+    selector = {"matchLabels": {"app": "web"}}
+    ours = {
+        "metadata": {"name": "shiplift-hold-deployment-web", "labels": {names.MANAGED_BY: names.MANAGER}},
+        "spec": {"maxUnavailable": 0, "selector": selector},
+    }
+    client.create(budgets, ours, "default")
+    theirs = {"metadata": {"name": "theirs"}, "spec": {"minAvailable": 2, "selector": selector}}
+    uid = client.create(budgets, theirs, "default").object["metadata"]["uid"]
+    hold = HoldBudget(WorkloadId("Deployment", "default", "web"), "theirs", uid)
+    assert Actor(client, lambda _uid, _generation: None).act(hold).ok
+    client.create(kinds.WORKLOAD_MIGRATION, {"metadata": {"name": "cluster"}, "spec": {"target": TARGET}})
+
+
+def test_all_that_a_dead_operator_left_is_undone(client: Client, release: Release) -> None:
+    leave_behind(client)
+    code, said = release()
+    assert code == 0, said
+    assert said.splitlines()[0] == "the migration is aborted, so that no operator begins again"
+    assert said.splitlines()[-1].startswith("done: ")
+    for named in ("node new-1", "node old-1", "shiplift-hold-deployment-web", "theirs", "default"):
+        assert any(named in line for line in said.splitlines()[1:-1]), said
+
+    assert client.get(kinds.WORKLOAD_MIGRATION, "cluster")["spec"]["abort"] is True
+    assert client.get(kinds.NODE, "new-1")["metadata"]["labels"] == {"theirs": "stays"}
+    assert not client.get(kinds.NODE, "old-1")["metadata"].get("labels")
+    assert gone(client, kinds.WORKLOAD_PLACEMENT, names.PLACEMENT, "default")
+    assert gone(client, kinds.POD_DISRUPTION_BUDGET, "shiplift-hold-deployment-web", "default")
+    theirs = client.get(kinds.POD_DISRUPTION_BUDGET, "theirs", "default")
+    assert theirs["spec"]["minAvailable"] == 2
+    assert not theirs["metadata"].get("annotations")
+
+
+def test_said_twice_there_is_nothing_left_to_do(client: Client, release: Release) -> None:
+    leave_behind(client)
+    release()
+    assert release() == (0, "nothing of ours was left to undo\n")
+
+
+def test_what_somebody_changed_meanwhile_stays_and_is_named(client: Client, release: Release) -> None:
+    leave_behind(client)
+    live = client.get(kinds.POD_DISRUPTION_BUDGET, "theirs", "default")
+    about = live["metadata"]
+    client.patch(
+        kinds.POD_DISRUPTION_BUDGET,
+        "theirs",
+        {"spec": {"minAvailable": "50%"}},
+        "default",
+        uid=about["uid"],
+        resource_version=about["resourceVersion"],
+    )
+    code, said = release()
+    assert code == 0, said
+    assert client.get(kinds.POD_DISRUPTION_BUDGET, "theirs", "default")["spec"]["minAvailable"] == "50%"
+    assert any("theirs" in line and "minAvailable" in line for line in said.splitlines()), said
+
+
+def test_it_works_without_a_migration(client: Client, release: Release) -> None:
+    leave_behind(client)
+    found = client.get(kinds.WORKLOAD_MIGRATION, "cluster")
+    client.delete(kinds.WORKLOAD_MIGRATION, "cluster", uid=found["metadata"]["uid"])
+    code, said = release()
+    assert code == 0, said
+    assert "aborted" not in said
+    assert gone(client, kinds.WORKLOAD_PLACEMENT, names.PLACEMENT, "default")
