@@ -57,6 +57,6 @@ def longest(workloads: Sequence[Workload], move: Mapping[Kind, float]) -> float:
 def rate_of(ready: Sequence[float]) -> float:
     """Pods a second, from the tenth to the ninetieth of each hundred: start and end are not the rate."""
     times = sorted(ready)
-    first, last = len(times) // 10, len(times) * 9 // 10
+    first, last = len(times) // 10, len(times) * 9 // 10 - 1
     span = times[last] - times[first] if last > first else 0.0
     return (last - first) / span if span > 0 else float("inf")

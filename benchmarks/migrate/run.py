@@ -1,9 +1,9 @@
 """The benchmark: every contender on the same cluster in turn, each timed to the end of its clean-up.
 
 A contest is over when every pod is Ready on a new node, the cloud has deleted all old nodes, and the
-contender has finished: drainers have ended, the operator says NoUpgrade and has left nothing behind. The first
-contender ends every pod at once, with neither order nor budget; the rig's own rate, one part of the bound,
-comes from it.
+contender has finished: drainers have ended, the operator says NoUpgrade and has left nothing behind. The
+first contender ends every pod at once, with neither order nor budget; the rig's own rate, one part of the
+bound, comes from it.
 """
 
 from __future__ import annotations

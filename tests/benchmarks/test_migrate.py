@@ -81,8 +81,8 @@ def test_without_a_budget_a_quarter_of_a_deployment_moves_at_once_and_one_pod_of
 def test_budgets_and_orders_become_manifests() -> None:
     db = a_workload("db", 3, kind=Kind.STATEFUL_SET, budget=Budget(max_unavailable=1))
     web = a_workload("web", 4, "db", budget=Budget(min_percent=70))
-    assert budget_manifest(db)["spec"]["maxUnavailable"] == 1
-    assert budget_manifest(web)["spec"]["minAvailable"] == "70%"
+    limits = [made["spec"] for one in (db, web) if (made := budget_manifest(one))]
+    assert (limits[0]["maxUnavailable"], limits[1]["minAvailable"]) == (1, "70%")
     (order,) = orders([db, web])
     (entry,) = order["spec"]["workloads"]
     assert (entry["name"], entry["dependsOn"][0]["kind"]) == ("web", "StatefulSet")
@@ -101,7 +101,7 @@ def test_the_longest_path_counts_rounds_of_moves() -> None:
 
 @pytest.mark.parametrize(
     ("rate", "slots", "seconds"),
-    [(100.0, 100, 16.0), (0.25, 100, 32.0), (100.0, 1, 16.0), (100.0, 100, 16.0)],
+    [(100.0, 100, 16.0), (0.25, 100, 32.0), (100.0, 1, 16.0)],
 )
 def test_the_bound_is_the_largest_of_its_parts(rate: float, slots: int, seconds: float) -> None:
     assert (
@@ -116,7 +116,7 @@ def test_few_slots_make_waves() -> None:
 
 def test_the_rate_leaves_out_how_it_starts_and_ends() -> None:
     steady = [10.0 + number / 20 for number in range(80)]
-    assert rate_of([0.0] * 10 + steady + [100.0] * 10) == pytest.approx(20.0, rel=0.6)
+    assert rate_of([0.0] * 10 + steady + [100.0] * 10) == pytest.approx(20.0)
     assert rate_of([number / 20 for number in range(100)]) == pytest.approx(20.0)
     assert rate_of([1.0, 1.0]) == float("inf")
 

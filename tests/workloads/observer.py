@@ -1,4 +1,4 @@
-"""Who was where, and when: every pod incarnation that was bound to a node, told from the cluster's own history.
+"""Who was where, and when: every pod that was bound to a node, told from the cluster's own history.
 
 The clock is the API server's resourceVersion, which counts all writes of all kinds in one row: that a pod was
 bound before another was gone is then a matter of fact, not of whose thread was faster.

@@ -1,4 +1,4 @@
-"""What the first implementation of this idea got wrong, one to eight: each has a test that it would fail."""
+"""What the first implementation of this idea got wrong, one to eight: it would fail each of these tests."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_03_pods_that_wait_for_room_do_not_slip_onto_new_nodes_as_these_appear(
     scene.migrate(mode=mode, target=NEW)
     scene.rig.start()
     scene.wait(lambda: scene.line("web").get("state") == "Held")
-    scene.wait(lambda: mode == "Template" or scene.client.list(kinds.WORKLOAD_PLACEMENT, space))
+    scene.wait(lambda: mode == "Template" or list(scene.client.list(kinds.WORKLOAD_PLACEMENT, space)))
     scene.change(kinds.DEPLOYMENT, space, "web", {"spec": {"replicas": 5}})
     scene.wait(lambda: len(scene.pods(space, "web")) == 5)
     observer.begin()
@@ -176,7 +176,12 @@ def test_05_a_failed_pod_on_an_old_node_does_not_count(scene: Scene) -> None:
     space = shop(scene)
     failed = scene.pods(space, "api")[0]["metadata"]
     scene.client.patch(
-        kinds.POD, failed["name"], {"status": {"phase": "Failed"}}, space, uid=failed["uid"], subresource="status"
+        kinds.POD,
+        failed["name"],
+        {"status": {"phase": "Failed"}},
+        space,
+        uid=failed["uid"],
+        subresource="status",
     )
     scene.wait(lambda: len(scene.pods(space, "api")) == 3)
     scene.nodes("new", NEW)

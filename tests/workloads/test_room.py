@@ -406,6 +406,12 @@ def test_a_pod_that_its_own_spread_does_not_pick_adds_nothing() -> None:
     assert isinstance(Booking(room).book(a_pod("web-1", labels=WEB, spec=even())), NoSlot)
 
 
+def test_a_spread_over_every_pod_counts_none() -> None:
+    over_all = spec(spread=(Spread(1, ZONE, True, Selector(Labels())),))
+    nodes = [a_node("n-a", zone="a"), a_node("n-b", zone="b", cpu=0)]
+    assert Booking(room_of(*nodes, a_pod("web-0", node="n-a"))).book(a_pod("web-1", spec=over_all)) == "n-a"
+
+
 def test_a_node_without_all_the_keys_is_no_domain_of_any() -> None:
     nodes = [a_node("n-a", zone="a", labels={"rack": "1"}), a_node("n-b", zone="b")]
     room = room_of(*nodes, a_pod("web-0", labels=WEB, node="n-a"))
@@ -433,9 +439,10 @@ def test_a_pod_is_not_the_first_while_any_of_its_wishes_is_met_somewhere() -> No
 def test_a_promise_binds_pods_of_kinds_that_were_asked_about_before() -> None:
     booking = Booking(room_of(a_node("a", cpu=100), a_node("b", cpu=1000)))
     big = a_pod("big", spec=spec(900, anti_affinity=(PodTerm(PICKS_WEB, HOST),)))
-    assert booking.book(a_pod("web-0", labels=WEB)) == "a"
+    same = spec()
+    assert booking.book(a_pod("web-0", labels=WEB, spec=same)) == "a"
     assert booking.book(big) == "b"
-    assert reason(booking.book(a_pod("web-1", labels=WEB))) == (
+    assert reason(booking.book(a_pod("web-1", labels=WEB, spec=same))) == (
         "0 of 2 target nodes fit: 1 insufficient cpu, 1 anti-affinity"
     )
 

@@ -289,8 +289,11 @@ def _unblocked_by(
 def _wish(one: Neighbour) -> str:
     if one.standing is Standing.MISSING:
         return f"{one} is created, or no longer named by {one.origin}"
-    left = one.pods.total - one.pods.done if one.pods else 0
-    return f"{one} moves its {left} other pod{'s' * (left != 1)}" if left else f"{one} is moved"
+    if one.pods is None or one.pods.done >= one.pods.total:
+        return f"{one} is moved"
+    left = one.pods.total - one.pods.done
+    other = "other " if one.pods.done else ""
+    return f"{one} moves its {left} {other}pod{'s' * (left != 1)}"
 
 
 def _room(one: BudgetView) -> str:

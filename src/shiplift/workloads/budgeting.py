@@ -101,8 +101,8 @@ def never_evictable(view: View, tally: Tally) -> str:
     if most or not expected:
         return ""
     return (
-        f"PodDisruptionBudget {budget.namespace}/{budget.name} needs {need} healthy pods and there are"
-        f" {expected}: it never lets one go"
+        f"PodDisruptionBudget {budget.namespace}/{budget.name} needs {need} of {expected} pods healthy:"
+        " it never lets one go"
     )
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from shiplift.api.values import duration
 from shiplift.api.workloads import Mode, OnBlockedWorkload, WorkloadState
 from shiplift.engine.step import Answer, Step
 from shiplift.facts.pods import Pod
@@ -96,8 +95,8 @@ class Moves:
             self._no_slot(tally, slot)
 
     def _arrived(self, tally: Tally) -> None:
-        soak = duration(self.view.spec.soak)
-        self._tell(tally, WorkloadState.MOVING, Reason.SOAKING, f"all pods are there; watched for {soak}")
+        text = f"all pods are there; they are watched until they have been Ready for {self.view.spec.soak}"
+        self._tell(tally, WorkloadState.MOVING, Reason.SOAKING, text)
 
     def _in_the_way(self, tally: Tally) -> bool:
         """What has to happen before pods can be moved at all; told, and where it is ours to do, done."""

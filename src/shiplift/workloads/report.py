@@ -33,6 +33,9 @@ MOST_LISTED = 2000
 _MOST_NOTES = 64
 _MOST_WAVES = 256
 _LONGEST = 1000
+_LINE_BYTES = 250
+_MOST_BYTES = 400_000
+"""An object may have about 1.5 MB, and the uids of those that have arrived need up to half of it."""
 _NEEDS_SOMEBODY = (WorkloadState.BLOCKED, WorkloadState.MOVING, WorkloadState.RELEASED, WorkloadState.HELD)
 
 

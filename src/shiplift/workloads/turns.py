@@ -15,6 +15,8 @@ from shiplift.workloads.names import label_value
 from shiplift.workloads.record import Record
 from shiplift.workloads.steps import DeletePlacement, ProvePlacement, WritePlacement, encode_ledger
 
+MOST_TURNS = 5000
+"""Of one namespace, as the API server lets us write them; new pods of further workloads go anywhere."""
 Records = Mapping[WorkloadId, Record]
 
 
@@ -89,7 +91,7 @@ def _turns(view: View, going: frozenset[WorkloadId], namespaces: set[str]) -> di
         if id_.namespace in namespaces and not tally.skipped:
             turn = Turn.RELEASED if id_ in going else Turn.HELD
             wanted.setdefault(id_.namespace, {})[id_.owner_key] = turn
-    return wanted
+    return {name: dict(sorted(turns.items())[:MOST_TURNS]) for name, turns in wanted.items()}
 
 
 def _records(view: View, namespace: str, changed: Records) -> dict[str, str]:

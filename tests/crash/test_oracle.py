@@ -1,0 +1,187 @@
+"""The judge finds what is wrong in traces made up for it, and nothing in a good one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.crash import invariants, oracle
+from tests.crash.calls import Call, Sort
+from tests.crash.director import Book, Entry
+from tests.crash.oracle import Evidence
+from tests.crash.plans import Spot
+from tests.crash.recorder import Change, Key, State, Trace
+from tests.crash.scenarios import HalfWay, Scenario, Workload
+
+Json = dict[str, Any]
+
+FIRST = Workload("db", replicas=2, budget={"minAvailable": 1})
+SECOND = Workload("web", after=("shop/db",))
+SCENARIO = Scenario("made up", (FIRST, SECOND), {})
+MIGRATION = Key("WorkloadMigration", "", "cluster")
+
+
+def pod(name: str, node: str = "", *, ready: bool = True, ending: bool = False, owner: str = "") -> Json:
+    about: Json = {
+        "name": name,
+        "namespace": "shop",
+        "labels": {"app": owner or name.rpartition("-")[0]},
+        "ownerReferences": [{"kind": "StatefulSet", "name": owner or name.rpartition("-")[0]}],
+        **({"deletionTimestamp": "now"} if ending else {}),
+    }
+    conditions = [{"type": "Ready", "status": "True" if ready else "False"}]
+    return {"metadata": about, "spec": {"nodeName": node} if node else {}, "status": {"conditions": conditions}}
+
+
+def pdb(name: str, app: str = "db", **about: Any) -> Json:
+    spec = {"selector": {"matchLabels": {"app": app}}, "minAvailable": 1}
+    return {"metadata": {"name": name, "namespace": "shop", **about}, "spec": spec}
+
+
+def migration(spec: Json | None = None, **status: Any) -> Json:
+    return {"metadata": {"name": "cluster"}, "spec": spec or {}, "status": status}
+
+
+def node(name: str, taints: list[Json] | None = None, **labels: str) -> Json:
+    return {"metadata": {"name": name, "labels": labels}, "spec": {"taints": taints or []}}
+
+
+def start() -> State:
+    pods = [pod("db-0", "old-0"), pod("db-1", "old-1"), pod("web-0", "old-0")]
+    things = [("Pod", one) for one in pods] + [("PodDisruptionBudget", pdb("db"))]
+    state = {Key(kind, "shop", thing["metadata"]["name"]): thing for kind, thing in things}
+    return state | {MIGRATION: migration()}
+
+
+def story(*changes: tuple[str, Json] | tuple[str, Json, bool]) -> Trace:
+    """A trace from what happens in turn; True at the end says that the object is gone."""
+    made = [
+        Change(number, Key(one[0], one[1]["metadata"].get("namespace", ""), one[1]["metadata"]["name"]), one[1], len(one) > 2)
+        for number, one in enumerate(changes, 1)
+    ]
+    return Trace(start(), tuple(made))
+
+
+def moved(name: str, node_name: str) -> list[Any]:
+    """A pod ends and comes back elsewhere."""
+    return [
+        ("Pod", pod(name, "old-0", ending=True)),
+        ("Pod", pod(name, "old-0", ending=True), True),
+        ("Pod", pod(name, ready=False)),
+        ("Pod", pod(name, node_name, ready=False)),
+        ("Pod", pod(name, node_name)),
+    ]
+
+
+GOOD = story(*moved("db-1", "new-0"), *moved("db-0", "new-1"), *moved("web-0", "new-0"))
+
+
+def judged(trace: Trace, *, book: Book | None = None, log: str = "", scenario: Scenario = SCENARIO) -> list[str]:
+    good = oracle.reference([oracle.clean_run(scenario, Evidence(GOOD, Book()))])
+    return oracle.judge(scenario, Evidence(trace, book or Book(), (log,)), good)
+
+
+def test_a_good_run_is_found_good() -> None:
+    assert judged(GOOD) == []
+
+
+def test_a_workload_under_its_budget_is_found() -> None:
+    both = story(("Pod", pod("db-0", "old-0", ending=True)), ("Pod", pod("db-1", "old-1", ready=False)))
+    assert "shop/db had 0 healthy pods at version 2, its budget needs 1" in invariants.under_budget(both, SCENARIO)
+
+
+def test_without_a_budget_one_pod_at_a_time_may_be_away() -> None:
+    assert invariants.needed(Workload("x", replicas=3)) == 2
+    assert invariants.needed(Workload("x", replicas=3, budget={"maxUnavailable": 2})) == 1
+
+
+def test_a_dependent_that_comes_too_early_is_found() -> None:
+    early = story(*moved("db-1", "new-0"), *moved("web-0", "new-0"), *moved("db-0", "new-1"))
+    assert [one for one in judged(early) if "Pod shop/web-0 came to a target node" in one]
+
+
+def test_once_met_is_met_whatever_becomes_of_a_pod() -> None:
+    flapping = [("Pod", pod("db-0", "new-1", ready=False))]
+    trace = story(*moved("db-1", "new-0"), *moved("db-0", "new-1"), *flapping, *moved("web-0", "new-0"))
+    assert not invariants.out_of_order(trace, SCENARIO)
+
+
+def test_workloads_that_depend_on_each_other_have_no_order() -> None:
+    ring = Scenario("ring", (Workload("db", after=("shop/web",)), SECOND), {})
+    assert not invariants.out_of_order(story(*moved("web-0", "new-0")), ring)
+
+
+def test_after_a_change_of_mind_the_order_is_of_the_other_target() -> None:
+    back = migration({"target": "v1.35.4"}, state="Upgrade", target="v1.35.4")
+    halfway = story(*moved("db-1", "new-0"), ("WorkloadMigration", back), *moved("web-0", "old-1"))
+    assert invariants.out_of_order(halfway, SCENARIO)
+    undecided = migration({"target": "v1.35.4"}, state="Upgrade", target="v1.36.3")
+    between = story(*moved("db-1", "new-0"), ("WorkloadMigration", undecided), *moved("web-0", "new-1"))
+    assert not invariants.out_of_order(between, SCENARIO)
+
+
+def test_two_budgets_on_a_pod_are_found() -> None:
+    second = story(("PodDisruptionBudget", pdb("shiplift-hold-statefulset-db")))
+    assert invariants.two_budgets(second) == [
+        "a pod of shop/db had the budgets ['db', 'shiplift-hold-statefulset-db']"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "thing", "word"),
+    [
+        ("Node", node("new-0", **{"shiplift.dev/target-version": "v1"}), "keeps shiplift.dev/target-version"),
+        ("Node", node("new-0", [{"key": "shiplift.dev/upgrade"}]), "keeps shiplift.dev/upgrade"),
+        ("PodDisruptionBudget", pdb("db", annotations={"shiplift.dev/hold-ledger": "{}"}), "hold-ledger"),
+        ("PodDisruptionBudget", pdb("own", "x", labels={"app.kubernetes.io/managed-by": "shiplift"}), "itself"),
+        ("WorkloadPlacement", {"metadata": {"name": "shiplift", "namespace": "shop"}, "spec": {}}, "is left"),
+    ],
+)
+def test_what_is_left_behind_is_found(kind: str, thing: Json, word: str) -> None:
+    trace = Trace(GOOD.start, (*GOOD.changes, *story((kind, thing)).changes))
+    assert [one for one in judged(trace) if word in one]
+
+
+def test_another_end_is_found() -> None:
+    other = pdb("db")
+    other["spec"]["minAvailable"] = 0
+    trace = story(*moved("db-1", "new-0"), *moved("db-0", "new-1"), *moved("web-0", "new-0"), ("PodDisruptionBudget", other))
+    assert judged(trace) == [
+        "at the end PodDisruptionBudget shop/db.spec.minAvailable is 0, 1 after a clean run",
+    ]
+
+
+def test_what_differs_between_clean_runs_is_no_divergence() -> None:
+    runs = [oracle.clean_run(SCENARIO, Evidence(one, Book())) for one in (GOOD, story(("PodDisruptionBudget", pdb("x", "x"))))]
+    clean = oracle.reference(runs)
+    assert "PodDisruptionBudget shop/x.spec.minAvailable" in clean.varies
+
+
+def test_a_pod_that_moves_twice_is_found() -> None:
+    trace = story(*moved("db-1", "new-0"), *moved("db-0", "new-1"), *moved("web-0", "new-0"), *moved("web-0", "new-1"))
+    assert "pods of shop/web: deleted 2 times, 1 in a clean run" in judged(trace)
+
+
+def test_where_the_user_steps_in_each_pod_may_move_once_each_way() -> None:
+    there_and_back = Scenario("back", SCENARIO.workloads, {}, HalfWay.ROLL_BACK)
+    trace = story(*moved("db-1", "new-0"), *moved("db-1", "new-1"), *moved("db-0", "new-1"), *moved("web-0", "new-0"))
+    assert not [one for one in judged(trace, scenario=there_and_back) if "times" in one]
+
+
+def test_the_operators_own_doing_is_judged() -> None:
+    def write(manager: str, *, guarded: bool = True) -> Entry:
+        call = Call(Sort.WRITE, "create pods/eviction", "shop/db-0", "pods", manager, guarded)
+        return Entry(call, Spot(call.step, call.about), 201, 0.0)
+
+    assert "does not say by uid" in judged(GOOD, book=Book((write("shiplift-1", guarded=False),)))[0]
+    late = Book((write("shiplift-2"), write("shiplift-1")))
+    assert "of epoch 1 was accepted after epoch 2" in judged(GOOD, book=late)[0]
+    log = '{"event": "x", "exception": "Traceback (most recent call last): ..."}'
+    assert "a traceback in the log" in judged(GOOD, log=log)[0]
+
+
+def test_a_run_that_did_not_end_says_only_that() -> None:
+    evidence = Evidence(story(), Book(), (), (f"{oracle.STUCK}: stuck",))
+    clean = oracle.reference([oracle.clean_run(SCENARIO, Evidence(GOOD, Book()))])
+    assert oracle.judge(SCENARIO, evidence, clean) == ["it did not end: stuck"]
