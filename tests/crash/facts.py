@@ -78,9 +78,9 @@ def migration(state: State) -> Json:
 def residue(state: State) -> list[str]:
     """What of ours is left on objects that are not ours, and what of ours should be gone.
 
-    Tolerations that are left on purpose, and the record of them, are no residue: status counts them.
+    Tolerations that are left on purpose, and the record of them, are no residue: status lists them.
     """
-    kept = migration(state).get("status", {}).get("inertTolerations", 0) > 0
+    kept = bool(migration(state).get("status", {}).get("inertTolerations"))
     placements = [(key, one["spec"]) for key, one in state.items() if key.kind == "WorkloadPlacement"]
     found = [f"{key} is left" for key, spec in placements if spec.get("turns") or not kept]
     for key, thing in state.items():

@@ -6,22 +6,20 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from shiplift.facts import kinds
 from shiplift.local.cluster import Cluster
-from tests.crash import facts, oracle
-from tests.crash.director import Book, PlanDirector
+from tests.crash import oracle
+from tests.crash.director import PlanDirector
 from tests.crash.driver import layer
 from tests.crash.operators import Crew, Factory
 from tests.crash.oracle import Evidence, Reference
 from tests.crash.plans import Plan
 from tests.crash.proxy import Proxy
-from tests.crash.recorder import State
-from tests.crash.scenarios import BY_NAME, NEW_POOL, OLD, OLD_POOL, HalfWay, Scenario
+from tests.crash.scenarios import BY_NAME
 from tests.crash.stage import Stage
+from tests.crash.world import World
 
 _LONGEST = 30.0
 _QUIET = 0.5
@@ -37,57 +35,6 @@ class Result(msgspec.Struct, frozen=True):
     fired: bool
     found: tuple[str, ...] = ()
     phases: dict[str, float] = {}
-
-
-class World:
-    """The cloud and the user: they look at the cluster, and do what is due."""
-
-    def __init__(self, stage: Stage, scenario: Scenario) -> None:
-        self._stage, self._scenario = stage, scenario
-        self._stepped_in = scenario.half_way is HalfWay.NOTHING
-        self._removed = False
-
-    def play(self, state: State) -> None:
-        if not self._stepped_in and self._half_way(state):
-            self._step_in()
-        if self._stepped_in and not self._removed and self._all_there(state):
-            self._remove_the_other_pool()
-
-    def over(self, state: State) -> bool:
-        status = facts.migration(state).get("status", {})
-        ended = self._stepped_in and status.get("state") == "NoUpgrade"
-        return ended and (self._removed or self._aborts) and not facts.residue(state) and self._well(state)
-
-    def _half_way(self, state: State) -> bool:
-        first = self._scenario.workloads[: len(self._scenario.workloads) // 2]
-        return all(facts.all_on(state, one, NEW_POOL.name) for one in first)
-
-    @property
-    def _aborts(self) -> bool:
-        return self._scenario.half_way is HalfWay.ABORT
-
-    def _well(self, state: State) -> bool:
-        pods = [facts.pods_of(state, one) for one in self._scenario.workloads]
-        complete = all(
-            len(found) == one.replicas for found, one in zip(pods, self._scenario.workloads, strict=True)
-        )
-        return complete and all(facts.healthy(pod) for found in pods for pod in found)
-
-    def _all_there(self, state: State) -> bool:
-        where = self._scenario.destination
-        return not self._aborts and all(facts.all_on(state, one, where) for one in self._scenario.workloads)
-
-    def _step_in(self) -> None:
-        change: dict[str, Any] = {"abort": True} if self._aborts else {"target": OLD}
-        found = self._stage.admin.get(kinds.WORKLOAD_MIGRATION, "cluster")
-        uid = found["metadata"]["uid"]
-        self._stage.admin.patch(kinds.WORKLOAD_MIGRATION, "cluster", {"spec": change}, uid=uid)
-        self._stepped_in = True
-
-    def _remove_the_other_pool(self) -> None:
-        pool = NEW_POOL if self._scenario.destination == OLD_POOL.name else OLD_POOL
-        self._stage.cluster.nodes.remove(*pool.names())
-        self._removed = True
 
 
 class Lane:
@@ -159,8 +106,7 @@ class Lane:
         return (*self._dead(), *(() if calm else ("writes go on after the end",)))
 
     def _is_quiet(self) -> bool:
-        latest = max(self.director.last_write, self.crew.started)
-        return self.crew.led and time.monotonic() - latest > _QUIET
+        return time.monotonic() - max(self.director.last_write, self.crew.led_since()) > _QUIET
 
     def _why(self) -> tuple[str, ...]:
         """Those that live tell in their logs what each thread is doing."""
@@ -178,9 +124,6 @@ class Lane:
                 return False
             time.sleep(_LOOK)
         return True
-
-    def book(self) -> Book:
-        return self.director.book()
 
 
 class _Clock:

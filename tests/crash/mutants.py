@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 import shiplift
-from tests.crash.plans import Trouble
+from tests.crash.plans import Clean, Disturbance, Failure, Fault, Spot, Trouble, Watching
 
 
 class Mutant(msgspec.Struct, frozen=True):
@@ -35,4 +35,186 @@ def mutated(mutant: Mutant, folder: Path) -> Path:
     return folder
 
 
-ALL: tuple[Mutant, ...] = ()
+_CLEAN = Clean()
+
+
+def _undoing(kind: str, failure: Failure) -> Fault:
+    return Fault(Spot(f"patch {kind} [-spec.template]"), failure)
+
+
+_STATUS = Spot("patch workloadmigrations/status")
+
+ALL: tuple[Mutant, ...] = (
+    Mutant(
+        "no order",
+        "everybody is released at once",
+        "workloads/ordering.py",
+        "ready=frozenset(progress.ready),",
+        "ready=frozenset(tallies),",
+        (("chain", _CLEAN),),
+    ),
+    Mutant(
+        "forgotten uid",
+        "an eviction does not say which pod it means",
+        "kube/client.py",
+        '"deleteOptions": _preconditions(uid, None, grace, dry_run),',
+        '"deleteOptions": {},',
+        (("chain", _CLEAN),),
+    ),
+    Mutant(
+        "no epoch",
+        "writes are not told from those of an earlier leader",
+        "operator/process.py",
+        "field_manager=manager(epoch))",
+        'field_manager="shiplift")',
+        (("chain", _CLEAN),),
+    ),
+    Mutant(
+        "budget restored from the wrong place",
+        "a user's PodDisruptionBudget gets what we had put there",
+        "engine/ledger.py",
+        "return pointer.put(document, entry.path, entry.before, entry.position), []",
+        "return pointer.put(document, entry.path, entry.after, entry.position), []",
+        (("budgets", _CLEAN),),
+    ),
+    Mutant(
+        "second budget",
+        "a workload with a budget gets another one from us",
+        "workloads/holds.py",
+        "    if not budgets:\n        return _make(view, tally)",
+        "    if budgets or not budgets:\n        return _make(view, tally)",
+        (("budgets", _CLEAN),),
+    ),
+    Mutant(
+        "hold is not let go",
+        "a released workload stays held by its own budget",
+        "workloads/holds.py",
+        "right = len(covered) == 1 and covered[0] in held",
+        "right = len(covered) == 1",
+        (("budgets", _CLEAN),),
+    ),
+    Mutant(
+        "hold left behind",
+        "after an abort budgets of ours stay",
+        "workloads/cleaning.py",
+        "    steps += [holds.undo(budget) for budget in view.holds]\n",
+        "",
+        (("abort", _CLEAN),),
+    ),
+    Mutant(
+        "held over and over",
+        "nobody notices that a budget is held already",
+        "workloads/holds.py",
+        "    if any(is_hold(budget) for budget in budgets):\n        return None\n",
+        "",
+        (("template-budgets", _CLEAN), ("budgets", _CLEAN)),
+    ),
+    Mutant(
+        "two at once",
+        "a StatefulSet loses a second pod while the first is away",
+        "workloads/budgeting.py",
+        "return 0 if missing else 1",
+        "return 2",
+        (("chain", _CLEAN), ("diamond", _CLEAN)),
+    ),
+    Mutant(
+        "budget spent twice",
+        "pods of a Deployment that are away already do not count",
+        "workloads/budgeting.py",
+        "return max(most - max(tally.row.replicas - tally.ready, 0), 0)",
+        "return most",
+        (("diamond", _CLEAN), ("diamond", Watching("pods", Disturbance.DELAYED))),
+    ),
+    Mutant(
+        "ratchet lost",
+        "who has arrived is forgotten at the next look",
+        "workloads/decide.py",
+        "known = view.migration.status.met if view.migration else ()",
+        "known: tuple[str, ...] = ()",
+        (("chain", _CLEAN),),
+    ),
+    Mutant(
+        "label removed too early",
+        "the end comes while nodes of the old version are there",
+        "workloads/decide.py",
+        "if view.fleet.off or not view.fleet.targets or view.stale:",
+        "if not view.fleet.targets or view.stale:",
+        (("chain", _CLEAN), ("template-chain", _CLEAN)),
+    ),
+    Mutant(
+        "labels stay",
+        "a node is taken for marked rightly when it has a label too many",
+        "workloads/aim.py",
+        "if have == labels and worn ==",
+        "if labels.items() <= have.items() and worn ==",
+        (("chain", _CLEAN),),
+    ),
+    Mutant(
+        "taints stay",
+        "our taints are added and never taken away",
+        "workloads/act.py",
+        'taints = [one for one in old if one["key"] not in OUR_TAINTS] + wanted',
+        "taints = [one for one in old if one not in wanted] + wanted",
+        (("template-chain", _CLEAN),),
+    ),
+    Mutant(
+        "placement left behind",
+        "new pods are sent somewhere for ever",
+        "workloads/cleaning.py",
+        "return (steps or [turns.deletion(placement)]), []",
+        "return steps, []",
+        (("chain", _CLEAN),),
+    ),
+    Mutant(
+        "held pods go anywhere",
+        "a pod that dies before its turn comes back on a target node",
+        "workloads/turns.py",
+        "turn = Turn.RELEASED if id_ in going else Turn.HELD",
+        "turn = Turn.RELEASED",
+        (("diamond", _CLEAN),),
+    ),
+    Mutant(
+        "record forgotten",
+        "a toleration that stays on purpose is not written down",
+        "workloads/cleaning.py",
+        "if not record.toleration or not tolerates(tally, record.toleration):",
+        "if record.toleration or not record.toleration:",
+        (("template-chain", _CLEAN),),
+    ),
+    Mutant(
+        "record gone before its change",
+        "what is to be undone is forgotten in the same moment",
+        "workloads/cleaning.py",
+        'return [SetTolerations(tally.id, tally.row.uid, "")], record',
+        'return [SetTolerations(tally.id, tally.row.uid, "")], Record()',
+        (
+            ("template-budgets", _undoing("statefulsets", Failure.CONFLICT)),
+            ("template-budgets", _undoing("deployments", Failure.CONFLICT)),
+            ("template-budgets", _CLEAN),
+        ),
+    ),
+    Mutant(
+        "abort ignored",
+        "it goes on after the user has said stop",
+        "workloads/aim.py",
+        "if migration.spec.abort:",
+        "if migration.spec.abort and migration.spec.paused:",
+        (("abort", _CLEAN),),
+    ),
+    Mutant(
+        "no way back",
+        "another target is not heard once a migration has begun",
+        "workloads/aim.py",
+        "wanted = normal(migration.spec.target)",
+        "wanted = latched or normal(migration.spec.target)",
+        (("rollback", _CLEAN),),
+    ),
+    Mutant(
+        "status written once",
+        "a status that could not be written is not written again",
+        "workloads/publish.py",
+        'raise Retry(f"the status cannot be written: {error}") from error',
+        "return",
+        (("chain", Fault(_STATUS, Failure.ERROR)), ("ring", Fault(_STATUS, Failure.ERROR))),
+    ),
+)

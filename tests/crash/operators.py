@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import select
 import signal
@@ -109,8 +110,7 @@ class Crew:
         self.operators: list[Operator] = []
         self._stopped: Operator | None = None
         self.proxy: Proxy | None = None
-        self.started = 0.0
-        """When the latest began, by the monotonic clock."""
+        self._led_since = math.inf
 
     def start(self) -> Operator:
         assert self.proxy
@@ -118,7 +118,7 @@ class Crew:
         kubeconfig = self.proxy.kubeconfig(self._folder / "kubeconfig")
         log = self._folder / f"operator-{len(self.operators)}.log"
         log.unlink(missing_ok=True)
-        self.started = time.monotonic()
+        self._led_since = math.inf
         self.operators.append(self._factory.start(Order(str(kubeconfig), SPACE, str(log))))
         return self.operators[-1]
 
@@ -163,8 +163,14 @@ class Crew:
 
     @property
     def led(self) -> bool:
-        """Whether the latest start has come to lead, or somebody else does after it."""
+        """Whether somebody leads."""
         return any(one.leads for one in self.operators if one.expected)
+
+    def led_since(self) -> float:
+        """Since when, by the monotonic clock, somebody was seen to lead after the latest start."""
+        if math.isinf(self._led_since) and self.led:
+            self._led_since = time.monotonic()
+        return self._led_since
 
     def died(self) -> list[Operator]:
         return [one for one in self.operators if one.expected and not one.alive]

@@ -102,10 +102,12 @@ def _in_book(book: Book) -> Iterator[str]:
         if not entry.call.guarded:
             yield f"{entry.call.step} {entry.call.about} does not say by uid which object it means"
         epoch = entry.call.manager.removeprefix("shiplift-")
-        if entry.accepted and epoch.isdigit():
-            if int(epoch) < latest:
+        if epoch.isdigit():
+            if entry.accepted and int(epoch) < latest:
                 yield f"{entry.call.step} of epoch {epoch} was accepted after epoch {latest} had begun"
             latest = max(latest, int(epoch))
+        elif not entry.call.step.startswith(("delete", "apply")):
+            yield f"{entry.call.step} {entry.call.about} does not say of which epoch it is"
 
 
 # --- how often things were made and removed ---

@@ -83,6 +83,8 @@ class Scenario(msgspec.Struct, frozen=True):
     half_way: HalfWay = HalfWay.NOTHING
     free_placement: bool = False
     """Whether it is open where the pods are at the end."""
+    dies: str = ""
+    """A workload of one pod that dies while it is held."""
 
     @property
     def namespaces(self) -> list[str]:
@@ -157,14 +159,12 @@ BUDGETED = (
 
 ALL = (
     Scenario("chain", _chain(1, 2, 1, 1), {"mode": "Inject"}),
-    Scenario("diamond", DIAMOND, {"mode": "Inject"}),
+    Scenario("diamond", DIAMOND, {"mode": "Inject"}, dies="shop/web"),
     Scenario("ring", RING, {"mode": "Inject", "onCycle": "Collapse"}),
     Scenario("budgets", BUDGETED, {"mode": "Inject", "hold": "Always"}),
     Scenario("abort", BUDGETED, {"mode": "Inject", "hold": "Always"}, HalfWay.ABORT, free_placement=True),
     Scenario("rollback", _chain(1, 1, 1, 1), {"mode": "Inject", "target": NEW}, HalfWay.ROLL_BACK),
     Scenario("template-chain", _chain(1, 2, 1, 1), {"mode": "Template"}),
-    Scenario(
-        "template-budgets", BUDGETED, {"mode": "Template", "hold": "Always", "cleanup": "Immediate"}
-    ),
+    Scenario("template-budgets", BUDGETED, {"mode": "Template", "hold": "Always", "cleanup": "Immediate"}),
 )
 BY_NAME = {one.name: one for one in ALL}

@@ -17,7 +17,13 @@ CASES: list[tuple[str, str, Any, str, str]] = [
     ("GET", "/apis/apps/v1/deployments?limit=500", None, "list deployments", ""),
     ("GET", "/version", None, "list /version", ""),
     ("GET", "/api/v1/pods?watch=1&resourceVersion=7", None, "watch pods", ""),
-    ("PATCH", "/api/v1/nodes/n", {"metadata": {"uid": "u", "labels": {"a": "b"}}}, "patch nodes [labels]", "n"),
+    (
+        "PATCH",
+        "/api/v1/nodes/n",
+        {"metadata": {"uid": "u", "labels": {"a": "b"}}},
+        "patch nodes [labels]",
+        "n",
+    ),
     ("PATCH", "/api/v1/nodes/n", {"metadata": {"labels": {"a": None}}}, "patch nodes [-labels]", "n"),
     (
         "PATCH",

@@ -31,7 +31,11 @@ def pod(name: str, node: str = "", *, ready: bool = True, ending: bool = False, 
         **({"deletionTimestamp": "now"} if ending else {}),
     }
     conditions = [{"type": "Ready", "status": "True" if ready else "False"}]
-    return {"metadata": about, "spec": {"nodeName": node} if node else {}, "status": {"conditions": conditions}}
+    return {
+        "metadata": about,
+        "spec": {"nodeName": node} if node else {},
+        "status": {"conditions": conditions},
+    }
 
 
 def pdb(name: str, app: str = "db", **about: Any) -> Json:
@@ -57,7 +61,12 @@ def start() -> State:
 def story(*changes: tuple[str, Json] | tuple[str, Json, bool]) -> Trace:
     """A trace from what happens in turn; True at the end says that the object is gone."""
     made = [
-        Change(number, Key(one[0], one[1]["metadata"].get("namespace", ""), one[1]["metadata"]["name"]), one[1], len(one) > 2)
+        Change(
+            number,
+            Key(one[0], one[1]["metadata"].get("namespace", ""), one[1]["metadata"]["name"]),
+            one[1],
+            len(one) > 2,
+        )
         for number, one in enumerate(changes, 1)
     ]
     return Trace(start(), tuple(made))
@@ -77,7 +86,9 @@ def moved(name: str, node_name: str) -> list[Any]:
 GOOD = story(*moved("db-1", "new-0"), *moved("db-0", "new-1"), *moved("web-0", "new-0"))
 
 
-def judged(trace: Trace, *, book: Book | None = None, log: str = "", scenario: Scenario = SCENARIO) -> list[str]:
+def judged(
+    trace: Trace, *, book: Book | None = None, log: str = "", scenario: Scenario = SCENARIO
+) -> list[str]:
     good = oracle.reference([oracle.clean_run(scenario, Evidence(GOOD, Book()))])
     return oracle.judge(scenario, Evidence(trace, book or Book(), (log,)), good)
 
@@ -88,7 +99,9 @@ def test_a_good_run_is_found_good() -> None:
 
 def test_a_workload_under_its_budget_is_found() -> None:
     both = story(("Pod", pod("db-0", "old-0", ending=True)), ("Pod", pod("db-1", "old-1", ready=False)))
-    assert "shop/db had 0 healthy pods at version 2, its budget needs 1" in invariants.under_budget(both, SCENARIO)
+    assert "shop/db had 0 healthy pods at version 2, its budget needs 1" in invariants.under_budget(
+        both, SCENARIO
+    )
 
 
 def test_without_a_budget_one_pod_at_a_time_may_be_away() -> None:
@@ -134,7 +147,11 @@ def test_two_budgets_on_a_pod_are_found() -> None:
         ("Node", node("new-0", **{"shiplift.dev/target-version": "v1"}), "keeps shiplift.dev/target-version"),
         ("Node", node("new-0", [{"key": "shiplift.dev/upgrade"}]), "keeps shiplift.dev/upgrade"),
         ("PodDisruptionBudget", pdb("db", annotations={"shiplift.dev/hold-ledger": "{}"}), "hold-ledger"),
-        ("PodDisruptionBudget", pdb("own", "x", labels={"app.kubernetes.io/managed-by": "shiplift"}), "itself"),
+        (
+            "PodDisruptionBudget",
+            pdb("own", "x", labels={"app.kubernetes.io/managed-by": "shiplift"}),
+            "itself",
+        ),
         ("WorkloadPlacement", {"metadata": {"name": "shiplift", "namespace": "shop"}, "spec": {}}, "is left"),
     ],
 )
@@ -146,26 +163,38 @@ def test_what_is_left_behind_is_found(kind: str, thing: Json, word: str) -> None
 def test_another_end_is_found() -> None:
     other = pdb("db")
     other["spec"]["minAvailable"] = 0
-    trace = story(*moved("db-1", "new-0"), *moved("db-0", "new-1"), *moved("web-0", "new-0"), ("PodDisruptionBudget", other))
+    trace = story(
+        *moved("db-1", "new-0"),
+        *moved("db-0", "new-1"),
+        *moved("web-0", "new-0"),
+        ("PodDisruptionBudget", other),
+    )
     assert judged(trace) == [
         "at the end PodDisruptionBudget shop/db.spec.minAvailable is 0, 1 after a clean run",
     ]
 
 
 def test_what_differs_between_clean_runs_is_no_divergence() -> None:
-    runs = [oracle.clean_run(SCENARIO, Evidence(one, Book())) for one in (GOOD, story(("PodDisruptionBudget", pdb("x", "x"))))]
+    runs = [
+        oracle.clean_run(SCENARIO, Evidence(one, Book()))
+        for one in (GOOD, story(("PodDisruptionBudget", pdb("x", "x"))))
+    ]
     clean = oracle.reference(runs)
     assert "PodDisruptionBudget shop/x.spec.minAvailable" in clean.varies
 
 
 def test_a_pod_that_moves_twice_is_found() -> None:
-    trace = story(*moved("db-1", "new-0"), *moved("db-0", "new-1"), *moved("web-0", "new-0"), *moved("web-0", "new-1"))
+    trace = story(
+        *moved("db-1", "new-0"), *moved("db-0", "new-1"), *moved("web-0", "new-0"), *moved("web-0", "new-1")
+    )
     assert "pods of shop/web: deleted 2 times, 1 in a clean run" in judged(trace)
 
 
 def test_where_the_user_steps_in_each_pod_may_move_once_each_way() -> None:
     there_and_back = Scenario("back", SCENARIO.workloads, {}, HalfWay.ROLL_BACK)
-    trace = story(*moved("db-1", "new-0"), *moved("db-1", "new-1"), *moved("db-0", "new-1"), *moved("web-0", "new-0"))
+    trace = story(
+        *moved("db-1", "new-0"), *moved("db-1", "new-1"), *moved("db-0", "new-1"), *moved("web-0", "new-0")
+    )
     assert not [one for one in judged(trace, scenario=there_and_back) if "times" in one]
 
 
@@ -175,6 +204,7 @@ def test_the_operators_own_doing_is_judged() -> None:
         return Entry(call, Spot(call.step, call.about), 201, 0.0)
 
     assert "does not say by uid" in judged(GOOD, book=Book((write("shiplift-1", guarded=False),)))[0]
+    assert "does not say of which epoch" in judged(GOOD, book=Book((write("shiplift"),)))[0]
     late = Book((write("shiplift-2"), write("shiplift-1")))
     assert "of epoch 1 was accepted after epoch 2" in judged(GOOD, book=late)[0]
     log = '{"event": "x", "exception": "Traceback (most recent call last): ..."}'

@@ -33,7 +33,7 @@ from tests.crash.plans import (
 from tests.crash.proxy import Proxy
 from tests.until import until
 
-PATCH = Spot("patch namespaces [annotations]")
+PATCH = Spot("patch namespaces [labels]")
 
 
 class Witness:
@@ -63,13 +63,14 @@ class Rig:
         self.direct = closing.enter_context(cluster.client())
 
     def note(self, client: Client, value: str) -> None:
-        uid = self.direct.get(kinds.NAMESPACE, self.namespace)["metadata"]["uid"]
-        change = {"metadata": {"annotations": {"note": value}}}
-        client.patch(kinds.NAMESPACE, self.namespace, change, uid=uid)
+        about = self.direct.get(kinds.NAMESPACE, self.namespace)["metadata"]
+        change = {"metadata": {"labels": {"note": value}}}
+        version = about["resourceVersion"]
+        client.patch(kinds.NAMESPACE, self.namespace, change, uid=about["uid"], resource_version=version)
 
     def noted(self) -> str:
         about = self.direct.get(kinds.NAMESPACE, self.namespace)["metadata"]
-        return about.get("annotations", {}).get("note", "")
+        return about["labels"].get("note", "")
 
 
 @pytest.fixture
@@ -200,4 +201,4 @@ def test_hanging_up_ends_watches_and_leaves_no_thread(rig: Rig, store: Store) ->
 
 def _note_in(store: Store, name: str) -> str:
     row = store.snapshot().find(Namespace, name)
-    return row.annotations.get("note", "") if row else ""
+    return row.labels.get("note", "") if row else ""

@@ -24,9 +24,9 @@ from shiplift.kube.credentials import load
 from shiplift.kube.errors import KubeError
 from shiplift.kube.fence import Names
 from shiplift.kube.lease import Timing
+from shiplift.kube.part import Context, LayerPart
 from shiplift.kube.watch import Watch
 from shiplift.operator import logs
-from shiplift.kube.part import Context, LayerPart
 from shiplift.operator.process import Operator, Settings
 
 WANTED, STAMP = "shiplift.dev/wanted", "shiplift.dev/stamped"

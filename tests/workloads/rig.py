@@ -25,7 +25,8 @@ from shiplift.local.nodes import SERVICE_ACCOUNT, Pool
 from shiplift.operator import install
 from shiplift.operator.layers import LAYERS
 from shiplift.operator.process import Operator, Settings
-from shiplift.workloads.names import MIGRATION
+from shiplift.workloads.admission import effective_generation
+from shiplift.workloads.names import MANAGED_BY, MANAGER, MIGRATION, PLACEMENT
 from tests.until import until
 
 Json = dict[str, Any]
@@ -192,13 +193,23 @@ class Scene:
         return self.client.patch(kind, name, patch, namespace, uid=uid).object
 
     def gate(self, namespace: str, name: str = "gate") -> None:
-        """A workload that goes nowhere, so that what depends on it stays held, until the gate is opened."""
-        self.deployment(namespace, name, 1)
-        self.budget(namespace, name, name, minAvailable=1)
+        """A workload that fits on no new node: what depends on it is held until the gate is opened."""
+        self._open_nodes()
+        self.deployment(namespace, name, 1, pod={"nodeSelector": {"gate": "open"}})
         self.wait_ready(namespace, **{name: 1})
 
-    def open_gate(self, namespace: str, name: str = "gate") -> None:
-        self.drop(kinds.POD_DISRUPTION_BUDGET, name, namespace)
+    def open_gate(self) -> None:
+        self._open_nodes()
+
+    def _open_nodes(self) -> None:
+        for node in self.client.list(kinds.NODE):
+            self.change(kinds.NODE, "", node["metadata"]["name"], {"metadata": {"labels": {"gate": "open"}}})
+
+    def wait_held(self, name: str = "web") -> None:
+        """Until it is held and the API server goes by that: the gate was found shut after it was proven."""
+        until(
+            lambda: self.line("gate").get("reason") == "NoSlot" and self.line(name).get("state") == "Held", 60
+        )
 
     def drop(self, kind: Kind, name: str, namespace: str = "") -> None:
         uid = self.client.get(kind, name, namespace)["metadata"]["uid"]
@@ -245,6 +256,22 @@ class Scene:
             pods and all(is_ready(one) and _pool(one["spec"].get("nodeName", "")) == "new" for one in pods)
             for pods in (self.pods(namespace, app) for app in apps)
         )
+
+    def in_force(self, namespace: str) -> bool:
+        """Whether the API server goes by the placement of that namespace as it stands."""
+        found = list(self.client.list(kinds.WORKLOAD_PLACEMENT, namespace))
+        if not found:
+            return False
+        meta, nothing = found[0]["metadata"], {"metadata": {"labels": {MANAGED_BY: MANAGER}}}
+        asked = self.client.patch(
+            kinds.WORKLOAD_PLACEMENT, PLACEMENT, nothing, namespace, uid=meta["uid"], dry_run=True
+        )
+        return effective_generation(asked.object) >= meta["generation"]
+
+    def condition(self, kind: str) -> Json:
+        """The condition of that type while it is true."""
+        found = [one for one in self.status().get("conditions", []) if one["type"] == kind]
+        return found[0] if found and found[0]["status"] == "True" else {}
 
     def wait(self, what: Callable[[], Any], seconds: float = 60) -> Any:
         return until(what, seconds)

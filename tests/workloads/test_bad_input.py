@@ -192,14 +192,14 @@ def test_a_workload_deleted_half_way_is_named_to_who_waits_for_it(scene: Scene) 
     scene.migrate(hold="Always")
     scene.rig.start()
     scene.wait(lambda: "shiplift-hold-deployment-web" in budgets(scene, space))
-    wait_line(scene, "api", state="Held")
+    scene.wait_held("api")
     scene.drop(kinds.DEPLOYMENT, "web", space)
     line = wait_line(scene, "api", state="Blocked", reason="MissingDependency")
     assert line["message"].startswith(f"waits for Deployment {space}/web, which does not exist")
     scene.wait(lambda: "shiplift-hold-deployment-web" not in budgets(scene, space))
     assert "web" not in {one["name"] for one in scene.status()["workloads"]}
     scene.reorder(space, api=["gate"])
-    scene.open_gate(space)
+    scene.open_gate()
     scene.finish(old)
     assert scene.arrived(space, "api", "gate")
 
@@ -246,7 +246,7 @@ def test_a_budget_that_is_applied_again_and_again_stays_the_users_and_is_named(s
 
     with applied_again_and_again(apply):
         scene.wait(lambda: told(scene, f"PodDisruptionBudget {space}/web"), 20)
-        scene.open_gate(space)
+        scene.open_gate()
         scene.finish(old)
     assert scene.arrived(space, "web")
     assert budgets(scene, space)["web"]["spec"]["maxUnavailable"] == 1
@@ -263,7 +263,7 @@ def test_a_budget_that_the_user_changes_while_we_hold_it_keeps_the_change(scene:
     changed = {"spec": {"maxUnavailable": 2, "unhealthyPodEvictionPolicy": "AlwaysAllow"}}
     scene.change(kinds.POD_DISRUPTION_BUDGET, space, "web", changed)
     scene.wait(lambda: told(scene, f"PodDisruptionBudget {space}/web"), 20)
-    scene.open_gate(space)
+    scene.open_gate()
     scene.finish(old)
     spec = budgets(scene, space)["web"]["spec"]
     assert (spec["maxUnavailable"], spec["unhealthyPodEvictionPolicy"]) == (2, "AlwaysAllow")
@@ -287,7 +287,7 @@ def test_a_budget_whose_ledger_was_wiped_is_not_held_twice(scene: Scene) -> None
 
     with applied_again_and_again(replace):
         scene.wait(lambda: told(scene, f"PodDisruptionBudget {space}/web"), 20)
-        scene.open_gate(space)
+        scene.open_gate()
         scene.finish(old)
     assert budgets(scene, space)["web"]["spec"]["maxUnavailable"] == 1
 
@@ -359,12 +359,12 @@ def test_a_record_that_cannot_be_read_is_named_and_holds_nobody_up(scene: Scene)
     scene.nodes("new", NEW)
     scene.migrate()
     scene.rig.start()
-    wait_line(scene, "web", state="Held")
+    scene.wait_held()
     broken = {"spec": {"ledger": {"Deployment.web": "{not json"}}}
     scene.change(kinds.WORKLOAD_PLACEMENT, space, PLACEMENT, broken)
     note = scene.wait(lambda: told(scene, "Deployment.web", "cannot be read"))
     assert space in note
-    scene.open_gate(space)
+    scene.open_gate()
     scene.wait(lambda: scene.arrived(space, "web", "gate"))
     scene.remove(old)
     scene.wait_state("NoUpgrade")
@@ -393,7 +393,7 @@ def test_a_placement_made_by_hand_gives_way_to_the_real_order(scene: Scene) -> N
 
     scene.wait(lambda: turns() == {"Deployment.gate": "Released", "Deployment.web": "Held"})
     assert scene.places(space, "web") == ["old", "old"]
-    scene.open_gate(space)
+    scene.open_gate()
     scene.finish(old)
     scene.wait(lambda: not list(scene.client.list(kinds.WORKLOAD_PLACEMENT)))
 

@@ -55,9 +55,8 @@ def test_01_a_migration_ends_and_cleans_up(scene: Scene, mode: str) -> None:
     scene.rig.start()
     scene.wait_state("Upgrade")
     scene.finish(old)
-    status = scene.status()
-    assert "target" not in status
-    assert {one["type"]: one["status"] for one in status["conditions"]}["Ready"] == "True"
+    scene.wait(lambda: scene.condition("Ready"))
+    assert "target" not in scene.status()
     assert scene.arrived(space, "db", "api", "web")
 
 
@@ -102,7 +101,7 @@ def test_03_pods_that_wait_for_room_do_not_slip_onto_new_nodes_as_these_appear(
     scene.migrate(mode=mode, target=NEW)
     scene.rig.start()
     scene.wait(lambda: scene.line("web").get("state") == "Held")
-    scene.wait(lambda: mode == "Template" or list(scene.client.list(kinds.WORKLOAD_PLACEMENT, space)))
+    scene.wait(lambda: mode == "Template" or scene.in_force(space))
     scene.change(kinds.DEPLOYMENT, space, "web", {"spec": {"replicas": 5}})
     scene.wait(lambda: len(scene.pods(space, "web")) == 5)
     observer.begin()
@@ -272,15 +271,9 @@ def test_07_a_cycle_is_told_by_its_edges_and_everybody_else_moves(scene: Scene) 
     assert closing <= {("web", "api"), ("api", "web")}
     for name in ("web", "api"):
         scene.wait(lambda name=name: scene.line(name).get("reason") == "InCycle")
-    stalled = scene.wait(lambda: _condition(scene, "Stalled"))
-    assert stalled["reason"] == "InCycle"
+    assert scene.wait(lambda: scene.condition("Stalled"))["reason"] == "InCycle"
     scene.reorder(space, web=["api"])
     scene.finish(old)
-
-
-def _condition(scene: Scene, kind: str) -> dict[str, str] | None:
-    found = [one for one in scene.status().get("conditions", []) if one["type"] == kind]
-    return found[0] if found and found[0]["status"] == "True" else None
 
 
 def test_07_with_on_cycle_collapse_a_cycle_moves_as_one(scene: Scene) -> None:
@@ -318,6 +311,8 @@ def test_08_taking_tolerations_off_at_once_rolls_out_in_order(scene: Scene, obse
     assert observer.history().early(order_of(space)) == []
     observer.begin()
     scene.finish(old)
+    scene.wait(lambda: scene.condition("Ready"))
     history = observer.history()
     assert history.moves(f"{space}/db", f"{space}/api", f"{space}/web") == 1.0
     assert history.early(order_of(space), pool="") == []
+    assert "inertTolerations" not in scene.status()

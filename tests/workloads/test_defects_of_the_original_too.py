@@ -1,4 +1,4 @@
-"""What the first implementation of this idea got wrong, nine to fifteen: it would fail each of these tests."""
+"""What the first implementation of this idea got wrong, nine to fifteen: it would fail all these tests."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_10_a_users_rollout_of_a_held_workload_stays_off_the_target_nodes(scene:
 def _is_guarded(scene: Scene, space: str, mode: str) -> bool:
     """Whether new pods are kept off: by the placement, or by the taint of the target nodes."""
     if mode == "Inject":
-        return bool(list(scene.client.list(kinds.WORKLOAD_PLACEMENT, space)))
+        return scene.in_force(space)
     new = [node for node in scene.client.list(kinds.NODE) if node["metadata"]["name"].startswith("new-")]
     return all(any(one["key"] == UPGRADE_TAINT for one in node["spec"].get("taints", [])) for node in new)
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from shiplift.facts import kinds
+from shiplift.kube.credentials import load
 from shiplift.kube.errors import BudgetExhausted
+from shiplift.kube.store import Store
+from shiplift.kube.watch import Watch
 from shiplift.local.nodes import Pool
 from shiplift.workloads.names import MIGRATION, OFF_TARGET_LABEL, TARGET_LABEL, UPGRADE_TAINT
+from shiplift.workloads.observe import READS
+from shiplift.workloads.release import release_all
 from tests.workloads.film import Film
 from tests.workloads.rig import NEW, OLD, Scene, is_ready
 
@@ -78,7 +85,7 @@ def test_a_budget_shared_with_a_dependency_is_never_changed(scene: Scene) -> Non
     )
     assert f"Deployment {space}/db cannot be held: {shared}/web" in scene.status()["notes"]
     film = Film(scene.client, space)
-    scene.open_gate(space)
+    scene.open_gate()
     scene.finish(old)
     assert scene.arrived(space, "db", "web")
     assert generation(scene, space, "shared") == 1
@@ -183,7 +190,7 @@ def test_daemon_sets_are_unharmed_in_mode_inject(scene: Scene) -> None:
     scene.wait_state("Upgrade")
     scene.nodes("new", NEW)
     scene.wait(lambda: scene.places(space, "agent") == ["new", "new", "new", "old"])
-    scene.open_gate(space)
+    scene.open_gate()
     scene.finish(old)
 
 
@@ -197,14 +204,14 @@ def test_a_held_pod_that_dies_while_others_have_cordoned_is_rescued(scene: Scene
     scene.nodes("new", NEW)
     scene.migrate(mode=mode)
     scene.rig.start()
-    wait_line(scene, "web", state="Held")
+    scene.wait_held()
     scene.cordon(*old.names())
     scene.drop(kinds.POD, scene.pods(space, "web")[0]["metadata"]["name"], space)
     scene.wait(lambda: "new" in scene.places(space, "web") and len(ready(scene, space, "web")) == 2)
     exception = scene.status()["exceptions"][0]
     assert exception["workload"] == f"Deployment {space}/web"
     assert exception["pod"].startswith(f"{space}/web-")
-    scene.open_gate(space)
+    scene.open_gate()
     scene.finish(old)
     assert scene.arrived(space, "web", "gate")
 
@@ -219,14 +226,14 @@ def test_somebody_elses_cordon_brings_holds_that_stay_until_the_turn_comes(scene
     scene.nodes("new", NEW)
     scene.migrate()
     scene.rig.start()
-    wait_line(scene, "web", state="Held")
+    scene.wait_held()
     assert HOLD not in budgets(scene, space)
     scene.cordon(old.names()[0])
     scene.wait(lambda: HOLD in budgets(scene, space))
     refuse_eviction(scene, space)
     scene.cordon(old.names()[0], cordoned=False)
     refuse_eviction(scene, space)
-    scene.open_gate(space)
+    scene.open_gate()
     scene.finish(old)
     assert scene.arrived(space, "web")
 
@@ -252,7 +259,7 @@ def test_hold_always_holds_from_the_start_and_gives_the_users_budget_back(scene:
     scene.wait(lambda: HOLD in budgets(scene, space) and generation(scene, space, "api") == 2)
     assert budgets(scene, space)["api"]["spec"]["minAvailable"] == "100%"
     refuse_eviction(scene, space)
-    scene.open_gate(space)
+    scene.open_gate()
     scene.finish(old)
     assert budgets(scene, space).keys() == {"api"}
     assert budgets(scene, space)["api"]["spec"]["minAvailable"] == "50%"
@@ -273,7 +280,7 @@ def test_nodes_that_appear_late_are_labelled_at_birth_and_used(scene: Scene) -> 
     late = Pool(name=f"new-{scene.name}", version=NEW)
     born = scene.wait(lambda: labelled_at_birth(scene, late.manifests()[0]))
     assert born["metadata"]["labels"][TARGET_LABEL] == NEW
-    assert born["spec"].get("taints", []) == []
+    assert UPGRADE_TAINT not in {one["key"] for one in born["spec"].get("taints", [])}
     scene.nodes("new", NEW)
     scene.finish(old)
     assert scene.arrived(space, "web")
@@ -399,25 +406,22 @@ def test_consolidate_empties_old_nodes_that_somebody_then_upgrades_in_place(scen
     scene.wait_ready(space, db=3, web=3)
     scene.migrate(target=NEW, onNoCapacity="Consolidate")
     scene.rig.start()
-    for _ in nodes.names():
-        node = scene.wait(lambda: scene.status().get("emptying") or left(scene, nodes))
-        scene.wait(lambda node=node: not [one for one in scene.pods(space) if on(one, node)])
-        scene.rig.cluster.nodes.set_version(node, NEW)
-        scene.wait(lambda node=node: scene.status().get("emptying") != node)
+    scene.wait(lambda: scene.status().get("emptying"))
+    scene.wait(lambda: upgraded_in_place(scene, space, nodes))
     scene.wait_state("NoUpgrade")
     scene.wait_clean()
     scene.wait_ready(space, db=3, web=3)
 
 
-def on(pod: Json, node: str) -> bool:
-    return pod["spec"].get("nodeName") == node
-
-
-def left(scene: Scene, pool: Pool) -> str:
-    """The last old node, when nothing is left on it to be moved."""
+def upgraded_in_place(scene: Scene, space: str, pool: Pool) -> bool:
+    """One more look of somebody who upgrades every node on which no pod is left."""
+    taken = {pod["spec"].get("nodeName") for pod in scene.pods(space)}
     found = [scene.client.get(kinds.NODE, name) for name in pool.names()]
     old = [one["metadata"]["name"] for one in found if one["status"]["nodeInfo"]["kubeletVersion"] == OLD]
-    return old[0] if len(old) == 1 else ""
+    for name in old:
+        if name not in taken:
+            scene.rig.cluster.nodes.set_version(name, NEW)
+    return not old
 
 
 # --- autoscalers ---
@@ -440,11 +444,11 @@ def test_replicas_that_change_half_way_all_arrive(scene: Scene) -> None:
     scene.nodes("new", NEW)
     scene.migrate()
     scene.rig.start()
-    wait_line(scene, "web", state="Held")
+    scene.wait_held()
     scene.change(kinds.DEPLOYMENT, space, "web", {"spec": {"replicas": 4}})
     scene.wait_ready(space, web=4)
     assert scene.places(space, "web") == ["old"] * 4
-    scene.open_gate(space)
+    scene.open_gate()
     scene.wait(lambda: "new" in scene.places(space, "web"))
     scene.change(kinds.DEPLOYMENT, space, "web", {"spec": {"replicas": 3}})
     scene.finish(old)
@@ -494,9 +498,9 @@ def test_an_operator_that_was_away_leaves_its_holds_and_resumes(scene: Scene) ->
     scene.migrate(hold="Always")
     scene.rig.start()
     scene.wait(lambda: HOLD in budgets(scene, space))
-    wait_line(scene, "web", state="Held")
+    scene.wait_held()
     scene.rig.stop()
-    scene.open_gate(space)
+    scene.open_gate()
     scene.drop(kinds.POD, scene.pods(space, "gate")[0]["metadata"]["name"], space)
     scene.drop(kinds.POD, scene.pods(space, "web")[0]["metadata"]["name"], space)
     scene.wait(lambda: scene.places(space, "gate") == ["new"])
@@ -507,17 +511,51 @@ def test_an_operator_that_was_away_leaves_its_holds_and_resumes(scene: Scene) ->
     assert scene.arrived(space, "gate", "web")
 
 
+@pytest.mark.parametrize("mode", ["Inject", "Template"])
+def test_release_all_undoes_everything_while_the_operator_is_away(scene: Scene, mode: str) -> None:
+    scene.nodes("old", OLD)
+    space = gated(scene)
+    scene.budget(space, "web", "web", minAvailable=1)
+    scene.nodes("new", NEW)
+    scene.migrate(mode=mode, hold="Always")
+    scene.rig.start()
+    scene.wait_held()
+    scene.rig.stop()
+    assert scene.residue()
+    said: list[str] = []
+    with watched(scene) as store:
+        assert release_all(scene.client, store, said.append) > 0
+    assert scene.residue() == []
+    assert budgets(scene, space)["web"]["spec"]["minAvailable"] == 1
+    assert f"give PodDisruptionBudget {space}/web back what it said: ok" in said
+    scene.rig.start()
+    scene.wait(lambda: scene.status().get("state") == "NoUpgrade")
+    assert scene.status()["message"] == "aborted: workloads stay where they are"
+    assert scene.residue() == []
+
+
+@contextmanager
+def watched(scene: Scene) -> Iterator[Store]:
+    store = Store(load(scene.rig.cluster.kubeconfig), map(Watch, READS))
+    store.start()
+    try:
+        assert store.wait_synced(30)
+        yield store
+    finally:
+        store.stop()
+
+
 def test_paused_nothing_new_starts_and_resumed_it_ends(scene: Scene) -> None:
     old = scene.nodes("old", OLD)
     space = gated(scene)
     scene.nodes("new", NEW)
     scene.migrate()
     scene.rig.start()
-    wait_line(scene, "web", state="Held")
+    scene.wait_held()
     scene.change_migration(paused=True)
     scene.wait(lambda: scene.status()["message"].startswith("paused"))
     before = uids(scene, space, "web") | uids(scene, space, "gate")
-    scene.open_gate(space)
+    scene.open_gate()
     told = wait_line(scene, "gate", reason="Paused")
     assert told["message"] == "paused; `shiplift resume` goes on"
     assert uids(scene, space, "web") | uids(scene, space, "gate") == before
@@ -551,7 +589,7 @@ def test_ended_half_way_everything_is_undone_and_pods_stay_where_they_are(
     scene.wait(lambda: untolerated(scene, space))
     assert uids(scene, space, "web") | uids(scene, space, "api") == before
     assert budgets(scene, space)["api"]["spec"]["maxUnavailable"] == 1
-    assert budgets(scene, space).keys() == {"gate", "api"}
+    assert budgets(scene, space).keys() == {"api"}
     scene.change(kinds.DEPLOYMENT, space, "web", {"spec": {"replicas": 4}})
     scene.wait_ready(space, web=4)
     if how == "abort":

@@ -88,7 +88,7 @@ def free_to_go(view: View, tally: Tally, pod: Pod) -> bool:
 def never_evictable(view: View, tally: Tally) -> str:
     """Why the budget lets no pod go even when all are healthy; empty where it does."""
     budget = budget_of(view, tally)
-    if budget is None:
+    if budget is None or budget in view.holds:
         return ""
     covered = view.covers.get(budget.uid, ())
     expected = max(budget.expected_pods, sum(view.tallies[id_].row.replicas for id_ in covered))

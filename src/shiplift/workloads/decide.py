@@ -119,6 +119,7 @@ def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
     if view.stale:
         return _waiting(view, now, met, Reason.STALE_VIEW, f"what is known of {view.stale[0]} may be old")
     moves.all(going)
+    going -= moves.unplaced
     stuck = bool(moves.lines) and all(line.reason is Reason.NO_SLOT for line in moves.lines.values())
     emptying = "" if view.spec.paused else consolidate.chosen(view, stuck=stuck)
     held = holds.holding(view, going)
@@ -176,7 +177,7 @@ def _steps(view: View, plan: _Plan) -> list[Step]:
         steps += [step for name, step in view.fleet.taints.items() if name not in view.fleet.labels]
         if view.fleet.taints:
             return steps
-    written = turns.placement_steps(view, _lazily(view, plan.going, plan.moves), plan.moves.records)
+    written = turns.placement_steps(view, plan.going, plan.moves.records)
     steps += [*written, *plan.rescue.steps, *turns.proofs(view, plan.moves.proofs)]
     if written and not _prepared(view):
         return steps
@@ -192,17 +193,6 @@ def _prepared(view: View) -> bool:
         return True
     needed = {id_.namespace for id_, tally in view.tallies.items() if not tally.skipped}
     return needed <= view.placements.keys()
-
-
-def _lazily(view: View, going: frozenset[WorkloadId], moves: Moves) -> frozenset[WorkloadId]:
-    """With Consolidate, who finds no slot is not released yet."""
-    if not turns.releases_lazily(view):
-        return going
-    return frozenset(
-        id_
-        for id_ in going
-        if id_ in view.order.met or turns.is_released(view, id_) or moves.has_slot(view.tallies[id_])
-    )
 
 
 def _headline(view: View, moves: Moves, steps: list[Step]) -> tuple[Reason, str, bool]:

@@ -44,6 +44,8 @@ def wanted(view: View, going: frozenset[WorkloadId]) -> bool:
     """Whether held workloads need budgets: always, or since somebody else began to drain; once begun, on."""
     if view.aim.mode is Mode.TEMPLATE or view.spec.hold is Hold.ALWAYS or view.fleet.cordoned or view.holds:
         return True
+    if emptying(view):
+        return False
     # while a workload is held, whoever evicts its pods is somebody else
     return any(tally.evicted and id_ not in going for id_, tally in view.tallies.items())
 
@@ -52,7 +54,11 @@ def holding(view: View, going: frozenset[WorkloadId]) -> Holding:
     """Hold those whose turn has not come, let go of the others."""
     if not wanted(view, going):
         return Holding()
-    held = [id_ for id_, tally in view.tallies.items() if id_ not in going and not tally.skipped]
+    held = [
+        id_
+        for id_, tally in view.tallies.items()
+        if id_ not in going and not tally.skipped and not _makes_room(view, tally)
+    ]
     keep = set(held)
     steps: list[Step] = [step for one in view.holds if (step := _let_go(view, one, keep)) is not None]
     notes: list[str] = []
@@ -63,6 +69,17 @@ def holding(view: View, going: frozenset[WorkloadId]) -> Holding:
         elif found is not None:
             steps.append(found)
     return Holding(tuple(steps), tuple(notes))
+
+
+def emptying(view: View) -> str:
+    """The old node that we empty to make room."""
+    return view.migration.status.emptying if view.migration else ""
+
+
+def _makes_room(view: View, tally: Tally) -> bool:
+    """Its pods have to leave the node that is being emptied, so it cannot be held now."""
+    node = emptying(view)
+    return bool(node) and any(pod.node == node for pod in tally.away)
 
 
 def _let_go(view: View, budget: PodDisruptionBudget, held: set[WorkloadId]) -> Step | None:

@@ -46,6 +46,8 @@ class Moves:
         self.lines: dict[WorkloadId, Line] = {}
         self.records: dict[WorkloadId, Record] = {}
         self.proofs: set[str] = set()
+        self.unplaced: set[WorkloadId] = set()
+        """Whose turn has come, and for whom there is no slot."""
         self._allowances = Allowances(view)
         self._booking = Booking(view.room)
         self._own_taken: dict[WorkloadId, int] = {}
@@ -59,10 +61,6 @@ class Moves:
             self._set_aside(tally)
         for tally in waiting:
             self._one(tally)
-
-    def has_slot(self, tally: Tally) -> bool:
-        """Whether a target node could take one of its pods now."""
-        return not tally.away or not isinstance(Booking(self.view.room).book(tally.away[0]), NoSlot)
 
     def _set_aside(self, tally: Tally) -> None:
         """Replacements that are pending, or that the owner will make in a moment, have their slots first."""
@@ -84,15 +82,17 @@ class Moves:
             self._move(tally)
 
     def _not_released(self, tally: Tally) -> None:
+        """Nobody is released before a target node can take one of its pods: new pods must fit somewhere."""
         self._tell(tally, WorkloadState.RELEASED, Reason.NOT_IN_FORCE, "its release is being written down")
-        if self.view.aim.mode is Mode.TEMPLATE and not self.view.spec.paused:
-            self._give_toleration(tally)
-        elif (
-            turns.releases_lazily(self.view)
-            and tally.away
-            and (slot := self._slot(tally.away[0])) is not None
-        ):
+        if tally.away and (slot := self._slot(tally.away[0])) is not None:
+            self.unplaced.add(tally.id)
             self._no_slot(tally, slot)
+        elif not self.view.fleet.targets:
+            self.unplaced.add(tally.id)
+            text = f"no node runs {self.view.aim.target} yet"
+            self._tell(tally, WorkloadState.HELD, Reason.WAITING_FOR_NODES, text)
+        elif self.view.aim.mode is Mode.TEMPLATE and not self.view.spec.paused:
+            self._give_toleration(tally)
 
     def _arrived(self, tally: Tally) -> None:
         text = f"all pods are there; they are watched until they have been Ready for {self.view.spec.soak}"
@@ -135,9 +135,6 @@ class Moves:
     def _give_toleration(self, tally: Tally) -> None:
         """Write down that the template is going to be changed; the change itself comes after that."""
         record = turns.record_of(self.view, tally.id)
-        if tally.away and (slot := self._slot(tally.away[0])) is not None:
-            self._no_slot(tally, slot)
-            return
         if record.toleration != self.view.aim.target:
             self.records[tally.id] = Record(toleration=self.view.aim.target, surge=record.surge)
 

@@ -16,6 +16,7 @@ from shiplift.api.values import Condition as ConditionSpec
 from shiplift.api.values import ConditionStatus, Estimate, Progress, duration
 from shiplift.api.workloads import (
     MigrationState,
+    Mode,
     NodesOfVersion,
     Wave,
     WorkloadKind,
@@ -193,10 +194,18 @@ def _held(view: View, id_: WorkloadId, dependencies: list[WorkloadId], origin: s
     if view.order.graph.group(id_) in view.order.graph.stopped:
         text = f"is in a cycle with {first}{said}; remove a dependency, or set spec.onCycle to Collapse"
         return Line(WorkloadState.BLOCKED, Reason.IN_CYCLE, text)
+    if not _is_kept_off(view, id_):
+        text = f"waits for {first}; the API server is being told to keep its new pods off the target nodes"
+        return Line(WorkloadState.HELD, Reason.PREPARING, text)
     tally = view.tallies[first]
     there = len(tally.pods) - len(tally.away) - len(tally.pending)
     text = f"waits for {first}, {there} of {tally.row.replicas} pods moved{said}{more}"
     return Line(WorkloadState.HELD, Reason.WAITS_FOR_DEPENDENCY, text)
+
+
+def _is_kept_off(view: View, id_: WorkloadId) -> bool:
+    placement = view.placements.get(id_.namespace)
+    return view.aim.mode is not Mode.INJECT or (placement is not None and id_ in placement.listed)
 
 
 def _conditions(

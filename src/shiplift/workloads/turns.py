@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from shiplift.api.workloads import Mode, OnNoCapacity, Turn
+from shiplift.api.workloads import Mode, Turn
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Placement, View
 from shiplift.workloads.names import label_value
@@ -154,8 +154,3 @@ def deletion(placement: Placement) -> DeletePlacement:
     """The placement taken away."""
     row = placement.row
     return DeletePlacement(row.namespace, row.uid, row.resource_version)
-
-
-def releases_lazily(view: View) -> bool:
-    """With Consolidate, who has no slot stays held: held pods may still make room among the old nodes."""
-    return view.spec.on_no_capacity is OnNoCapacity.CONSOLIDATE and view.aim.mode is Mode.INJECT

@@ -1,0 +1,57 @@
+"""The alerts ask for metrics that exist, and say what to do."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from prometheus_client import generate_latest
+
+from shiplift.facts import kinds
+from shiplift.kube.credentials import Credentials
+from shiplift.kube.store import Store
+from shiplift.kube.watch import Watch
+from shiplift.local.cluster import Cluster
+from shiplift.operator import alerts
+from shiplift.operator.layers import LAYERS
+from shiplift.operator.metrics import Metrics
+
+METRIC = re.compile(r"\bshiplift_[a-z_]+")
+
+
+@pytest.fixture
+def exposed(cluster: Cluster) -> set[str]:
+    """The names that a scrape of an operator with all layers shows; nothing has to run for that."""
+    credentials: Credentials = cluster.credentials()
+    store = Store(
+        credentials, [Watch(kinds.NODE), *(one for part in LAYERS.values() for one in part.watches)]
+    )
+    metrics = Metrics(LAYERS)
+    for part in LAYERS.values():
+        if part.collector is not None:
+            metrics.registry.register(part.collector(store))
+    text = generate_latest(metrics.registry).decode()
+    return {line.split("{")[0].split(" ")[0] for line in text.splitlines() if not line.startswith("#")}
+
+
+def test_every_metric_that_an_alert_asks_for_is_exposed(exposed: set[str]) -> None:
+    asked = {name for rule in alerts.rules() for name in METRIC.findall(rule["expr"])}
+    assert asked
+    assert asked <= exposed
+
+
+def test_every_alert_says_what_is_wrong_and_what_to_do() -> None:
+    for rule in alerts.rules():
+        assert rule["annotations"]["summary"].endswith(".")
+        assert rule["annotations"]["action"].endswith(".")
+
+
+def test_holds_without_an_operator_are_found_by_the_names_that_holds_have() -> None:
+    from shiplift.api.workloads import WorkloadKind
+    from shiplift.workloads.names import hold_name
+
+    pattern = re.search(r'poddisruptionbudget=~"([^"]+)"', alerts.rules()[0]["expr"])
+    assert pattern
+    for kind in WorkloadKind:
+        assert re.fullmatch(pattern[1], hold_name(kind, "web"))
+        assert re.fullmatch(pattern[1], hold_name(kind, "w" * 253))
