@@ -10,6 +10,7 @@ from __future__ import annotations
 from shiplift.engine.budgets import BudgetError, Disruptions, max_unavailable
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import PodDisruptionBudget, StatefulSet
+from shiplift.workloads.holds import is_hold
 from shiplift.workloads.model import Tally, View
 
 ALWAYS_ALLOW = "AlwaysAllow"
@@ -88,7 +89,7 @@ def free_to_go(view: View, tally: Tally, pod: Pod) -> bool:
 def never_evictable(view: View, tally: Tally) -> str:
     """Why the budget lets no pod go even when all are healthy; empty where it does."""
     budget = budget_of(view, tally)
-    if budget is None or budget in view.holds:
+    if budget is None or is_hold(budget):
         return ""
     covered = view.covers.get(budget.uid, ())
     expected = max(budget.expected_pods, sum(view.tallies[id_].row.replicas for id_ in covered))
