@@ -1,8 +1,8 @@
-"""Every request of the operator as a call that a plan can name: its step kind, its object, and which time it is.
+"""Every request of the operator as a call that a plan can name: its step kind, its object, which time it is.
 
 Names that differ from run to run (pods of a ReplicaSet) are cut down to what stays the same, so that a plan
-made from one run means the same in another. What keeps an operator alive rather than does its work (its Lease,
-its fence, its Events) is apart and is never counted.
+made from one run means the same in another. What keeps an operator alive rather than does its work (Lease,
+fence, Events) is apart and is never counted.
 """
 
 from __future__ import annotations

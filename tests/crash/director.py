@@ -1,4 +1,4 @@
-"""Carries out one plan: counts the calls, knows when the spot of the plan is reached, and then acts on it once.
+"""Carries out one plan: counts the calls, knows when the plan's spot is reached, and then acts on it once.
 
 It also keeps the book of the run: every call with its answer, and how many events each watch has had.
 """

@@ -14,6 +14,7 @@ import importlib
 import os
 import signal
 import sys
+import traceback
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,9 @@ import msgspec
 from shiplift.engine.backoff import Backoff
 from shiplift.kube.credentials import load
 from shiplift.kube.lease import Timing
+from shiplift.kube.part import LayerPart
 from shiplift.kube.watch import Pace
 from shiplift.operator import install, logs
-from shiplift.kube.part import LayerPart
 from shiplift.operator.layers import chosen
 from shiplift.operator.process import Operator, Settings
 
@@ -70,7 +71,7 @@ def fork(order: Order, part: LayerPart) -> int:
         operate(order, part)
         code = 0
     except BaseException:
-        sys.excepthook(*sys.exc_info())
+        traceback.print_exc()
     finally:
         os._exit(code)
 

@@ -1,7 +1,5 @@
 """Plain questions about the objects of a trace, answered from the objects themselves and nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 
@@ -61,7 +59,7 @@ def labels(thing: Json) -> dict[str, str]:
     return thing["metadata"].get("labels") or {}
 
 
-def annotations(thing: Json) -> dict[str, str]:
+def notes(thing: Json) -> dict[str, str]:
     return thing["metadata"].get("annotations") or {}
 
 
@@ -72,7 +70,8 @@ def selects(budget: Json, pod: Json) -> bool:
 
 
 def migration(state: State) -> Json:
-    return next(iter(kind(state, "WorkloadMigration")), {})
+    found = list(kind(state, "WorkloadMigration"))
+    return found[0] if found else {}
 
 
 def residue(state: State) -> list[str]:
@@ -86,7 +85,7 @@ def residue(state: State) -> list[str]:
     for key, thing in state.items():
         if key.kind in ("WorkloadPlacement", "WorkloadMigration", "WorkloadOrder"):
             continue
-        marks = [one for one in (*labels(thing), *annotations(thing)) if one.startswith(OURS)]
+        marks = [one for one in (*labels(thing), *notes(thing)) if one.startswith(OURS)]
         marks += [one["key"] for one in thing["spec"].get("taints", []) if one["key"].startswith(OURS)]
         marks += [one for one in thing["metadata"].get("finalizers", []) if one.startswith(OURS)]
         if labels(thing).get("app.kubernetes.io/managed-by") == "shiplift":

@@ -1,5 +1,5 @@
-"""Plans from clean runs: every write with both crash points, every kind of step with every failure, every watched
-kind with every disturbance, and a pause at every kind of write.
+"""Plans from clean runs: every write with both crash points, every kind of step with every failure, every
+watched kind with every disturbance, and a pause at every kind of write.
 
 Only what all clean runs of a scenario have in common becomes a plan, so that its spot will be reached again.
 """

@@ -22,7 +22,7 @@ def moments(trace: Trace) -> Iterator[tuple[Change, State]]:
 
 
 def under_budget(trace: Trace, scenario: Scenario) -> list[str]:
-    """Moments at which a workload had fewer healthy pods than its user's own budget, or common sense, allows."""
+    """Moments at which a workload had fewer healthy pods than its own budget, or common sense, allows."""
     found: dict[str, str] = {}
     for change, state in moments(trace):
         if change.key.kind != "Pod":
@@ -101,7 +101,7 @@ def out_of_order(trace: Trace, scenario: Scenario) -> list[str]:
 
 
 def _target(state: State) -> str:
-    """The pool that pods are to move to; empty where the user has just changed that, or has stopped it all."""
+    """The pool that pods are to move to; empty where the user has just changed that, or stopped it all."""
     migration = facts.migration(state)
     spec, status = migration.get("spec", {}), migration.get("status", {})
     begun = status.get("target", NEW) if status.get("state") == "Upgrade" else NEW

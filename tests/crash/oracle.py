@@ -1,4 +1,4 @@
-"""The judge of a run: the same end as without trouble, no more done than needed, and nothing broken on the way.
+"""The judge of a run: the same end as without trouble, no more done than needed, nothing broken on the way.
 
 What is free to differ is taken out first: which node of a pool, which name of a pod, uids, versions, times.
 What differs between clean runs is no divergence either: the reference is made of several.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -190,7 +190,7 @@ def _node(node: Json) -> Json:
 
 def _object(key: Key, thing: Json, scenario: Scenario) -> Json:
     about = {name: value for name, value in thing["metadata"].items() if name not in _FREE_META}
-    notes = {k: v for k, v in facts.annotations(thing).items() if k != _REVISION}
+    notes = {k: v for k, v in facts.notes(thing).items() if k != _REVISION}
     kept: Json = {"metadata": about | {"annotations": notes}, "spec": thing.get("spec")}
     if key.kind in ("WorkloadMigration", "WorkloadOrder"):
         kept["status"] = _status(thing.get("status", {}), scenario)
@@ -198,7 +198,7 @@ def _object(key: Key, thing: Json, scenario: Scenario) -> Json:
 
 
 def _status(status: Json, scenario: Scenario) -> Json:
-    free = _FREE_STATUS | (_FREE_PROGRESS if scenario.half_way is not HalfWay.NOTHING else frozenset())
+    free = _FREE_STATUS if scenario.half_way is HalfWay.NOTHING else _FREE_STATUS | _FREE_PROGRESS
     kept = {name: value for name, value in status.items() if name not in free}
     kept["conditions"] = {
         one["type"]: {k: v for k, v in one.items() if k not in _FREE_CONDITION}
@@ -209,7 +209,7 @@ def _status(status: Json, scenario: Scenario) -> Json:
 
 def _flatten(path: str, value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict) and value:
-        for name, inner in value.items():
+        for name, inner in cast("Json", value).items():
             yield from _flatten(f"{path}.{name}", inner)
     elif value not in ({}, [], None):
         yield path, value

@@ -147,7 +147,7 @@ class _Connection:
         if failure is Failure.RESET:
             self._near.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             return False
-        if failure in _STATUS:
+        if failure is not None and failure is not Failure.LOST:
             self._near.sendall(messages.failure(*_STATUS[failure]))
             return True
         answer = self._pass_on(head, body)
@@ -186,12 +186,10 @@ class _Connection:
         for frame in coming:
             if syncing or frames.is_bookmark(frame):
                 self._near.sendall(messages.chunk(frame))
-            if syncing and frames.ends_initial(frame):
-                syncing = False
-                frame = b""
-            elif syncing or frames.is_bookmark(frame):
-                continue
-            if not self._disturb(call, frames, frame):
+            synced = syncing and frames.ends_initial(frame)
+            counts = synced or not (syncing or frames.is_bookmark(frame))
+            syncing = syncing and not synced
+            if counts and not self._disturb(call, frames, b"" if synced else frame):
                 return
         self._near.sendall(messages.chunk(b""))
 

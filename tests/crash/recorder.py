@@ -1,6 +1,6 @@
 """An independent eye on the real API server: every state of every object that matters, in the order it was.
 
-One etcd stands behind the server, so the resourceVersions of all kinds are one row of numbers: sorted by them,
+One etcd stands behind the server, so the resourceVersions of all kinds are one row of numbers: sorted by it,
 the events of separate watches become the one history of the cluster.
 """
 

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,7 @@ class Done(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def own_cluster(name: str, folder: Path) -> Iterator[Cluster]:
+def own_cluster(name: str, folder: Path) -> Generator[Cluster]:
     cluster = Cluster(name, folder)
     cluster.up(Settings())
     try:

@@ -1,4 +1,4 @@
-"""The scenarios: a few workloads, their order, their budgets, two versions of nodes, and what a user does half-way.
+"""The scenarios: workloads, their order, their budgets, nodes of two versions, and what a user does half-way.
 
 Each is data; `manifests` are the objects of it that exist before the operator starts.
 """

@@ -1,8 +1,8 @@
 """A cluster that goes back to the start of any scenario within a moment.
 
-Each scenario is built once through the API server, and what etcd holds then is kept. Going back puts that into
-etcd again while the controllers are stopped; pods are taken out before they are put back, so that everybody
-sees that they are others. It is done when every object is there, and the controllers have nothing to do.
+Each scenario is built once through the API server, and what etcd holds then is kept. Going back puts that
+into etcd again while the controllers are stopped; pods are taken out before they are put back, so that
+everybody sees that they are others. It is done when every object is there, and the controllers have nothing to do.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import base64
 import contextlib
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +23,11 @@ from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.kube.credentials import Credentials, load
 from shiplift.kube.errors import AlreadyExists
+from shiplift.kube.part import LayerPart
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import Component
 from shiplift.local.nodes import SERVICE_ACCOUNT, is_schedulable
 from shiplift.operator import install
-from shiplift.kube.part import LayerPart
 from tests.crash import facts
 from tests.crash.operators import SPACE
 from tests.crash.recorder import Recorder, State
@@ -136,7 +136,7 @@ class Stage:
     def _put_back(self, content: Content) -> None:
         """Pods of the same name are taken out first: others in their place would be taken for the same ones.
 
-        New pods go last: a controller that finds too many takes the young ones, one that finds too few makes more.
+        New pods go last: a controller that finds too many takes the young ones; with too few it makes more.
         """
         etcd = self.cluster.etcd
         with self._stopped():
@@ -146,7 +146,7 @@ class Stage:
             etcd.put_back(content)
 
     @contextlib.contextmanager
-    def _stopped(self) -> Iterator[None]:
+    def _stopped(self) -> Generator[None]:
         running = [self.cluster.state.processes[name] for name in _ACTIVE]
         for one in running:
             one.send(signal.SIGSTOP)

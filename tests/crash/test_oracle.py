@@ -47,8 +47,8 @@ def migration(spec: Json | None = None, **status: Any) -> Json:
     return {"metadata": {"name": "cluster"}, "spec": spec or {}, "status": status}
 
 
-def node(name: str, taints: list[Json] | None = None, **labels: str) -> Json:
-    return {"metadata": {"name": name, "labels": labels}, "spec": {"taints": taints or []}}
+def node(name: str, taints: list[Json] | None = None, labels: Json | None = None) -> Json:
+    return {"metadata": {"name": name, "labels": labels or {}}, "spec": {"taints": taints or []}}
 
 
 def start() -> State:
@@ -144,7 +144,11 @@ def test_two_budgets_on_a_pod_are_found() -> None:
 @pytest.mark.parametrize(
     ("kind", "thing", "word"),
     [
-        ("Node", node("new-0", **{"shiplift.dev/target-version": "v1"}), "keeps shiplift.dev/target-version"),
+        (
+            "Node",
+            node("new-0", labels={"shiplift.dev/target-version": "v1"}),
+            "keeps shiplift.dev/target-version",
+        ),
         ("Node", node("new-0", [{"key": "shiplift.dev/upgrade"}]), "keeps shiplift.dev/upgrade"),
         ("PodDisruptionBudget", pdb("db", annotations={"shiplift.dev/hold-ledger": "{}"}), "hold-ledger"),
         (

@@ -1,4 +1,4 @@
-"""The fault proxy in front of a real API server: what it does to calls and to watches, and what clients see."""
+"""The fault proxy in front of a real API server: what it does to calls and watches, and what clients see."""
 
 from __future__ import annotations
 

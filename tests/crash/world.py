@@ -38,7 +38,8 @@ class World:
 
     def over(self, state: State) -> bool:
         status = facts.migration(state).get("status", {})
-        ended = self._stepped_in and status.get("state") == "NoUpgrade"
+        busy = any(one["type"] == "Reconciling" for one in status.get("conditions", []))
+        ended = self._stepped_in and status.get("state") == "NoUpgrade" and not busy
         return ended and (self._removed or self._aborts) and not facts.residue(state) and self._well(state)
 
     def _is_held(self, state: State) -> bool:

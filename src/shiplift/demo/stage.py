@@ -1,7 +1,8 @@
-"""Where the demo plays: a cluster of its own, the shop on it, and eyes on both.
+"""Where the demo plays: a cluster of its own, the shop on it, the operator that moves it, and eyes on all.
 
 The cluster lives in a temporary folder, so any number of demos run side by side. However this process
-ends, the cluster ends with it: a guard sees to that when we are killed.
+ends, the cluster ends with it: a guard sees to that when we are killed. Each scene begins when the one before
+it is over, as the cluster shows it: nothing depends on how fast the computer is.
 """
 
 from __future__ import annotations
@@ -12,76 +13,112 @@ import tempfile
 import time
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any
 
-import msgspec
-
-from shiplift.demo import shop
+from shiplift.api.workloads import WorkloadMigration
+from shiplift.demo import needs, operating, shop
+from shiplift.demo.operating import RunningOperator
+from shiplift.demo.plot import NEW, OLD, TARGET, Scene, Seen, residue
+from shiplift.demo.witness import Verdict, Witness
 from shiplift.engine.barrier import Barrier
 from shiplift.facts import kinds
+from shiplift.facts.workloads import Deployment, StatefulSet
 from shiplift.kube.client import Client
-from shiplift.kube.store import Store
+from shiplift.kube.store import Snapshot, Store
 from shiplift.kube.watch import Watch
 from shiplift.local import guard
 from shiplift.local.cluster import Cluster
 from shiplift.local.errors import LocalError
-from shiplift.local.nodes import SERVICE_ACCOUNT, Pool
 from shiplift.local.progress import Say
-from shiplift.view.cluster import ClusterView
+from shiplift.view.explanation import Link, key_of
 from shiplift.view.look import READS, look
+from shiplift.view.migration import migration_view
+from shiplift.view.movement import Movement, movement
+from shiplift.workloads.dependencies import Declared, gather
+from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.names import MIGRATION
 
-_VERSION = "v1.35.4"
-_ZONES = ("zone-a", "zone-b")
-POOLS = (
-    Pool(name="general", count=4, version=_VERSION, zones=_ZONES),
-    Pool(name="data", count=2, version=_VERSION, zones=_ZONES),
-)
-_KINDS = {
-    kind.kind: kind
-    for kind in (
-        kinds.NAMESPACE,
-        SERVICE_ACCOUNT,
-        kinds.SERVICE,
-        kinds.POD_DISRUPTION_BUDGET,
-        kinds.DEPLOYMENT,
-        kinds.STATEFUL_SET,
-    )
-}
-_SYNC_SECONDS = 30.0
+_OURS = (kinds.WORKLOAD_MIGRATION, kinds.WORKLOAD_ORDER, kinds.WORKLOAD_PLACEMENT)
+_SYNC_SECONDS = 60.0
 
 
 class Stage:
     """The running demo."""
 
-    def __init__(self, cluster: Cluster, store: Store, server_version: str) -> None:
+    def __init__(self, cluster: Cluster, client: Client, store: Store) -> None:
         self.kubeconfig = cluster.kubeconfig
-        self._cluster, self._store, self._server_version = cluster, store, server_version
+        self._cluster, self._client, self._store = cluster, client, store
+        self._scene = Scene.OPENING
+        self._operator: RunningOperator | None = None
+        self._witness = Witness()
+        self._began = time.monotonic()
+        store.subscribe(self._witness.heard)
 
-    def view(self) -> ClusterView:
-        """The cluster as it is now; an error when some of it has stopped."""
+    def look(self) -> Seen:
+        """Everything as it is now; where a scene is over, the next one has begun."""
+        self.check()
+        seen = self._see()
+        if not seen.over:
+            return seen
+        self._scene = self._scene.next
+        self._begin()
+        return self._see()
+
+    def check(self) -> None:
+        """An error when some of it has stopped."""
         if dead := self._cluster.state.dead:
             raise LocalError(f"{dead[0]} has stopped", "is there enough memory? the demo needs about 1 GB")
-        return look(self._store.snapshot(), int(time.time()), self._server_version)
+        if self._operator:
+            self._operator.check()
 
+    def verdict(self) -> Verdict:
+        return self._witness.verdict(needs(), (name for pool in NEW for name in pool.names()))
 
-def is_open(view: ClusterView) -> bool:
-    """Everything runs, and the budgets have noticed."""
-    return view.settled and all(budget.allows for one in view.workloads for budget in one.budgets)
+    def close(self) -> None:
+        if self._operator:
+            self._operator.stop()
+
+    def _see(self) -> Seen:
+        snapshot = self._store.snapshot()
+        return Seen(self._scene, _movement(snapshot), residue(snapshot), int(time.monotonic() - self._began))
+
+    def _begin(self) -> None:
+        match self._scene:
+            case Scene.JOINING:
+                self._cluster.nodes.add(*NEW)
+            case Scene.MOVING:
+                self._move()
+            case Scene.LEAVING:
+                self._cluster.nodes.remove(*(name for pool in OLD for name in pool.names()))
+            case _:
+                pass
+
+    def _move(self) -> None:
+        self._witness.begin()
+        self._began = time.monotonic()
+        self._operator = RunningOperator(self._client, self._cluster)
+        self._client.create(
+            kinds.WORKLOAD_MIGRATION, {"metadata": {"name": MIGRATION}, "spec": {"target": TARGET}}
+        )
 
 
 @contextlib.contextmanager
 def built(say: Say) -> Generator[Stage]:
     """The shop, just opening; nothing is left of it afterwards."""
     with _cluster(say) as cluster, cluster.client() as client:
-        store = Store(cluster.credentials(), map(Watch, READS))
+        say("installing shiplift")
+        operating.apply(client)
+        store = Store(cluster.credentials(), map(Watch, (*READS, *_OURS)))
+        stage = Stage(cluster, client, store)
         store.start()
         try:
             _wait(store.wait_synced(_SYNC_SECONDS))
-            say("opening the shop")
             _wait(store.wait_settled(_open(client), _SYNC_SECONDS))
-            yield Stage(cluster, store, _server_version(client))
+            yield stage
         finally:
-            store.stop()
+            try:
+                stage.close()
+            finally:
+                store.stop()
 
 
 @contextlib.contextmanager
@@ -100,7 +137,7 @@ def _cluster(say: Say) -> Generator[Cluster]:
 
 def _up(cluster: Cluster, say: Say) -> None:
     try:
-        cluster.up(say=say, pools=POOLS)
+        cluster.up(say=say, pools=OLD)
     except LocalError as error:
         if str(cluster.root) not in error.hint:
             raise
@@ -124,12 +161,8 @@ def _end(cluster: Cluster, say: Say) -> None:
 
 def _open(client: Client) -> list[Barrier]:
     """What to wait for, to see the whole shop."""
-    written = [client.create(_KINDS[manifest["kind"]], manifest) for manifest in shop()]
+    written = [client.create(operating.kind_of(manifest), manifest) for manifest in shop()]
     return [one.barrier for one in written if one.barrier]
-
-
-def _server_version(client: Client) -> str:
-    return msgspec.json.decode(client.raw("GET", "/version"), type=dict[str, Any])["gitVersion"]
 
 
 def _wait(came: bool) -> None:
@@ -138,3 +171,23 @@ def _wait(came: bool) -> None:
             f"the API server has not shown its objects in {_SYNC_SECONDS:.0f} s",
             "is the computer very busy? try again when it is less so",
         )
+
+
+def _movement(snapshot: Snapshot) -> Movement:
+    now = int(time.time())
+    found = snapshot.custom(kinds.WORKLOAD_MIGRATION, MIGRATION)
+    migration: WorkloadMigration | None = found.object if found else None
+    return movement(
+        look(snapshot, now, ""),
+        migration_view(migration, now) if migration else None,
+        _links(snapshot),
+        TARGET,
+    )
+
+
+def _links(snapshot: Snapshot) -> list[Link]:
+    """Who waits for whom, read as the operator reads it."""
+    workloads = [*snapshot.all(Deployment), *snapshot.all(StatefulSet)]
+    declared = [Declared(WorkloadId(*key_of(row)), row.annotations, row.labels) for row in workloads]
+    edges = gather(declared, snapshot.customs(kinds.WORKLOAD_ORDER)).edges
+    return [Link(one.dependent, one.dependency, one.origin, one.soft) for one in edges]

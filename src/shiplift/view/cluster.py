@@ -35,10 +35,6 @@ class PodState(StrEnum):
     FAILING = "failing"
     LEAVING = "leaving"
 
-    @property
-    def glyph(self) -> str:
-        return _POD_GLYPHS[self]
-
 
 class WorkloadState(StrEnum):
     """How a workload is, in one word; it waits while no node takes some pod of it."""
@@ -49,10 +45,6 @@ class WorkloadState(StrEnum):
     FAILING = "failing"
     IDLE = "idle"
 
-    @property
-    def glyph(self) -> str:
-        return _WORKLOAD_GLYPHS[self]
-
 
 _NODE_GLYPHS = {
     NodeState.READY: "●",
@@ -60,20 +52,6 @@ _NODE_GLYPHS = {
     NodeState.NOT_READY: "✗",
     NodeState.UNREACHABLE: "?",
     NodeState.LEAVING: "◌",
-}
-_POD_GLYPHS = {
-    PodState.READY: "●",
-    PodState.STARTING: "○",
-    PodState.UNPLACED: "·",
-    PodState.FAILING: "✗",
-    PodState.LEAVING: "◌",
-}
-_WORKLOAD_GLYPHS = {
-    WorkloadState.READY: "●",
-    WorkloadState.STARTING: "○",
-    WorkloadState.WAITING: "·",
-    WorkloadState.FAILING: "✗",
-    WorkloadState.IDLE: "-",
 }
 
 
@@ -137,10 +115,10 @@ class PoolView(msgspec.Struct, frozen=True):
 
 
 class OnVersion(msgspec.Struct, frozen=True):
-    """How many pods of a workload are on nodes of this version."""
+    """The pods of a workload on nodes of this version."""
 
     version: str
-    pods: int
+    pods: Pods
 
 
 class Budget(msgspec.Struct, frozen=True):

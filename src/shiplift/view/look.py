@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Protocol, TypeVar
 
@@ -190,7 +190,10 @@ def _workload(
 ) -> WorkloadView:
     pods = _count(state for _, state in owned)
     desired = row.desired if isinstance(row, DaemonSet) else row.replicas
-    placed = Counter(version_of[pod.node] for pod, _ in owned if pod.node in version_of)
+    placed: defaultdict[str, list[PodState]] = defaultdict(list)
+    for pod, state in owned:
+        if pod.node in version_of:
+            placed[version_of[pod.node]].append(state)
     return WorkloadView(
         namespace=row.namespace,
         kind=type(row).__name__,
@@ -198,7 +201,9 @@ def _workload(
         ready=pods.ready,
         desired=desired,
         state=_workload_state(pods, desired),
-        versions=tuple(OnVersion(name, placed[name]) for name in sorted(placed, key=natural, reverse=True)),
+        versions=tuple(
+            OnVersion(name, _count(placed[name])) for name in sorted(placed, key=natural, reverse=True)
+        ),
         budgets=tuple(
             Budget(budget.name, budget.disruptions_allowed)
             for budget in budgets

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import queue
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
@@ -62,6 +64,15 @@ class Actor:
     def __init__(self, client: Client, proven: Callable[[str, int], None]) -> None:
         self._client = client
         self._proven = proven
+        self._moved: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def moved(self) -> int:
+        """How many pods were evicted so far and not counted yet; they count as counted now."""
+        counted = 0
+        with contextlib.suppress(queue.Empty):
+            while self._moved.get_nowait():
+                counted += 1
+        return counted
 
     def act(self, step: Step) -> Outcome:
         """One step, and what came of it."""
@@ -210,9 +221,14 @@ class Actor:
         namespace = step.workload.namespace
         match step:
             case steps.Evict():
-                return _done(step, self._client.evict(step.name, namespace, uid=step.uid))
+                written = self._client.evict(step.name, namespace, uid=step.uid)
+                self._moved.put(step.uid)
+                return _done(step, written)
             case steps.Force() | steps.Replace():
-                return _done(step, self._client.delete(kinds.POD, step.name, namespace, uid=step.uid))
+                written = self._client.delete(kinds.POD, step.name, namespace, uid=step.uid)
+                if isinstance(step, steps.Force):
+                    self._moved.put(step.uid)
+                return _done(step, written)
             case steps.Rescue():
                 return self._rescue(step)
             case steps.MarkPod():

@@ -31,6 +31,8 @@ class Leftovers(msgspec.Struct, frozen=True):
     steps: tuple[Step, ...]
     inert: tuple[WorkloadId, ...]
     """Workloads that keep a toleration on purpose."""
+    waiting: tuple[WorkloadId, ...]
+    """Workloads whose toleration comes off when those before them have rolled out."""
 
 
 def cleaning(view: View, now: datetime) -> Migrating:
@@ -40,6 +42,8 @@ def cleaning(view: View, now: datetime) -> Migrating:
     message = view.aim.message
     if found.steps:
         reason, message = Reason.CLEANING_UP, f"{len(found.steps)} things of ours are being taken out"
+    elif found.waiting:
+        reason, message = Reason.CLEANING_UP, f"{found.waiting[0]} loses its toleration after those before it"
     return Migrating(
         steps=found.steps,
         view=view,
@@ -60,15 +64,19 @@ def leftovers(view: View) -> Leftovers:
     """What of ours is in the cluster. Taints go before tolerations, so that nothing is ever locked out."""
     steps: list[Step] = [*view.fleet.taints.values()]
     steps += [holds.undo(budget) for budget in view.holds]
-    inert: list[WorkloadId] = []
+    kept: dict[WorkloadId, Record] = {}
     for placement in view.placements.values():
-        done, kept = _placement(view, placement, marked=bool(view.fleet.taints))
+        done, records = _placement(view, placement, marked=bool(view.fleet.taints))
         steps += done
-        inert += kept
-    return Leftovers(tuple(steps), tuple(sorted(inert)))
+        kept |= records
+    inert = sorted(id_ for id_, record in kept.items() if record.template)
+    waiting = sorted(id_ for id_, record in kept.items() if not record.template)
+    return Leftovers(tuple(steps), tuple(inert), tuple(waiting))
 
 
-def _placement(view: View, placement: Placement, *, marked: bool) -> tuple[list[Step], list[WorkloadId]]:
+def _placement(
+    view: View, placement: Placement, *, marked: bool
+) -> tuple[list[Step], dict[WorkloadId, Record]]:
     """One namespace: undo what its records say, then shorten them, then take the placement away."""
     steps: list[Step] = []
     records: dict[str, Record] = {}
@@ -82,10 +90,10 @@ def _placement(view: View, placement: Placement, *, marked: bool) -> tuple[list[
             records[owner] = kept
     texts = {**encode_ledger(records), **{one: placement.spec.ledger[one] for one in placement.broken}}
     if not texts:
-        return (steps or [turns.deletion(placement)]), []
+        return (steps or [turns.deletion(placement)]), {}
     shortened = _shortened(placement, texts)
-    inert = [_id(placement, owner) for owner, record in records.items() if record.template]
-    return [*steps, *([shortened] if shortened else [])], inert
+    kept = {_id(placement, owner): record for owner, record in records.items()}
+    return [*steps, *([shortened] if shortened else [])], kept
 
 
 def _id(placement: Placement, owner: str) -> WorkloadId:
@@ -106,7 +114,9 @@ def _record(view: View, tally: Tally, record: Record, *, marked: bool) -> tuple[
         return [], record
     if _due(view, tally, record):
         return [SetTolerations(tally.id, tally.row.uid, "")], record
-    return [], record if record.template else Record(record.toleration, digest(tally))
+    if record.template or view.spec.cleanup is Cleanup.IMMEDIATE:
+        return [], record
+    return [], Record(record.toleration, digest(tally))
 
 
 def _due(view: View, tally: Tally, record: Record) -> bool:

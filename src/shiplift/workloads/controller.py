@@ -31,7 +31,7 @@ class Workloads:
         self._context = context
         self._observer = Observer(context.store, lambda: policies.installed(context.client))
         self._actor = Actor(context.client, self._observer.proven.__setitem__)
-        self._publisher = Publisher(context.client, context.recorder)
+        self._publisher = Publisher(context.client, context.recorder, self._actor.moved)
 
     def heard(self, kind: Kind, old: Row | None, new: Row | None) -> None:
         self._observer.heard(kind, old, new)

@@ -279,7 +279,8 @@ class Moves:
         last = self.view.outcomes.of(step)
         self.steps.append(step)
         if last is not None and last.answer is not Answer.OK:
-            self._tell(tally, WorkloadState.MOVING, Reason.REFUSED, last.message)
+            state = WorkloadState.BLOCKED if last.answer is Answer.FAILED else WorkloadState.MOVING
+            self._tell(tally, state, Reason.REFUSED, last.message)
         else:
             self._tell(tally, WorkloadState.MOVING, reason, step.describe())
         return not wait(self.view.outcomes, step, self.now)

@@ -6,13 +6,13 @@ What decisions depend on is written at once; progress that only people read, abo
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import msgspec
 
 from shiplift.api.values import Status
-from shiplift.api.workloads import WorkloadMigrationStatus, WorkloadOrder, WorkloadState
+from shiplift.api.workloads import WorkloadMigrationStatus, WorkloadOrder, WorkloadState, WorkloadStatus
 from shiplift.engine.barrier import Barrier
 from shiplift.engine.layer import Retry
 from shiplift.facts import kinds
@@ -32,9 +32,12 @@ _EVERY = 1.0
 class Publisher:
     """Tells of decisions, one after the other."""
 
-    def __init__(self, client: Client, recorder: Recorder) -> None:
+    def __init__(self, client: Client, recorder: Recorder, moved: Callable[[], int]) -> None:
         self._client = client
         self._recorder = recorder
+        self._count = moved
+        self._moved = 0
+        """Pods that were evicted and are in no status yet."""
         self._told_at = float("-inf")
 
     def publish(self, decision: Migrating) -> Iterator[Barrier]:
@@ -73,7 +76,8 @@ class Publisher:
         migration = decision.view.migration
         if migration is None:
             return
-        before, after = migration.status, status_of(decision)
+        self._moved += self._count()
+        before, after = migration.status, status_of(decision, self._moved)
         if after == before:
             return
         now = time.monotonic()
@@ -91,7 +95,7 @@ class Publisher:
         except (Conflict, NotFound):
             # somebody changed it meanwhile: the next look sees what they wrote
             return
-        self._told_at = now
+        self._told_at, self._moved = now, 0
         self._tell(decision, before, after)
         if written.barrier:
             yield written.barrier
@@ -100,10 +104,10 @@ class Publisher:
         self, decision: Migrating, before: WorkloadMigrationStatus, after: WorkloadMigrationStatus
     ) -> None:
         """One Event for each workload that came to another state."""
-        earlier = {(one.kind.value, one.namespace, one.name): one.state for one in before.workloads}
+        earlier = {(one.kind.value, one.namespace, one.name): _matter(one) for one in before.workloads}
         for one in after.workloads:
             key = (one.kind.value, one.namespace, one.name)
-            if earlier.get(key) is not one.state and (key in earlier or one.state is not WorkloadState.HELD):
+            if earlier.get(key) != _matter(one) and (key in earlier or one.state is not WorkloadState.HELD):
                 kind = EventType.WARNING if one.state is WorkloadState.BLOCKED else EventType.NORMAL
                 self._record(WorkloadId(*key), one.uid, one.reason or one.state, one.message, kind)
         fresh = set(after.met) - set(before.met)
@@ -116,6 +120,11 @@ class Publisher:
     def _record(self, id_: WorkloadId, uid: str, reason: str, note: str, kind: EventType) -> None:
         regarding = Regarding(WORKLOADS[id_.kind], id_.name, id_.namespace, uid)
         self._recorder.record(regarding, reason, note or reason, action="Migrate", type=kind)
+
+
+def _matter(one: WorkloadStatus) -> tuple[WorkloadState, str | None]:
+    """What is worth an Event when it changes: the state, and for what is blocked, why."""
+    return one.state, one.reason if one.state is WorkloadState.BLOCKED else None
 
 
 def _as_patch(before: Status, after: Status) -> dict[str, Any]:

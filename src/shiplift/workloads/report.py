@@ -40,8 +40,8 @@ _MOST_BYTES = 400_000
 _NEEDS_SOMEBODY = (WorkloadState.BLOCKED, WorkloadState.MOVING, WorkloadState.RELEASED, WorkloadState.HELD)
 
 
-def status_of(decision: Migrating) -> WorkloadMigrationStatus:
-    """The whole status."""
+def status_of(decision: Migrating, moved: int = 0) -> WorkloadMigrationStatus:
+    """The whole status; `moved` pods were evicted since it was last written."""
     view, now = decision.view, decision.now.replace(microsecond=0)
     before = view.migration.status if view.migration else WorkloadMigrationStatus()
     common = WorkloadMigrationStatus(
@@ -56,7 +56,7 @@ def status_of(decision: Migrating) -> WorkloadMigrationStatus:
     )
     if not decision.moving:
         return common
-    return _under_way(decision, before, common, now)
+    return _under_way(decision, before, msgspec.structs.replace(common, moves=moved), now)
 
 
 def _under_way(
@@ -78,7 +78,7 @@ def _under_way(
         started_at=started,
         progress=Progress.of(arrived, len(counted)),
         pods=pods,
-        moves=_moves(decision, before, same),
+        moves=common.moves + (before.moves if same else 0),
         eta=_eta(started, pods, now),
         waves=_waves(view, done),
         workloads=_workloads(decision, before, done, now),
@@ -92,11 +92,6 @@ def _under_way(
 
 def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-
-
-def _moves(decision: Migrating, before: WorkloadMigrationStatus, same: bool) -> int:
-    evicted = sum(type(step).__name__ in ("Evict", "Force") for step in decision.steps)
-    return (before.moves if same else 0) + evicted
 
 
 def _eta(started: datetime | None, pods: Progress, now: datetime) -> Estimate | None:

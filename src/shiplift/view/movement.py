@@ -1,0 +1,179 @@
+"""Workloads on their way to another version: who waits for whom, and where each pod is.
+
+Where pods are is told by the pods, what a workload waits for by the migration. Each workload is there once,
+under the deepest of those that it needs; a workload has as many marks as it should have pods.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+
+import msgspec
+
+from shiplift.api import workloads as api
+from shiplift.engine.graph import Edge, Graph
+from shiplift.view.cluster import ClusterView, WorkloadState, WorkloadView
+from shiplift.view.explanation import Key, Link
+from shiplift.view.look import natural
+from shiplift.view.migration import MigrationView, Share, WaitingView
+
+
+class Stand(StrEnum):
+    """Where a workload is, in one word."""
+
+    STARTING = "starting"
+    READY = "ready"
+    """Nobody has asked it to move."""
+    HELD = "held"
+    MOVING = "moving"
+    BLOCKED = "blocked"
+    ARRIVED = "arrived"
+
+
+_STANDS = {
+    api.WorkloadState.HELD: Stand.HELD,
+    api.WorkloadState.BLOCKED: Stand.BLOCKED,
+    api.WorkloadState.RELEASED: Stand.MOVING,
+    api.WorkloadState.MOVING: Stand.MOVING,
+}
+
+
+class Mover(msgspec.Struct, frozen=True):
+    """One workload; moved, between and left are together the pods that it should have."""
+
+    key: Key
+    branch: str
+    """What stands before its name in the tree."""
+    state: Stand
+    moved: int
+    """Ready on the target."""
+    between: int
+    """Not Ready, or not there."""
+    left: int
+    """Ready elsewhere."""
+    now: str
+    """What it does, or waits for."""
+
+    @property
+    def name(self) -> str:
+        return self.key[2]
+
+
+class Movement(msgspec.Struct, frozen=True):
+    """The whole of it; movers are in the order of the tree."""
+
+    target: str
+    cluster: ClusterView
+    migration: MigrationView | None
+    movers: tuple[Mover, ...]
+
+    @property
+    def workloads(self) -> Share:
+        return Share(sum(one.state is Stand.ARRIVED for one in self.movers), len(self.movers))
+
+    @property
+    def pods(self) -> Share:
+        total = sum(one.moved + one.between + one.left for one in self.movers)
+        return Share(sum(one.moved for one in self.movers), total)
+
+
+def movement(
+    cluster: ClusterView, migration: MigrationView | None, links: Iterable[Link], target: str
+) -> Movement:
+    """How far the workloads of the cluster are on their way to the target."""
+    known = {(one.kind, one.namespace, one.name): one for one in cluster.workloads if one.kind != "DaemonSet"}
+    edges = [Edge(one.dependent, one.dependency, one.origin, one.soft) for one in links]
+    graph = Graph(known, edges)
+    lines = {one.key: one for one in migration.waiting} if migration else {}
+    moves = {key: _moved(one, target) for key, one in known.items()}
+    movers = [
+        _mover(graph, key, branch, moves, known[key], lines, begun=migration is not None)
+        for key, branch in _tree(graph)
+    ]
+    return Movement(target, cluster, migration, tuple(movers))
+
+
+def changes(before: Movement, now: Movement) -> Iterable[str]:
+    """A line for each workload that came to another state since."""
+    then = {one.key: one.state for one in before.movers}
+    for one in now.movers:
+        if then.get(one.key) is not one.state:
+            more = f", {one.now}" if one.state in (Stand.HELD, Stand.BLOCKED) and one.now else ""
+            yield f"{one.name}: {one.state}{more}"
+
+
+def _mover(
+    graph: Graph[Key],
+    key: Key,
+    branch: str,
+    moves: Mapping[Key, Share],
+    row: WorkloadView,
+    lines: Mapping[Key, WaitingView],
+    *,
+    begun: bool,
+) -> Mover:
+    line, share = lines.get(key), moves[key]
+    left = min(row.ready, row.desired) - share.done
+    return Mover(
+        key=key,
+        branch=branch,
+        state=_stand(line, share, row, begun=begun),
+        moved=share.done,
+        between=share.total - share.done - left,
+        left=left,
+        now=_now(line, [edge.dependency for edge in graph.dependencies(key)], moves) if line else "",
+    )
+
+
+def _moved(one: WorkloadView, target: str) -> Share:
+    ready = sum(on.pods.ready for on in one.versions if on.version == target)
+    return Share(min(ready, one.desired), one.desired)
+
+
+def _stand(line: WaitingView | None, share: Share, row: WorkloadView, *, begun: bool) -> Stand:
+    if line is not None:
+        return _STANDS[line.state]
+    if begun and share.done == share.total:
+        return Stand.ARRIVED
+    whole = row.state in (WorkloadState.READY, WorkloadState.IDLE)
+    return Stand.READY if whole else Stand.STARTING
+
+
+def _now(line: WaitingView, needs: Iterable[Key], moves: Mapping[Key, Share]) -> str:
+    """Of one that is held all that it waits for; of others what is said of them, less their own name."""
+    waits = [
+        f"{name if space == line.namespace else f'{space}/{name}'} {moves[kind, space, name]}"
+        for kind, space, name in needs
+        if moves[kind, space, name].done < moves[kind, space, name].total
+    ]
+    if line.state is api.WorkloadState.HELD and waits:
+        return f"waits for {', '.join(waits)}"
+    return line.message.replace(f" of {line}", "")
+
+
+def _tree(graph: Graph[Key]) -> list[tuple[Key, str]]:
+    """Every workload once, with the branch that leads to it."""
+    waves = graph.waves()
+    wave_of = {key: number for number, wave in enumerate(waves.waves) for key in wave}
+    under: defaultdict[Key | None, list[Key]] = defaultdict(list)
+    for key in sorted(graph.nodes, key=lambda one: (one[1], natural(one[2]), one[0])):
+        below = [edge.dependency for edge in graph.dependencies(key)]
+        deepest = max((wave_of[one] for one in below if one in wave_of), default=-1)
+        # a wave below its own, so that no circle leads back here
+        fits = key in wave_of and 0 <= deepest < wave_of[key]
+        under[next(one for one in below if wave_of.get(one) == deepest) if fits else None].append(key)
+    return list(_walk(under))
+
+
+def _walk(under: Mapping[Key | None, list[Key]]) -> Iterable[tuple[Key, str]]:
+    """Depth first. Beside each key: its branch, and what stands before the branches of its own."""
+    waiting = [(key, "", "") for key in reversed(under.get(None, []))]
+    while waiting:
+        key, branch, before = waiting.pop()
+        yield key, branch
+        others = [(one, f"{before}├ ", f"{before}│ ") for one in under.get(key, [])]
+        if others:
+            others[-1] = (others[-1][0], f"{before}└ ", f"{before}  ")
+        waiting += reversed(others)
