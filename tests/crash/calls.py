@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from enum import Enum
-from typing import Any
+from typing import Any, cast
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import msgspec
@@ -118,7 +118,7 @@ def _about(where: Address, name: str) -> str:
 def _changes(body: Any) -> Iterator[str]:
     """What a patch changes, coarsely: `labels`, `spec.taints`; a minus where it only takes away."""
     if isinstance(body, list):
-        yield from _operations(body)
+        yield from _operations(cast("list[Json]", body))
         return
     for section, content in _mapping(body).items():
         for field, value in _mapping(content).items():
@@ -128,7 +128,7 @@ def _changes(body: Any) -> Iterator[str]:
                 yield f"{_sign(value)}{section}.{field}"
 
 
-def _operations(operations: Iterable[Any]) -> Iterator[str]:
+def _operations(operations: Iterable[Json]) -> Iterator[str]:
     for operation in operations:
         section, _, rest = operation["path"].strip("/").partition("/")
         field = rest.partition("/")[0]
@@ -139,12 +139,12 @@ def _operations(operations: Iterable[Any]) -> Iterator[str]:
 
 def _sign(value: Any) -> str:
     if isinstance(value, dict) and value:
-        return "-" if all(one is None for one in value.values()) else ""
+        return "-" if all(one is None for one in cast("Json", value).values()) else ""
     return "-" if value is None else ""
 
 
 def _mapping(value: Any) -> Json:
-    return value if isinstance(value, dict) else {}
+    return cast("Json", value) if isinstance(value, dict) else {}
 
 
 def _decode(body: bytes) -> Any:

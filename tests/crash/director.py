@@ -104,6 +104,8 @@ class PlanDirector:
                 return failure
             case Pause(at=at) if self._reached(call, at):
                 self._crew.pause()
+            case _:
+                pass
         return None
 
     def committed(self, call: Call, status: int) -> bool:
@@ -112,7 +114,8 @@ class PlanDirector:
             case Crash(at=at, point=CrashPoint.BEFORE_REPLY) if self._reached(call, at):
                 self._crew.crash()
                 return False
-        return True
+            case _:
+                return True
 
     def answered(self, call: Call, status: int) -> None:
         match self._trouble:
@@ -120,13 +123,16 @@ class PlanDirector:
                 self._crew.crash()
             case Pause(at=at) if self._is(at):
                 self._crew.wake()
+            case _:
+                pass
 
     def watching(self, call: Call) -> bool:
         match self._trouble:
             case Watching(resource=call.resource, disturbance=Disturbance.DELAYED):
                 self._fired = True
                 return True
-        return False
+            case _:
+                return False
 
     def event(self, call: Call, *, synced: bool) -> Disturbance | None:
         with self._lock:
@@ -134,9 +140,9 @@ class PlanDirector:
             number = self._events[call.resource]
         match self._trouble:
             case Watching(resource=call.resource, event=event, disturbance=what) if number == event:
-                if self._fire():
-                    return what
-        return None
+                return what if self._fire() else None
+            case _:
+                return None
 
     # --- the book ---
 

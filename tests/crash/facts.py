@@ -79,7 +79,8 @@ def residue(state: State) -> list[str]:
 
     Tolerations that are left on purpose, and the record of them, are no residue: status lists them.
     """
-    kept = bool(migration(state).get("status", {}).get("inertTolerations"))
+    at_once = migration(state).get("spec", {}).get("cleanup") == "Immediate"
+    kept = bool(migration(state).get("status", {}).get("inertTolerations")) and not at_once
     placements = [(key, one["spec"]) for key, one in state.items() if key.kind == "WorkloadPlacement"]
     found = [f"{key} is left" for key, spec in placements if spec.get("turns") or not kept]
     for key, thing in state.items():
@@ -88,6 +89,9 @@ def residue(state: State) -> list[str]:
         marks = [one for one in (*labels(thing), *notes(thing)) if one.startswith(OURS)]
         marks += [one["key"] for one in thing["spec"].get("taints", []) if one["key"].startswith(OURS)]
         marks += [one for one in thing["metadata"].get("finalizers", []) if one.startswith(OURS)]
+        if at_once and key.kind in ("Deployment", "StatefulSet"):
+            given = thing["spec"]["template"]["spec"].get("tolerations", [])
+            marks += [one["key"] for one in given if one.get("key", "").startswith(OURS)]
         if labels(thing).get("app.kubernetes.io/managed-by") == "shiplift":
             marks.append("itself")
         found += [f"{key} keeps {mark}" for mark in marks]

@@ -110,9 +110,9 @@ class Lane:
 
     def _why(self) -> tuple[str, ...]:
         """Those that live tell in their logs what each thread is doing."""
-        self.crew.ask()
+        said = self.crew.ask()
         time.sleep(0.3)
-        return self._dead()
+        return (*self._dead(), *said, f"events passed on: {self.director.book().events}")
 
     def _dead(self) -> tuple[str, ...]:
         return tuple(f"the operator of {one.log.name} ended by itself" for one in self.crew.died())

@@ -12,6 +12,8 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +61,18 @@ class Operator:
             return []
         lines = [line for line in self.log.read_text().splitlines() if event in line and line.endswith("}")]
         return [said for line in lines if (said := json.loads(line))["event"] == event]
+
+    def probe(self) -> str:
+        """What it says of itself when asked whether it is ready."""
+        address = "".join(one["address"] for one in self.said("started"))
+        try:
+            with urllib.request.urlopen(f"http://{address}/readyz", timeout=2) as answer:
+                return answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.read().decode()
+        except OSError as error:
+            return str(error)
 
     @property
     def leads(self) -> bool:
@@ -155,11 +169,12 @@ class Crew:
 
     # --- what the run asks ---
 
-    def ask(self) -> None:
-        """Let each write down what its threads do."""
-        for operator in self.operators:
-            if operator.expected:
-                operator.send(signal.SIGUSR1)
+    def ask(self) -> list[str]:
+        """Let each write down what its threads do, and say how it is."""
+        living = [one for one in self.operators if one.expected and one.alive]
+        for operator in living:
+            operator.send(signal.SIGUSR1)
+        return [f"{one.log.name} says of itself: {one.probe()}" for one in living]
 
     @property
     def led(self) -> bool:

@@ -85,7 +85,7 @@ class Watching(msgspec.Struct, frozen=True, tag="watch"):
 
 
 class Pause(msgspec.Struct, frozen=True, tag="pause"):
-    """The leader is stopped with a write on its way; another leads; the write arrives, and the first wakes."""
+    """The leader is stopped with a write on its way; another leads; the write arrives, the first wakes."""
 
     at: Spot
 

@@ -2,7 +2,8 @@
 
 Each scenario is built once through the API server, and what etcd holds then is kept. Going back puts that
 into etcd again while the controllers are stopped; pods are taken out before they are put back, so that
-everybody sees that they are others. It is done when every object is there, and the controllers have nothing to do.
+everybody sees that they are others. It is done when every object is there and nobody has
+anything to do.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from benchmarks.decide import make
 from shiplift.api.workloads import Turn, WorkloadKind, WorkloadPlacement
 from shiplift.engine.budgets import Disruptions
 from shiplift.facts import kinds
-from shiplift.facts.meta import NO_LABELS, Labels, Owner
+from shiplift.facts.meta import Labels, Owner
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod, PodSpec
 from shiplift.facts.selectors import NodeTerm, Requirement, any_term_matches
@@ -331,5 +331,3 @@ def _scale(world: World, pods: list[Pod]) -> int:
             owners[one.uid] = cast("Any", one).replicas
     return sum(owners.values())
 
-
-__all__ = ["NO_LABELS", "create", "delete", "settle", "tick"]

@@ -205,11 +205,12 @@ class Scene:
         for node in self.client.list(kinds.NODE):
             self.change(kinds.NODE, "", node["metadata"]["name"], {"metadata": {"labels": {"gate": "open"}}})
 
-    def wait_held(self, name: str = "web") -> None:
-        """Until it is held and the API server goes by that: the gate was found shut after it was proven."""
-        until(
-            lambda: self.line("gate").get("reason") == "NoSlot" and self.line(name).get("state") == "Held", 60
-        )
+    def wait_held(self, namespace: str, name: str = "web") -> None:
+        """Until it is held, the API server goes by that, and the gate was found shut."""
+        until(lambda: self.line("gate").get("reason") == "NoSlot", 60)
+        until(lambda: self.line(name).get("reason") == "WaitsForDependency", 60)
+        if self.status()["mode"] == "Inject":
+            until(lambda: self.in_force(namespace), 20)
 
     def drop(self, kind: Kind, name: str, namespace: str = "") -> None:
         uid = self.client.get(kind, name, namespace)["metadata"]["uid"]

@@ -192,7 +192,7 @@ def test_a_workload_deleted_half_way_is_named_to_who_waits_for_it(scene: Scene) 
     scene.migrate(hold="Always")
     scene.rig.start()
     scene.wait(lambda: "shiplift-hold-deployment-web" in budgets(scene, space))
-    scene.wait_held("api")
+    scene.wait_held(space, "api")
     scene.drop(kinds.DEPLOYMENT, "web", space)
     line = wait_line(scene, "api", state="Blocked", reason="MissingDependency")
     assert line["message"].startswith(f"waits for Deployment {space}/web, which does not exist")
@@ -359,7 +359,7 @@ def test_a_record_that_cannot_be_read_is_named_and_holds_nobody_up(scene: Scene)
     scene.nodes("new", NEW)
     scene.migrate()
     scene.rig.start()
-    scene.wait_held()
+    scene.wait_held(space)
     broken = {"spec": {"ledger": {"Deployment.web": "{not json"}}}
     scene.change(kinds.WORKLOAD_PLACEMENT, space, PLACEMENT, broken)
     note = scene.wait(lambda: told(scene, "Deployment.web", "cannot be read"))
@@ -382,7 +382,7 @@ def placement(target: str, **turns: str) -> Json:
 def test_a_placement_made_by_hand_gives_way_to_the_real_order(scene: Scene) -> None:
     old = scene.nodes("old", OLD)
     space, empty = gated(scene), scene.namespace("empty")
-    scene.client.create(kinds.WORKLOAD_PLACEMENT, placement(NEW, web="Released", nobody="Held"), space)
+    scene.client.create(kinds.WORKLOAD_PLACEMENT, placement("v0.0.1", web="Released", nobody="Held"), space)
     scene.client.create(kinds.WORKLOAD_PLACEMENT, placement("v0.0.1", ghost="Held"), empty)
     scene.nodes("new", NEW)
     scene.migrate()
@@ -391,7 +391,7 @@ def test_a_placement_made_by_hand_gives_way_to_the_real_order(scene: Scene) -> N
     def turns() -> Json:
         return scene.client.get(kinds.WORKLOAD_PLACEMENT, PLACEMENT, space)["spec"].get("turns", {})
 
-    scene.wait(lambda: turns() == {"Deployment.gate": "Released", "Deployment.web": "Held"})
+    scene.wait(lambda: turns() == {"Deployment.gate": "Held", "Deployment.web": "Held"})
     assert scene.places(space, "web") == ["old", "old"]
     scene.open_gate()
     scene.finish(old)
@@ -501,5 +501,5 @@ def test_ten_thousand_workloads_are_told_within_what_an_object_may_weigh(
     decision = Crowd(depends_on).decided()
     status = status_of(decision)
     assert status.progress.total == 10_000
-    assert {one.reason for one in status.workloads} - {"PlacementNotInForce"} <= {reason}
+    assert reason in {one.reason for one in status.workloads}
     assert len(msgspec.json.encode(status)) < ETCD_TAKES

@@ -275,6 +275,7 @@ def _resource(reference: Json) -> str:
         ("Inject", {"create pods/eviction", "patch pods", "create workloadplacements"}),
         ("Template", {"create workloadplacements"}),
     ],
+    ids=["Inject", "Template"],
 )
 def test_12_the_printed_rights_are_enough(scene: Scene, mode: str, needed: set[str]) -> None:
     audit = Audit(scene.rig)
@@ -292,6 +293,7 @@ def test_12_the_printed_rights_are_enough(scene: Scene, mode: str, needed: set[s
     scene.migrate(mode=mode, hold="Always", onBlocked="Surge", cleanup="Immediate")
     scene.rig.start()
     scene.finish(old)
+    scene.wait(lambda: scene.condition("Ready"))
     assert scene.arrived(space, "db", "single", "api", "web")
     assert audit.forbidden() == []
     budgets = {f"{verb} poddisruptionbudgets" for verb in ("create", "patch", "delete")}
@@ -347,6 +349,7 @@ def test_14_what_the_server_refuses_is_told_in_status_events_and_metrics(scene: 
         scene.wait(lambda: _warnings(scene, space, "web", "the shop is open"))
         assert metric(operator, 'shiplift_steps_total{answer="failed",layer="workloads"}') > 0
         scene.wait(lambda: metric(operator, 'shiplift_migration_workloads{state="Blocked"}') == 1)
+        assert metric(operator, "shiplift_migration_moves") == 0
     scene.finish(old)
 
 

@@ -33,7 +33,7 @@ from shiplift.facts import kinds
 from shiplift.facts.cluster import Namespace
 from shiplift.facts.custom import Custom
 from shiplift.facts.kinds import Kind
-from shiplift.facts.meta import NO_LABELS, Labels, Row
+from shiplift.facts.meta import Labels, Row
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Container, Pod, PodSpec
 from shiplift.facts.quantities import Resources
@@ -346,5 +346,3 @@ def a_world(mode: Mode = Mode.INJECT, pace: Pace | None = None, **spec: Any) -> 
     world.migrate(mode=mode, **spec)
     return world
 
-
-__all__ = ["NEW", "NO_LABELS", "OLD", "SPACE", "Pace", "World", "a_world"]

@@ -37,7 +37,11 @@ COMMANDS = (
         "Stop moving workloads and undo what was changed; they stay where they are.",
     ),
     Command("crds", "shiplift.cli.crds:app", "Print the CustomResourceDefinitions."),
-    Command("demo", "shiplift.cli.demo:app", "Watch a small shop start on a real Kubernetes of its own."),
+    Command(
+        "demo",
+        "shiplift.cli.demo:app",
+        "Watch a small shop move to new nodes, on a real Kubernetes of its own.",
+    ),
     Command("explain", "shiplift.cli.explain:app", "Say what a workload waits for, and who waits for it."),
     Command("local", "shiplift.cli.local:app", "A real Kubernetes on this computer."),
     Command(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from rich.console import Console, RenderableType
@@ -11,49 +11,51 @@ from rich.live import Live
 
 from shiplift.cli import keys
 from shiplift.cli.output import TimedOutError, say
-from shiplift.view.cluster import ClusterView
 
 V = TypeVar("V")
 _FRAME = 0.2
 """At most five pictures a second."""
-_LINE = 1.0
-_PATIENCE = 120.0
+_PATIENCE = 300.0
+LEAVE = ("q", "Q", keys.END)
+"""The keys that end a view."""
 
 
 def on_screen(
-    console: Console, look: Callable[[], V], draw: Callable[[V, int], RenderableType], seconds: float | None
+    console: Console,
+    look: Callable[[], V],
+    draw: Callable[[V, int], RenderableType],
+    done: Callable[[V], bool] | None,
 ) -> V:
-    """Draw until q is pressed or the time is over; the last view."""
+    """Draw until q is pressed or it is done; the last view."""
     began = time.monotonic()
     with keys.reading() as wait, Live(console=console, screen=True, auto_refresh=False) as live:
         shown: tuple[V, int] | None = None
         while True:
-            elapsed = time.monotonic() - began
-            now = look(), int(elapsed)
+            now = look(), int(time.monotonic() - began)
             if now != shown:
                 live.update(draw(*now), refresh=True)
                 shown = now
-            if (seconds is not None and elapsed >= seconds) or wait(_FRAME) in ("q", "Q", keys.END):
+            if (done and done(now[0])) or wait(_FRAME) in LEAVE:
                 return now[0]
 
 
 def in_lines(
-    look: Callable[[], ClusterView], done: Callable[[ClusterView], bool], seconds: float | None
-) -> ClusterView:
-    """Say how far it is until all is done, or for the time given; the last view."""
-    began = time.monotonic()
-    said, quiet_until = "", 0.0
+    look: Callable[[], V], tell: Callable[[V | None, V], Iterable[str]], done: Callable[[V], bool]
+) -> V:
+    """Say what there is to tell of the way from one view to the next, until it is done; the last view."""
+    before: V | None = None
+    said, quiet_since = "nothing has happened", time.monotonic()
     while True:
-        view, elapsed = look(), time.monotonic() - began
-        line = f"{view.totals.pods.ready} of {view.totals.pods.total} pods ready"
-        over = elapsed >= seconds if seconds is not None else done(view)
-        if line != said and (over or elapsed >= quiet_until):
+        view = look()
+        for line in tell(before, view):
             say(line)
-            said, quiet_until = line, elapsed + _LINE
-        if over:
+            said, quiet_since = line, time.monotonic()
+        if done(view):
             return view
-        if seconds is None and elapsed > _PATIENCE:
+        if time.monotonic() - quiet_since > _PATIENCE:
             raise TimedOutError(
-                f"{line} after {_PATIENCE:.0f} s", "is the computer very busy? try again when it is less so"
+                f"nothing more for {_PATIENCE:.0f} s after: {said}",
+                "is the computer very busy? try again when it is less so",
             )
+        before = view
         time.sleep(_FRAME)

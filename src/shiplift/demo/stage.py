@@ -13,6 +13,9 @@ import tempfile
 import time
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from shiplift.api.workloads import WorkloadMigration
 from shiplift.demo import needs, operating, shop
@@ -46,6 +49,7 @@ class Stage:
 
     def __init__(self, cluster: Cluster, client: Client, store: Store) -> None:
         self.kubeconfig = cluster.kubeconfig
+        self._server_version = _server_version(client)
         self._cluster, self._client, self._store = cluster, client, store
         self._scene = Scene.OPENING
         self._operator: RunningOperator | None = None
@@ -79,7 +83,19 @@ class Stage:
 
     def _see(self) -> Seen:
         snapshot = self._store.snapshot()
-        return Seen(self._scene, _movement(snapshot), residue(snapshot), int(time.monotonic() - self._began))
+        seconds = int(time.monotonic() - self._began)
+        return Seen(self._scene, self._movement(snapshot), residue(snapshot), seconds)
+
+    def _movement(self, snapshot: Snapshot) -> Movement:
+        now = int(time.time())
+        found = snapshot.custom(kinds.WORKLOAD_MIGRATION, MIGRATION)
+        migration: WorkloadMigration | None = found.object if found else None
+        return movement(
+            look(snapshot, now, self._server_version),
+            migration_view(migration, now) if migration else None,
+            _links(snapshot),
+            TARGET,
+        )
 
     def _begin(self) -> None:
         match self._scene:
@@ -173,16 +189,8 @@ def _wait(came: bool) -> None:
         )
 
 
-def _movement(snapshot: Snapshot) -> Movement:
-    now = int(time.time())
-    found = snapshot.custom(kinds.WORKLOAD_MIGRATION, MIGRATION)
-    migration: WorkloadMigration | None = found.object if found else None
-    return movement(
-        look(snapshot, now, ""),
-        migration_view(migration, now) if migration else None,
-        _links(snapshot),
-        TARGET,
-    )
+def _server_version(client: Client) -> str:
+    return msgspec.json.decode(client.raw("GET", "/version"), type=dict[str, Any])["gitVersion"]
 
 
 def _links(snapshot: Snapshot) -> list[Link]:

@@ -11,7 +11,7 @@ import msgspec
 
 from shiplift.engine.backoff import Backoff
 from shiplift.engine.barrier import Barrier
-from shiplift.engine.decision import Decision
+from shiplift.engine.decision import Decision, Requeue
 from shiplift.engine.step import Outcome, Outcomes, Step
 
 K_contra = TypeVar("K_contra", bound=Hashable, contravariant=True)
@@ -38,8 +38,11 @@ class Layer(Protocol[K_contra, V, D]):
         """Take one step."""
         ...
 
-    def publish(self, key: K_contra, decision: D) -> Iterable[Barrier]:
-        """Write the decision's conditions where people see them, after its steps; say what to wait for."""
+    def publish(self, key: K_contra, decision: D) -> Iterable[Barrier | Requeue]:
+        """Write the decision's conditions where people see them, after its steps; say what to wait for.
+
+        What is not worth a write now can be put off: a `Requeue` has the key looked at again after that.
+        """
         ...
 
 

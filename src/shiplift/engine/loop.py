@@ -28,7 +28,7 @@ import structlog
 
 from shiplift.engine.backoff import Failures
 from shiplift.engine.barrier import Barrier
-from shiplift.engine.decision import Decision
+from shiplift.engine.decision import Decision, Requeue
 from shiplift.engine.keys import Keys
 from shiplift.engine.layer import Hooks, Layer, Retry, Settings, Stage
 from shiplift.engine.memory import Memory
@@ -329,25 +329,26 @@ class Loop(Generic[K, V, D]):
         log.info("step taken", **{**step.fields(), **self._about(key), **said})
 
     def _publish(self, round_: _Round[K, D]) -> None:
-        barriers: tuple[Barrier, ...] = ()
+        published: tuple[Barrier | Requeue, ...] = ()
         failed = False
         try:
             with self._shown(f"publish of {round_.key} in loop {self.name}"):
-                barriers = tuple(self._layer.publish(round_.key, round_.decision))
+                published = tuple(self._layer.publish(round_.key, round_.decision))
         except BaseException as error:
             self._note(Stage.PUBLISH, round_.key, error)
             failed = True
         with self._changed:
-            self._end(round_, barriers, failed=failed)
+            self._end(round_, published, failed=failed)
 
     # with the lock held
 
-    def _end(self, round_: _Round[K, D], barriers: tuple[Barrier, ...], *, failed: bool) -> None:
+    def _end(self, round_: _Round[K, D], published: tuple[Barrier | Requeue, ...], *, failed: bool) -> None:
         key = round_.key
         memory = self._memory(key)
         memory.forget_steps_but(round_.decision.steps)
         delays = [self._remember(key, step, outcome) for step, outcome in round_.outcomes]
-        self._expect(memory, barriers)
+        self._expect(memory, (one for one in published if not isinstance(one, Requeue)))
+        delays += [one.after for one in published if isinstance(one, Requeue)]
         if round_.decision.look_again_after is not None:
             delays.append(round_.decision.look_again_after)
         if failed:

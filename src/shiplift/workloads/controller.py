@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable
 from datetime import datetime
 
 from shiplift.engine.barrier import Barrier
+from shiplift.engine.decision import Requeue
 from shiplift.engine.step import Outcome, Outcomes, Step
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
@@ -49,7 +50,7 @@ class Workloads:
             return Outcome.refused(step, str(error))
         return self._actor.act(step)
 
-    def publish(self, key: str, decision: Migrating) -> Iterable[Barrier]:
+    def publish(self, key: str, decision: Migrating) -> Iterable[Barrier | Requeue]:
         try:
             self._context.check()
         except NotLeading:

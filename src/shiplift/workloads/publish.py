@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any, cast
 
 import msgspec
@@ -14,6 +15,7 @@ import msgspec
 from shiplift.api.values import Status
 from shiplift.api.workloads import WorkloadMigrationStatus, WorkloadOrder, WorkloadState, WorkloadStatus
 from shiplift.engine.barrier import Barrier
+from shiplift.engine.decision import Requeue, requeue
 from shiplift.engine.layer import Retry
 from shiplift.facts import kinds
 from shiplift.kube.client import Client
@@ -40,7 +42,7 @@ class Publisher:
         """Pods that were evicted and are in no status yet."""
         self._told_at = float("-inf")
 
-    def publish(self, decision: Migrating) -> Iterator[Barrier]:
+    def publish(self, decision: Migrating) -> Iterator[Barrier | Requeue]:
         """Write what differs; what the store must show before the next decision."""
         try:
             yield from self._publish_migration(decision)
@@ -48,7 +50,7 @@ class Publisher:
         except KubeError as error:
             raise Retry(f"the status cannot be written: {error}") from error
 
-    def _publish_orders(self, decision: Migrating) -> Iterator[Barrier]:
+    def _publish_orders(self, decision: Migrating) -> Iterator[Barrier | Requeue]:
         """Only while everything is counted: without that nobody knows what is missing."""
         if not decision.moving:
             return
@@ -72,7 +74,7 @@ class Publisher:
             if written.barrier:
                 yield written.barrier
 
-    def _publish_migration(self, decision: Migrating) -> Iterator[Barrier]:
+    def _publish_migration(self, decision: Migrating) -> Iterator[Barrier | Requeue]:
         migration = decision.view.migration
         if migration is None:
             return
@@ -82,6 +84,7 @@ class Publisher:
             return
         now = time.monotonic()
         if not pressing(before, after) and now - self._told_at < _EVERY:
+            yield requeue(timedelta(seconds=_EVERY))
             return
         try:
             written = self._client.patch(

@@ -6,6 +6,7 @@ WorkloadMigration, so that an operator that comes back does not begin again.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
@@ -22,6 +23,7 @@ from shiplift.workloads.observe import Observer
 
 _MOST_ROUNDS = 50
 _SETTLE_SECONDS = 30.0
+_PAUSE_SECONDS = 1.0
 
 
 class ReleaseError(Exception):
@@ -47,6 +49,8 @@ def release_all(client: Client, store: Store, say: Callable[[str], None]) -> int
         changes += sum(one.ok for one in outcomes)
         store.wait_settled([barrier for one in outcomes for barrier in one.barriers], _SETTLE_SECONDS)
         _refuse_failures(steps, outcomes)
+        if not any(one.ok for one in outcomes):
+            time.sleep(_PAUSE_SECONDS)
     raise ReleaseError(
         "there is still something of ours left", "is an operator running that does not see the abort?"
     )

@@ -101,7 +101,11 @@ def _eta(started: datetime | None, pods: Progress, now: datetime) -> Estimate | 
     took = now - started
     left = took * (pods.total - pods.done) / pods.done
     likely = (now + left).replace(microsecond=0)
-    return Estimate(likely=likely, latest=(now + 2 * left).replace(microsecond=0))
+    return Estimate(
+        likely=likely,
+        earliest=(now + left / 2).replace(microsecond=0),
+        latest=(now + 2 * left).replace(microsecond=0),
+    )
 
 
 def _waves(view: View, done: set[str]) -> tuple[Wave, ...]:

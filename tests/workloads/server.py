@@ -1,0 +1,252 @@
+"""What the API server does with the steps of the layer: their preconditions, and what they change.
+
+The patches are those that `act` makes, with the real ledger; an eviction is judged as the server judges it.
+"""
+
+from __future__ import annotations
+
+import copy
+from datetime import timedelta
+from typing import Any, cast
+
+import msgspec
+
+from shiplift.api.workloads import WorkloadKind, WorkloadPlacementSpec
+from shiplift.engine import ledger, pointer
+from shiplift.engine.ledger import Change
+from shiplift.engine.step import Outcome, Step
+from shiplift.facts import kinds
+from shiplift.facts.meta import Labels
+from shiplift.facts.nodes import Node
+from shiplift.facts.pods import Pod, Toleration
+from shiplift.facts.workloads import HorizontalPodAutoscaler, PodDisruptionBudget
+from shiplift.workloads import steps
+from shiplift.workloads.act import DELETION_COST, FIRST_TO_GO, selector_json
+from shiplift.workloads.aim import OUR_LABELS, OUR_TAINTS
+from shiplift.workloads.names import (
+    HOLD_LEDGER,
+    MANAGED_BY,
+    MANAGER,
+    SURGE_LEDGER,
+    UPGRADE_TAINT,
+    hold_name,
+    label_value,
+)
+from tests.workloads import nature
+from tests.workloads.world import Json, World
+
+_SOON = timedelta(milliseconds=200)
+
+
+class RefusedError(Exception):
+    """The server says no; nothing has changed."""
+
+
+def take(world: World, step: Step, proven: dict[str, int]) -> Outcome:
+    """One step, and what came of it."""
+    try:
+        if isinstance(step, steps.ProvePlacement):
+            return _prove(world, step, proven)
+        _take(world, step)
+    except RefusedError as error:
+        return Outcome.refused(step, str(error), _SOON)
+    return Outcome.done(step)
+
+
+def _take(world: World, step: Step) -> None:  # noqa: C901 - one line for each kind of step
+    match step:
+        case steps.MarkNode():
+            _mark_node(world, step)
+        case steps.WritePlacement():
+            _write_placement(world, step)
+        case steps.DeletePlacement():
+            _delete_placement(world, step)
+        case steps.HoldBudget() | steps.RestoreBudget():
+            _change_budget(world, step)
+        case steps.MakeHold():
+            _make_hold(world, step)
+        case steps.DeleteHold():
+            _delete_hold(world, step)
+        case steps.PodStep():
+            _change_pod(world, step)
+        case steps.SetTolerations():
+            _set_tolerations(world, step)
+        case steps.Scale():
+            _scale(world, step)
+        case _:
+            raise TypeError(f"{type(step).__name__} is no step of this layer")
+
+
+def _mark_node(world: World, step: steps.MarkNode) -> None:
+    node = world.get(Node, step.uid)
+    if node is None:
+        raise RefusedError(f"node {step.name} is gone")
+    labels = {key: value for key, value in node.labels.items() if key not in OUR_LABELS}
+    taints = tuple(one for one in node.taints if one.key not in OUR_TAINTS)
+    world.put(
+        msgspec.structs.replace(
+            node, labels=Labels({**labels, **step.labels}), taints=(*taints, *step.taints)
+        )
+    )
+
+
+# --- placements ---
+
+
+def _write_placement(world: World, step: steps.WritePlacement) -> None:
+    known = world.placement(step.namespace)
+    if step.uid and (known is None or (known.uid, known.resource_version) != (step.uid, step.version)):
+        raise RefusedError("somebody else was faster")
+    if not step.uid and known is not None:
+        raise RefusedError("it exists already")
+    spec = WorkloadPlacementSpec(target=step.target, turns=step.turns, ledger=step.ledger)
+    world.write_placement(step.namespace, spec)
+    if not world.pace.params:
+        nature.learn_params(world)
+
+
+def _delete_placement(world: World, step: steps.DeletePlacement) -> None:
+    known = world.placement(step.namespace)
+    if known is None or (known.uid, known.resource_version) != (step.uid, step.version):
+        raise RefusedError("the object is gone, or somebody else was faster")
+    world.remove(known, kinds.WORKLOAD_PLACEMENT)
+
+
+def _prove(world: World, step: steps.ProvePlacement, proven: dict[str, int]) -> Outcome:
+    known = world.params.get(step.namespace)
+    seen = known.generation if known is not None and known.uid == step.uid else 0
+    if seen < step.generation:
+        return Outcome.refused(step, f"the API server goes by generation {seen}", _SOON)
+    proven[step.uid] = seen
+    return Outcome.done(step)
+
+
+# --- budgets ---
+
+
+def _change_budget(world: World, step: steps.HoldBudget | steps.RestoreBudget) -> None:
+    live = world.documents.get(step.uid)
+    if live is None:
+        raise RefusedError(f"budget {step.name} is gone")
+    if isinstance(step, steps.RestoreBudget):
+        patched = ledger.undo_in_place(live, HOLD_LEDGER)
+    else:
+        least = "minAvailable" in live["spec"]
+        change = Change("/spec/minAvailable", "100%") if least else Change("/spec/maxUnavailable", 0)
+        patched = ledger.change_in_place(live, HOLD_LEDGER, [change])
+    if patched.patch:
+        world.write_budget(_patched(live, patched.patch))
+
+
+def _patched(document: Json, patch: list[Json]) -> Json:
+    new: Any = copy.deepcopy(document)
+    for one in patch:
+        new = pointer.put(new, one["path"], one.get("value", pointer.ABSENT))
+    return new
+
+
+def _make_hold(world: World, step: steps.MakeHold) -> None:
+    id_ = step.workload
+    name = hold_name(WorkloadKind(id_.kind), id_.name)
+    if world.named(PodDisruptionBudget, name, id_.namespace) is not None:
+        raise RefusedError("it exists already")
+    spec = {
+        "maxUnavailable": 0,
+        "selector": selector_json(step.selector),
+        "unhealthyPodEvictionPolicy": "AlwaysAllow",
+    }
+    meta = {"name": name, "namespace": id_.namespace, "labels": {MANAGED_BY: MANAGER}}
+    meta |= {"uid": f"hold-{world.number()}", "generation": 1}
+    world.write_budget({"kind": "PodDisruptionBudget", "metadata": meta, "spec": spec})
+
+
+def _delete_hold(world: World, step: steps.DeleteHold) -> None:
+    row = world.get(PodDisruptionBudget, step.uid)
+    if row is None or row.resource_version != step.version:
+        raise RefusedError("the object is gone, or somebody else was faster")
+    del world.documents[step.uid]
+    world.remove(row)
+
+
+# --- pods ---
+
+
+def _change_pod(world: World, step: steps.PodStep) -> None:
+    pod = world.get(Pod, step.uid)
+    if pod is None:
+        raise RefusedError(f"pod {step.name} is gone")
+    match step:
+        case steps.Evict():
+            evict(world, pod)
+        case steps.Rescue():
+            if pod.node:
+                raise RefusedError("tolerations of a pod on a node cannot be added")
+            more = (*pod.spec.tolerations, _toleration(step.target))
+            spec = msgspec.structs.replace(pod.spec, tolerations=more)
+            world.put(msgspec.structs.replace(pod, spec=spec))
+        case steps.MarkPod():
+            world.put(msgspec.structs.replace(pod, annotations=_marked(pod, first=step.first_to_go)))
+        case _:
+            nature.delete(world, pod)
+
+
+def evict(world: World, pod: Pod) -> None:
+    """The Eviction API: by the one budget, as its status stands."""
+    if not pod.deleting and pod.phase != "Pending":
+        budgets = world.selecting(pod)
+        if len(budgets) > 1:
+            raise RefusedError("this pod has more than one PodDisruptionBudget")
+        if budgets:
+            _spend(world, budgets[0], pod)
+    nature.delete(world, pod)
+
+
+def _spend(world: World, budget: PodDisruptionBudget, pod: Pod) -> None:
+    if not pod.ready:
+        healthy = budget.current_healthy >= budget.desired_healthy > 0
+        if budget.unhealthy_policy == "AlwaysAllow" or healthy:
+            return
+    if budget.observed_generation < budget.generation or budget.disruptions_allowed <= 0:
+        raise RefusedError(f"budget {budget.name} needs {budget.desired_healthy} healthy pods")
+    world.put(msgspec.structs.replace(budget, disruptions_allowed=budget.disruptions_allowed - 1))
+
+
+def _marked(pod: Pod, *, first: bool) -> Labels:
+    body = {"annotations": dict(pod.annotations)} if pod.annotations else {}
+    document = {"kind": "Pod", "metadata": {"name": pod.name, **body}}
+    patched = (
+        ledger.change_in_place(document, SURGE_LEDGER, [Change(DELETION_COST, FIRST_TO_GO)])
+        if first
+        else ledger.undo_in_place(document, SURGE_LEDGER)
+    )
+    after = _patched(document, patched.patch)
+    return Labels(after["metadata"].get("annotations", {}))
+
+
+def _toleration(target: str) -> Toleration:
+    return Toleration(UPGRADE_TAINT, "Equal", label_value(target), "NoSchedule")
+
+
+# --- workloads ---
+
+
+def _set_tolerations(world: World, step: steps.SetTolerations) -> None:
+    row = world.row_of(step.workload)
+    if row is None or row.uid != step.uid:
+        raise RefusedError(f"{step.workload} is gone")
+    others = tuple(one for one in row.template.tolerations if one.key != UPGRADE_TAINT)
+    wanted = (*others, _toleration(step.target)) if step.target else others
+    template = msgspec.structs.replace(row.template, tolerations=wanted)
+    if template != row.template:
+        world.put(msgspec.structs.replace(row, template=template, generation=row.generation + 1))
+
+
+def _scale(world: World, step: steps.Scale) -> None:
+    row = (
+        world.get(HorizontalPodAutoscaler, step.uid) if step.autoscaler else world.row_of(step.workload)
+    )
+    if row is None or (row.uid, row.resource_version) != (step.uid, step.version):
+        raise RefusedError("the object is gone, or somebody else was faster")
+    field = "min_replicas" if step.autoscaler else "replicas"
+    fresh = msgspec.structs.replace(row, generation=row.generation + 1, **{field: step.replicas})
+    world.put(cast("HorizontalPodAutoscaler", fresh))

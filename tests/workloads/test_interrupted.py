@@ -1,0 +1,84 @@
+"""From any state that can be reached, wherever the operator was interrupted, the end is the same."""
+
+from __future__ import annotations
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from shiplift.api.workloads import MigrationState, Mode
+from tests.workloads.players import budgets_of, finish, normal, residue
+from tests.workloads.sketches import Moment, Sketch, play, scripts, sketches, stage
+from tests.workloads.world import OLD
+
+
+@given(sketches(), scripts)
+@settings(max_examples=120)
+def test_every_interrupted_prefix_comes_to_the_same_end(sketch: Sketch, script: list[Moment]) -> None:
+    calm = stage(sketch)
+    finish(calm.world, calm.judge)
+    rough = stage(sketch)
+    play(rough, script)
+    finish(rough.world, rough.judge)
+    assert normal(rough.world, rough.ids) == normal(calm.world, calm.ids)
+
+
+@given(sketches(movable=True), scripts)
+@settings(max_examples=60)
+def test_who_can_move_arrives_and_nothing_of_ours_is_left(sketch: Sketch, script: list[Moment]) -> None:
+    staged = stage(sketch)
+    before = budgets_of(staged.world), staged.replicas()
+    play(staged, script)
+    finish(staged.world, staged.judge)
+    assert staged.off_target() == []
+    assert residue(staged.world) == []
+    assert (budgets_of(staged.world), staged.replicas()) == before
+    assert staged.state is MigrationState.NO_UPGRADE
+
+
+@given(sketches(movable=True), st.lists(st.integers(0, 30), max_size=1))
+@settings(max_examples=40)
+def test_left_in_peace_no_eviction_is_refused_and_each_pod_moves_once(sketch: Sketch, _: list[int]) -> None:
+    staged = stage(sketch)
+    pods = sum(len(staged.world.pods(id_)) for id_ in staged.ids)
+    finish(staged.world, staged.judge)
+    assert staged.judge.refusals == []
+    assert len(staged.judge.evicted) == (pods if sketch.mode is Mode.INJECT else 0)
+
+
+@given(sketches(), scripts, st.booleans())
+@settings(max_examples=80)
+def test_an_abort_undoes_everything_wherever_it_comes(
+    sketch: Sketch, script: list[Moment], deleted: bool
+) -> None:
+    staged = stage(sketch)
+    before = budgets_of(staged.world), staged.replicas()
+    play(staged, script)
+    if deleted:
+        staged.world.end_migration()
+    else:
+        staged.world.migrate(abort=True)
+    staged.judge.undisturbed = False
+    finish(staged.world, staged.judge)
+    assert residue(staged.world) == []
+    assert (budgets_of(staged.world), staged.replicas()) == before
+    assert staged.unready() == []
+
+
+@given(sketches(movable=True), scripts, scripts)
+@settings(max_examples=60)
+def test_a_rollback_brings_everybody_back(
+    sketch: Sketch, script: list[Moment], again: list[Moment]
+) -> None:
+    staged = stage(sketch)
+    before = budgets_of(staged.world), staged.replicas()
+    play(staged, script)
+    staged.world.migrate(target=OLD)
+    staged.judge.undisturbed = False
+    play(staged, again)
+    finish(staged.world, staged.judge)
+    assert staged.off_target(OLD) == []
+    assert residue(staged.world) == []
+    assert (budgets_of(staged.world), staged.replicas()) == before
+
+
+assert example
