@@ -89,7 +89,7 @@ def plan(size: Size) -> list[Workload]:
     """That many workloads with that many pods in all."""
     chance = random.Random(f"migrate {size}")
     layers = [number * size.depth // size.workloads for number in range(size.workloads)]
-    kinds = [_kind(layer, chance) for layer in layers]
+    kinds = [*(_kind(layer, chance) for layer in layers[:-1]), Kind.DEPLOYMENT]
     replicas = _replicas(kinds, size.pods, chance)
     names = [f"{_word(kind)}-{number}" for number, kind in enumerate(kinds)]
     return [

@@ -29,7 +29,7 @@ def a_workload(
 # --- the plan ---
 
 
-@pytest.mark.parametrize("size", [SHORT, USUAL, FULL])
+@pytest.mark.parametrize("size", [SHORT, USUAL, FULL, Size(nodes=3, pods=14, workloads=4, depth=2)])
 def test_a_plan_has_the_pods_workloads_and_depth_that_were_asked_for(size: Size) -> None:
     workloads = plan(size)
     assert plan(size) == workloads

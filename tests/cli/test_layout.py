@@ -9,73 +9,68 @@ import msgspec
 import pytest
 from rich.console import Console, RenderableType
 
-from shiplift.cli import layout
-from shiplift.view.cluster import (
-    Budget,
-    ClusterView,
-    NodeState,
-    NodeView,
-    OnVersion,
-    Pods,
-    Totals,
-    VersionView,
-    WorkloadState,
-    WorkloadView,
-)
+from shiplift.cli import layout, movement_layout
+from shiplift.view.cluster import ClusterView, NodeState, NodeView, Pods, Totals, VersionView
+from shiplift.view.movement import Movement, Mover, Stand
 
 GOLDEN = Path(__file__).parent / "golden"
 OLD, NEW = "v1.35.4", "v1.36.3"
 
 
-def node(  # what differs between the nodes of the picture
-    name: str, state: NodeState, pods: Pods, version: str = OLD, cordoned: bool = False, seconds: int = 0
-) -> NodeView:
+def node(name: str, state: NodeState, pods: Pods, version: str = OLD, seconds: int = 0) -> NodeView:
     ready = state in (NodeState.READY, NodeState.CORDONED)
+    cordoned = state is NodeState.CORDONED
     return NodeView(name, "general", "zone-a", version, ready, cordoned, state, seconds, pods)
 
 
-def workload(name: str, state: WorkloadState, pods: Pods, desired: int, *budgets: int) -> WorkloadView:
-    return WorkloadView(
-        namespace="shop",
-        kind="StatefulSet",
-        name=name,
-        ready=pods.ready,
-        desired=desired,
-        state=state,
-        versions=(OnVersion(OLD, pods.total),) if pods.total else (),
-        budgets=tuple(Budget(f"budget-{number}", allows) for number, allows in enumerate(budgets)),
-        pods=pods,
+def mover(tree: str, state: Stand, moved: int, between: int, left: int, now: str = "") -> Mover:
+    branch, _, name = tree.rpartition(" ")
+    return Mover(
+        ("Deployment", "shop", name), f"{branch} " if branch else "", state, moved, between, left, now
     )
 
 
-BUSY = ClusterView(
+CLUSTER = ClusterView(
     server_version=NEW,
-    versions=(VersionView(NEW, 1, 1, Pods(ready=3)), VersionView(OLD, 6, 3, Pods(ready=95, starting=2))),
+    versions=(VersionView(NEW, 3, 2, Pods(ready=8)), VersionView(OLD, 4, 2, Pods(ready=95, starting=2))),
     pools=(),
     nodes=(
-        node("general-0", NodeState.READY, Pods(ready=3), version=NEW),
-        node("general-1", NodeState.READY, Pods(ready=2, starting=1, failing=1, leaving=1)),
-        node("general-2", NodeState.READY, Pods(ready=90, starting=2, leaving=1)),
-        node("general-3", NodeState.CORDONED, Pods(leaving=2), cordoned=True),
-        node("general-4", NodeState.NOT_READY, Pods(ready=1), seconds=75),
-        node("general-5", NodeState.UNREACHABLE, Pods(), seconds=7300, cordoned=True),
-        node("general-6", NodeState.LEAVING, Pods()),
+        node("general-0", NodeState.READY, Pods(ready=3)),
+        node("general-1", NodeState.CORDONED, Pods(ready=2, starting=1, failing=1, leaving=1)),
+        node("general-2", NodeState.UNREACHABLE, Pods(ready=1), seconds=7300),
+        node("general-3", NodeState.LEAVING, Pods()),
+        node("general-new-0", NodeState.READY, Pods(ready=3), version=NEW),
+        node("general-new-1", NodeState.READY, Pods(ready=90, starting=2, leaving=1), version=NEW),
+        node("general-new-2", NodeState.NOT_READY, Pods(), version=NEW, seconds=75),
     ),
-    workloads=(
-        workload("api", WorkloadState.READY, Pods(ready=4), 4, 1),
-        workload("cache", WorkloadState.STARTING, Pods(ready=1, starting=1), 2, 0),
-        workload("database", WorkloadState.WAITING, Pods(ready=2, unplaced=1), 3, 1, 1),
-        workload("queue", WorkloadState.FAILING, Pods(ready=1, failing=1, leaving=1), 3, 2),
-        msgspec.structs.replace(
-            workload("web", WorkloadState.READY, Pods(ready=95), 95),
-            versions=(OnVersion(NEW, 3), OnVersion(OLD, 92)),
-        ),
-        workload("worker", WorkloadState.IDLE, Pods(), 0),
-    ),
-    totals=Totals(7, 4, 2, 6, 3, Pods(ready=98, starting=3, unplaced=1, failing=1, leaving=4)),
+    workloads=(),
+    totals=Totals(7, 4, 1, 6, 3, Pods()),
     stale=(),
 )
-EMPTY = ClusterView("v1.36.3", (), (), (), (), Totals(0, 0, 0, 0, 0, Pods()), ())
+BUSY = Movement(
+    target=NEW,
+    cluster=CLUSTER,
+    migration=None,
+    movers=(
+        mover("database", Stand.ARRIVED, 3, 0, 0),
+        mover("├ cache", Stand.MOVING, 1, 1, 0, "move pod cache-6c7f5d9b8-x2x7q away from node data-1"),
+        mover("│ └ api", Stand.HELD, 0, 0, 4, "waits for cache 1/2, queue 0/3"),
+        mover("│   └ web", Stand.STARTING, 0, 1, 3),
+        mover("└ worker", Stand.READY, 0, 3, 92),
+        mover(
+            "queue",
+            Stand.BLOCKED,
+            0,
+            0,
+            3,
+            "PodDisruptionBudget shop/queue needs 3 of 3 pods [healthy]: it never lets one go; change the "
+            "budget, or set spec.onBlocked to Surge",
+        ),
+    ),
+)
+EMPTY = Movement(NEW, ClusterView(NEW, (), (), (), (), Totals(0, 0, 0, 0, 0, Pods()), ()), None, ())
+STALE = msgspec.structs.replace(EMPTY, cluster=msgspec.structs.replace(EMPTY.cluster, stale=("Pod",)))
+NOW = "the operator moves the shop · 14 s"
 
 
 def drawn(picture: RenderableType, width: int) -> str:
@@ -86,23 +81,30 @@ def drawn(picture: RenderableType, width: int) -> str:
 
 
 @pytest.mark.parametrize("width", [80, 120])
-@pytest.mark.parametrize(
-    ("name", "view"),
-    [("busy", BUSY), ("empty", EMPTY), ("stale", msgspec.structs.replace(EMPTY, stale=("Pod",)))],
-)
-def test_a_cluster_is_drawn_as_before(name: str, view: ClusterView, width: int) -> None:
-    assert drawn(layout.cluster(view, "demo"), width) == (GOLDEN / f"{name}-{width}.txt").read_text()
+@pytest.mark.parametrize(("name", "view"), [("busy", BUSY), ("empty", EMPTY), ("stale", STALE)])
+def test_a_movement_is_drawn_as_before(name: str, view: Movement, width: int) -> None:
+    picture = drawn(movement_layout.movement(view, "demo", NOW), width)
+    assert picture == (GOLDEN / f"{name}-{width}.txt").read_text()
 
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
-    assert max(map(len, drawn(layout.cluster(BUSY, "demo"), width).splitlines())) <= width
+    picture = drawn(movement_layout.movement(BUSY, "demo", NOW), width)
+    assert max(map(len, picture.splitlines())) <= width
+
+
+def test_whatever_is_to_be_told_it_stays_within_the_lines() -> None:
+    movers = [msgspec.structs.replace(one, now="so much to tell, " * 20) for one in BUSY.movers]
+    wordy = msgspec.structs.replace(BUSY, movers=tuple(movers))
+    assert len(drawn(movement_layout.movement(wordy, "demo", NOW), 80).splitlines()) == len(
+        drawn(movement_layout.movement(BUSY, "demo", NOW), 80).splitlines()
+    )
 
 
 def test_a_state_is_a_word_not_only_a_colour() -> None:
-    plain = drawn(layout.cluster(BUSY, "demo"), 120)
-    for state in (*NodeState, *WorkloadState):
-        assert f"{state.glyph} {state}" in plain
+    plain = drawn(movement_layout.movement(BUSY, "demo", NOW), 120)
+    for state in (*NodeState, *Stand):
+        assert f" {state}" in plain
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,6 @@ def test_kubectl_users_see_the_command_that_they_typed(
             'invalid value for --nodes: unable to convert "many" into int',
             "shiplift local up --help shows how",
         ),
-        (["demo", "--seconds", "-1"], "-1 is no time to stay", "from 0 to 86400 seconds"),
         (["local", "up", "--nodes", "-1"], "-1 is no number of nodes", "from 0 to 10000"),
     ],
 )

@@ -269,18 +269,20 @@ def test_hold_always_holds_from_the_start_and_gives_the_users_budget_back(scene:
 # --- nodes and versions ---
 
 
-def test_nodes_that_appear_late_are_labelled_at_birth_and_used(scene: Scene) -> None:
+@pytest.mark.parametrize("mode", ["Inject", "Template"])
+def test_nodes_that_appear_late_are_marked_at_birth_and_used(scene: Scene, mode: str) -> None:
     old = scene.nodes("old", OLD)
     space = scene.namespace()
     scene.deployment(space, "web", 2)
     scene.wait_ready(space, web=2)
-    scene.migrate(target=NEW)
+    scene.migrate(target=NEW, mode=mode)
     scene.rig.start()
     scene.wait(lambda: scene.status().get("message") == f"no node runs {NEW} yet (3 on {OLD})")
     late = Pool(name=f"new-{scene.name}", version=NEW)
     born = scene.wait(lambda: labelled_at_birth(scene, late.manifests()[0]))
     assert born["metadata"]["labels"][TARGET_LABEL] == NEW
-    assert UPGRADE_TAINT not in {one["key"] for one in born["spec"].get("taints", [])}
+    taints = {one["key"] for one in born["spec"].get("taints", [])}
+    assert (UPGRADE_TAINT in taints) == (mode == "Template")
     scene.nodes("new", NEW)
     scene.finish(old)
     assert scene.arrived(space, "web")

@@ -31,8 +31,10 @@ _JOIN_SECONDS = 5.0
 
 
 def apply(client: Client) -> None:
-    """CRDs, account, rights, fence and policies."""
-    for manifest in [*crd.manifests(), *install.manifests(_SPACE, LAYERS.values())]:
+    """The CRDs of the layers there are, account, rights, fence and policies."""
+    watched = {watch.kind for part in LAYERS.values() for watch in part.watches if watch.kind.custom}
+    definitions = [crd.manifest(kind) for kind in sorted(watched)]
+    for manifest in [*definitions, *install.manifests(_SPACE, LAYERS.values())]:
         client.create(kind_of(manifest), manifest)
 
 

@@ -204,13 +204,14 @@ class Operator:
 
     def _changed(self, kind: Kind, old: Row | None, new: Row | None) -> None:
         """On the reader's thread: note what to look at, and return."""
-        if not self._loops or (old is not None and new is not None and old.same_as(new)):
-            return self._notify()
+        same = old is not None and new is not None and old.same_as(new)
         for part in self._layers:
             loop = self._loops.get(part.name)
-            if loop is not None and any(watch.kind == kind for watch in part.watches):
-                if hearing := self._hearing.get(part.name):
-                    hearing.heard(kind, old, new)
+            if loop is None or all(watch.kind != kind for watch in part.watches):
+                continue
+            if hearing := self._hearing.get(part.name):
+                hearing.heard(kind, old, new)
+            if not same:
                 _wake(loop, part.wakes(kind, old, new))
         return self._notify()
 

@@ -21,10 +21,6 @@ class NodeState(StrEnum):
     UNREACHABLE = "unreachable"
     LEAVING = "leaving"
 
-    @property
-    def glyph(self) -> str:
-        return _NODE_GLYPHS[self]
-
 
 class PodState(StrEnum):
     """How a pod is, in one word."""
@@ -44,15 +40,6 @@ class WorkloadState(StrEnum):
     WAITING = "waiting"
     FAILING = "failing"
     IDLE = "idle"
-
-
-_NODE_GLYPHS = {
-    NodeState.READY: "●",
-    NodeState.CORDONED: "◐",
-    NodeState.NOT_READY: "✗",
-    NodeState.UNREACHABLE: "?",
-    NodeState.LEAVING: "◌",
-}
 
 
 class Pods(msgspec.Struct, frozen=True):

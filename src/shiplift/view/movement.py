@@ -148,8 +148,8 @@ def _now(line: WaitingView, needs: Iterable[Key], moves: Mapping[Key, Share]) ->
         for kind, space, name in needs
         if moves[kind, space, name].done < moves[kind, space, name].total
     ]
-    if line.state is api.WorkloadState.HELD and waits:
-        return f"waits for {', '.join(waits)}"
+    if line.state is api.WorkloadState.HELD:
+        return f"waits for {', '.join(waits)}" if waits else "all that it needs is there: its turn comes"
     return line.message.replace(f" of {line}", "")
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import queue
-from collections.abc import Callable, Mapping
-from datetime import timedelta
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shiplift.api.workloads import WorkloadKind
@@ -33,6 +33,7 @@ from shiplift.kube.errors import (
 from shiplift.workloads import steps
 from shiplift.workloads.admission import ASK, effective_generation
 from shiplift.workloads.aim import OUR_LABELS, OUR_TAINTS
+from shiplift.workloads.model import Taken
 from shiplift.workloads.names import (
     HOLD_LEDGER,
     MANAGED_BY,
@@ -59,11 +60,15 @@ Patch = list[dict[str, Any]]
 
 
 class Actor:
-    """Takes the steps of this layer through one client; `proven` notes placements that are in force."""
+    """Takes the steps of this layer through one client.
 
-    def __init__(self, client: Client, proven: Callable[[str, int], None]) -> None:
+    `proven` notes which placements are in force, `taken` what was changed that is not ours.
+    """
+
+    def __init__(self, client: Client, proven: dict[str, int], taken: dict[str, Taken]) -> None:
         self._client = client
         self._proven = proven
+        self._taken = taken
         self._moved: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def moved(self) -> int:
@@ -77,13 +82,21 @@ class Actor:
     def act(self, step: Step) -> Outcome:
         """One step, and what came of it."""
         try:
-            return self._take(step)
+            outcome = self._take(step)
+            if isinstance(step, steps.HoldBudget | steps.SetTolerations):
+                self._note(step)
+            return outcome
         except Unknown as error:
             return Outcome.unknown(step, error.message)
         except KubeError as error:
             return _refusal(step, error)
         except LedgerError as error:
             return Outcome.failed(step, f"{error} (hint: {error.hint})")
+
+    def _note(self, step: Step) -> None:
+        """A change to what is not ours was made: if it is needed again, somebody undid it."""
+        before = self._taken.get(step.key)
+        self._taken[step.key] = Taken(before.times + 1 if before else 1, datetime.now(UTC))
 
     def _take(self, step: Step) -> Outcome:
         match step:
@@ -161,7 +174,7 @@ class Actor:
             text = f"the API server goes by generation {seen}, not {step.generation}"
             hint = "" if seen else "; are the policies of `shiplift manifests` installed?"
             return Outcome.refused(step, text + hint, _SOON)
-        self._proven(step.uid, seen)
+        self._proven[step.uid] = seen
         return Outcome.done(step)
 
     # --- budgets ---

@@ -77,10 +77,16 @@ def aim(migration: WorkloadMigration | None, seen: Mapping[str, int], *, inject:
     try:
         target = _target(migration, seen)
     except versions.VersionError as error:
-        return Aim(reason=Reason.NO_VERSION_ORDER, message=str(error), stalled=True)
+        return Aim(reason=Reason.NO_VERSION_ORDER, message=_no_order(seen, error), stalled=True)
     if not target:
         return Aim(message=_one_version(seen))
     return _in_mode(migration, target, inject)
+
+
+def _no_order(seen: Mapping[str, int], error: versions.VersionError) -> str:
+    """Which versions cannot be compared, on how many nodes, and the way out."""
+    runs = ", ".join(f"{count} on {version!r}" for version, count in list(seen.items())[:5])
+    return f"{error}; nodes: {runs}; name the version to move to in spec.target"
 
 
 def _target(migration: WorkloadMigration, seen: Mapping[str, int]) -> str:

@@ -6,7 +6,6 @@ Events only say what to look at again; what counts is what the snapshot has. A n
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol, TypeVar, cast
 
@@ -72,10 +71,9 @@ _NO_SCOPE: tuple[Aim | None, Selector, frozenset[str], str] = (None, Selector(NO
 
 
 class Census:
-    """The sums. `heard` may be called from any thread; all else from one."""
+    """The sums, for one thread."""
 
     def __init__(self) -> None:
-        self._news: deque[tuple[Kind, Row]] = deque()
         self._scope = _NO_SCOPE
         self.declarations = 0
         """Counts up whenever the dependency graph may have become another."""
@@ -110,24 +108,18 @@ class Census:
         self._pods: dict[str, Pod] = {}
         self._occupancy = Occupancy()
 
-    def heard(self, kind: Kind, row: Row) -> None:
-        """Something changed; what it has become is read from the next snapshot."""
-        self._news.append((kind, row))
-
-    def refresh(self, snapshot: Snapshot, scope: Scope) -> None:
-        """Bring the sums up to the snapshot."""
+    def refresh(self, snapshot: Snapshot, scope: Scope, news: Iterable[tuple[Kind, Row]]) -> None:
+        """Bring the sums up to the snapshot; `news` is what was heard before it was taken."""
         wanted = (scope.aim, scope.selector, scope.excluded, scope.emptying)
         if wanted != self._scope:
-            self._news.clear()
             self._forget()
             self._scope = wanted
             self._count_all(snapshot)
         else:
-            self._recount(snapshot, self._dirty(snapshot))
+            self._recount(snapshot, self._dirty(snapshot, news))
 
     def count_nodes(self, snapshot: Snapshot, scope: Scope) -> None:
         """While nothing is moved only marks of ours on nodes matter."""
-        self._news.clear()
         self._forget()
         self._scope = (scope.aim, scope.selector, scope.excluded, scope.emptying)
         for node in snapshot.all(Node):
@@ -188,12 +180,11 @@ class Census:
 
     # --- one change at a time ---
 
-    def _dirty(self, snapshot: Snapshot) -> set[WorkloadId]:
+    def _dirty(self, snapshot: Snapshot, news: Iterable[tuple[Kind, Row]]) -> set[WorkloadId]:
         """Take in what was heard; the workloads to count again."""
         dirty: set[WorkloadId] = set()
         seen: set[str] = set()
-        while self._news:
-            kind, row = self._news.popleft()
+        for kind, row in news:
             if row.uid not in seen:
                 seen.add(row.uid)
                 dirty.update(self._took_in(snapshot, kind, row))

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 
 from shiplift.api.workloads import Cleanup
-from shiplift.engine.conditions import Reason as AnyReason
+from shiplift.engine.decision import await_change, requeue
 from shiplift.engine.step import Step
 from shiplift.workloads import holds, surging, turns
 from shiplift.workloads.identity import WorkloadId
@@ -23,6 +23,8 @@ from shiplift.workloads.model import Migrating, Placement, Reason, Tally, View
 from shiplift.workloads.moves import tolerates
 from shiplift.workloads.record import Record
 from shiplift.workloads.steps import SetTolerations, WritePlacement, encode_ledger
+
+_LOOK_AGAIN = timedelta(seconds=2)
 
 
 class Leftovers(msgspec.Struct, frozen=True):
@@ -51,13 +53,12 @@ def cleaning(view: View, now: datetime) -> Migrating:
         reason=reason,
         message=message,
         stalled=view.aim.stalled,
-        notes=tuple(f"{id_} keeps an inert toleration until its next rollout" for id_ in found.inert),
+        look_again=requeue(_LOOK_AGAIN) if view.aim.stalled or reason is Reason.STARTING else await_change(),
+        notes=(
+            *(text for placement in view.placements.values() for text in placement.broken.values()),
+            *(f"{id_} keeps an inert toleration until its next rollout" for id_ in found.inert),
+        ),
     )
-
-
-def is_final(reason: AnyReason) -> bool:
-    """Whether nothing more is going to happen by itself."""
-    return reason in (Reason.NO_UPGRADE, Reason.ABORTED)
 
 
 def leftovers(view: View) -> Leftovers:

@@ -31,7 +31,7 @@ class Workloads:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._observer = Observer(context.store, lambda: policies.installed(context.client))
-        self._actor = Actor(context.client, self._observer.proven.__setitem__)
+        self._actor = Actor(context.client, self._observer.proven, self._observer.taken)
         self._publisher = Publisher(context.client, context.recorder, self._actor.moved)
 
     def heard(self, kind: Kind, old: Row | None, new: Row | None) -> None:

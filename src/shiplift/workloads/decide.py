@@ -8,6 +8,7 @@ What is kept true, whatever happens in between:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -22,8 +23,9 @@ from shiplift.workloads.cleaning import cleaning
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Migrating, Reason, Tally, View
 from shiplift.workloads.moves import BLOCKING, Moves
-from shiplift.workloads.patience import wait
+from shiplift.workloads.patience import undone, wait
 from shiplift.workloads.rescue import Rescued, rescued
+from shiplift.workloads.steps import HoldBudget, SetTolerations
 
 _LOOK_AGAIN = timedelta(seconds=30)
 
@@ -31,7 +33,7 @@ _LOOK_AGAIN = timedelta(seconds=30)
 def decide(view: View, now: datetime) -> Migrating:
     """What to do now."""
     decision = _decided(view, now)
-    waits = [wait(view.outcomes, step, now) for step in decision.steps]
+    waits = [max(wait(view.outcomes, step, now), undone(view.taken, step, now)) for step in decision.steps]
     if not any(waits):
         return decision
     due = tuple(step for step, left in zip(decision.steps, waits, strict=True) if not left)
@@ -140,7 +142,7 @@ def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
         lines=moves.lines,
         exceptions=rescue.exceptions or (view.migration.status.exceptions if view.migration else ()),
         emptying=emptying,
-        notes=_notes(view, held),
+        notes=(*_notes(view, held), *_undone(view, steps)),
     )
 
 
@@ -233,6 +235,23 @@ def _notes(view: View, held: holds.Holding) -> tuple[str, ...]:
     broken = [text for one in view.placements.values() for text in one.broken.values()]
     orders = [one for one in view.unreadable if one.startswith("WorkloadOrder")]
     return (*view.order.problems, *orders, *broken, *held.notes)
+
+
+def _undone(view: View, steps: list[Step]) -> Iterator[str]:
+    """What we have done already and have to do again: somebody else undoes it."""
+    for step in steps:
+        if step.key not in view.taken:
+            continue
+        if isinstance(step, HoldBudget):
+            yield (
+                f"PodDisruptionBudget {step.workload.namespace}/{step.name} is held by us and somebody else"
+                " undoes it; stop applying it while the migration runs, or set spec.hold to OnForeignDrain"
+            )
+        if isinstance(step, SetTolerations):
+            yield (
+                f"{step.workload}: somebody else takes our toleration off again; leave its template's"
+                " tolerations alone while the migration runs, or use mode Inject"
+            )
 
 
 def _look_again(view: View, now: datetime) -> LookAgain:

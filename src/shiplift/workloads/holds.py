@@ -109,8 +109,9 @@ def _hold(view: View, tally: Tally) -> Step | str | None:
     if not tally.pods:
         return None
     budgets = [view.budgets[uid] for uid in tally.budgets if uid in view.budgets]
-    if any(is_hold(budget) for budget in budgets):
-        return None
+    holds_it = next((budget for budget in budgets if is_hold(budget)), None)
+    if holds_it is not None:
+        return _loosened(tally, holds_it)
     if not budgets:
         return _make(view, tally)
     names = " and ".join(f"{one.namespace}/{one.name}" for one in budgets)
@@ -119,6 +120,21 @@ def _hold(view: View, tally: Tally) -> Step | str | None:
     if others := _others(view, budgets[0], tally):
         return f"{tally.id} cannot be held: PodDisruptionBudget {names} also covers {others}"
     return HoldBudget(tally.id, budgets[0].name, budgets[0].uid)
+
+
+def _loosened(tally: Tally, budget: PodDisruptionBudget) -> str | None:
+    """A line where somebody changed a budget while we hold it: theirs stays, and it holds no more."""
+    if budget.max_unavailable == 0 or budget.min_available == "100%":
+        return None
+    says = (
+        f"minAvailable {budget.min_available}"
+        if budget.max_unavailable is None
+        else f"maxUnavailable {budget.max_unavailable}"
+    )
+    return (
+        f"PodDisruptionBudget {budget.namespace}/{budget.name} is held by us and was changed by somebody else"
+        f" ({says}): it no longer holds {tally.id}"
+    )
 
 
 def _others(view: View, budget: PodDisruptionBudget, tally: Tally) -> str:

@@ -184,6 +184,13 @@ class Placement(msgspec.Struct, frozen=True):
     """Mode Template: for which target each was released."""
 
 
+class Taken(msgspec.Struct, frozen=True):
+    """How often a step was taken, and when last. Needed again, it was undone by somebody else."""
+
+    times: int
+    at: datetime
+
+
 class View(msgspec.Struct, frozen=True):
     """Everything a decision is made from."""
 
@@ -209,6 +216,8 @@ class View(msgspec.Struct, frozen=True):
     """What fits on the old ones, where pods may be moved among those to make room."""
     proven: Mapping[str, int]
     """For each placement, by uid, the generation that the API server was seen to go by."""
+    taken: Mapping[str, Taken]
+    """Changes to what is not ours that we have made, by the key of their step."""
     stale: tuple[Kind, ...]
     outcomes: Outcomes
     unreadable: tuple[str, ...] = ()

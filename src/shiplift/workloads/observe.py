@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -29,7 +30,7 @@ from shiplift.kube.store import Snapshot, Store
 from shiplift.workloads.aim import aim, counted, selector_of
 from shiplift.workloads.census import Census
 from shiplift.workloads.identity import WorkloadId
-from shiplift.workloads.model import Aim, Placement, Role, View
+from shiplift.workloads.model import Aim, Placement, Reason, Role, Taken, View
 from shiplift.workloads.names import HOLD_LEDGER, MANAGED_BY, MANAGER, MIGRATION, UPGRADE_TAINT, label_value
 from shiplift.workloads.ordering import Ordering
 from shiplift.workloads.record import readable
@@ -56,6 +57,9 @@ _AIMING = (kinds.NODE, kinds.WORKLOAD_MIGRATION)
 _IDLE = (*_AIMING, kinds.WORKLOAD_PLACEMENT, kinds.POD_DISRUPTION_BUDGET)
 """What matters while nothing is moved."""
 
+_NO_EVENT = (Reason.STARTING, Reason.INJECT_UNAVAILABLE)
+"""What no event will change: whether the policies are installed is looked at again and again."""
+
 
 class Scope(msgspec.Struct, frozen=True):
     """What the counting depends on besides the cluster."""
@@ -75,35 +79,53 @@ class Observer:
         self._census = Census()
         self._ordering = Ordering()
         self._counting = False
-        self._news: set[Kind] = set(READS)
+        self._heard: deque[tuple[Kind, Row]] = deque()
+        self._begun = False
         self._versions: tuple[Selector, dict[str, int]] | None = None
         self._idle: View | None = None
         self._placements: dict[str, Placement] = {}
         self.proven: dict[str, int] = {}
+        self.taken: dict[str, Taken] = {}
 
     def heard(self, kind: Kind, old: Row | None, new: Row | None) -> None:
         """Note what to look at again."""
         row = new if new is not None else old
-        if self._counting and row is not None:
-            self._census.heard(kind, row)
-        self._news.add(kind)
+        if row is not None:
+            self._heard.append((kind, row))
 
     def observe(self, outcomes: Outcomes) -> View:
         """The cluster at this moment."""
-        news, self._news = self._news, set()
-        if self._idle is not None and not news.intersection(_IDLE) and not outcomes.last:
+        news = self._take_news()
+        of = {kind for kind, _ in news} if self._begun else set(READS)
+        self._begun = True
+        if self._idle is not None and not of.intersection(_IDLE) and not outcomes.last:
             return self._idle
-        counting, self._counting = self._counting, True
-        view = self._look(self._store.snapshot(*READS), outcomes, news)
+        counting = self._counting
+        try:
+            view = self._look(self._store.snapshot(*READS), outcomes, of, news)
+        except BaseException:
+            # the news is taken and perhaps not counted: count all again
+            self._start_over()
+            raise
         if counting and not self._counting:
-            self._census, self._ordering = Census(), Ordering()
-        self._idle = None if self._counting else view
+            self._start_over()
+        self._idle = None if self._counting or view.aim.reason in _NO_EVENT else view
         return view
 
-    def _look(self, snapshot: Snapshot, outcomes: Outcomes, news: set[Kind]) -> View:
+    def _start_over(self) -> None:
+        self._census, self._ordering, self._begun = Census(), Ordering(), False
+
+    def _take_news(self) -> list[tuple[Kind, Row]]:
+        """What was heard so far. Taken before the snapshot, which therefore has all of it: what comes later
+        may not be in the snapshot, and is for the next look."""
+        return [self._heard.popleft() for _ in range(len(self._heard))]
+
+    def _look(
+        self, snapshot: Snapshot, outcomes: Outcomes, of: set[Kind], news: list[tuple[Kind, Row]]
+    ) -> View:
         migration = _migration(snapshot)
         selector = selector_of(migration.spec.node_selector) if migration else selector_of_all()
-        versions = self._seen(snapshot, selector, news)
+        versions = self._seen(snapshot, selector, of)
         undecided = migration is not None and migration.status.mode is None
         wanted = aim(migration, versions, inject=self._inject() if undecided else None)
         placements = self._read_placements(snapshot)
@@ -113,7 +135,7 @@ class Observer:
         self._counting = bool(wanted.target) or any(one.spec.ledger for one in placements.values())
         if self._counting:
             with paused_collection:
-                self._census.refresh(snapshot, scope)
+                self._census.refresh(snapshot, scope, news)
         else:
             self._census.count_nodes(snapshot, scope)
         return self._view(snapshot, migration, wanted, placements, outcomes)
@@ -154,6 +176,7 @@ class Observer:
             room=census.room(Role.TARGET),
             old_room=census.room(Role.OFF) if spec.on_no_capacity is OnNoCapacity.CONSOLIDATE else None,
             proven=self.proven,
+            taken=self.taken,
             stale=snapshot.stale(*NEEDED_FRESH),
             outcomes=outcomes,
             unreadable=_unreadable(snapshot),
@@ -169,8 +192,8 @@ class Observer:
         self._placements = found
         return found
 
-    def _seen(self, snapshot: Snapshot, selector: Selector, news: set[Kind]) -> Mapping[str, int]:
-        if self._versions is None or self._versions[0] != selector or news.intersection(_AIMING):
+    def _seen(self, snapshot: Snapshot, selector: Selector, of: set[Kind]) -> Mapping[str, int]:
+        if self._versions is None or self._versions[0] != selector or of.intersection(_AIMING):
             self._versions = (selector, counted(snapshot.all(Node), selector))
         return self._versions[1]
 
@@ -191,7 +214,7 @@ def _excluded(migration: WorkloadMigration | None) -> frozenset[str]:
 
 def _placement(row: Custom) -> Placement:
     spec = cast("WorkloadPlacement", row.object).spec
-    records, broken = readable(spec.ledger)
+    records, broken = readable(f"WorkloadPlacement {row.namespace}/{row.name}", spec.ledger)
     ids = {owner: WorkloadId(*_split(owner, row.namespace)) for owner in {*spec.turns, *records}}
     return Placement(
         row,

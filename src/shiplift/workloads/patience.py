@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from shiplift.engine.step import Answer, Outcomes, Step
+from shiplift.workloads.model import Taken
 
 _LONGEST = timedelta(seconds=30)
 _MOST_DOUBLINGS = 6
@@ -19,4 +21,13 @@ def wait(outcomes: Outcomes, step: Step, now: datetime) -> timedelta:
     pause = last.retry_after or NOW
     if last.answer is Answer.FAILED:
         pause = max(pause, min(timedelta(seconds=2 ** min(last.attempt - 1, _MOST_DOUBLINGS)), _LONGEST))
+    return max(last.at + pause - now, NOW)
+
+
+def undone(taken: Mapping[str, Taken], step: Step, now: datetime) -> timedelta:
+    """How long to leave alone what somebody else undoes again and again."""
+    last = taken.get(step.key)
+    if last is None:
+        return NOW
+    pause = min(timedelta(seconds=2 ** min(last.times, _MOST_DOUBLINGS)), _LONGEST)
     return max(last.at + pause - now, NOW)

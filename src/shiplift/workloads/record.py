@@ -40,21 +40,24 @@ class RecordError(ValueError):
     """A record that cannot be read; says whose."""
 
 
-def decode(owner: str, text: str) -> Record:
-    """One record, or an error that names its owner."""
+def decode(where: str, owner: str, text: str) -> Record:
+    """One record, or an error that says where it is and what to do."""
     try:
         return _read_record(text)
     except msgspec.DecodeError as error:
-        raise RecordError(f"the record of {owner} cannot be read: {error}") from error
+        raise RecordError(
+            f"{where}: the record of {owner} cannot be read: {error};"
+            " undo by hand what it may say and remove it from spec.ledger"
+        ) from error
 
 
-def readable(ledger: Mapping[str, str]) -> tuple[dict[str, Record], dict[str, str]]:
+def readable(where: str, ledger: Mapping[str, str]) -> tuple[dict[str, Record], dict[str, str]]:
     """The records by owner, and beside them what is wrong with those that cannot be read."""
     records: dict[str, Record] = {}
     broken: dict[str, str] = {}
     for owner, text in ledger.items():
         try:
-            records[owner] = decode(owner, text)
+            records[owner] = decode(where, owner, text)
         except RecordError as error:
             broken[owner] = str(error)
     return records, broken

@@ -39,7 +39,7 @@ def release_all(client: Client, store: Store, say: Callable[[str], None]) -> int
     store.wait_settled(_abort(client, say), _SETTLE_SECONDS)
     observer = Observer(store, lambda: False)
     store.subscribe(observer.heard)
-    actor = Actor(client, lambda _uid, _generation: None)
+    actor = Actor(client, observer.proven, {})
     changes = 0
     for _ in range(_MOST_ROUNDS):
         steps = decide(observer.observe(Outcomes()), datetime.now(UTC)).steps

@@ -7,7 +7,7 @@ every look (an estimate, a message's count) alone is no reason to write it again
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
@@ -26,6 +26,7 @@ from shiplift.api.workloads import (
 )
 from shiplift.engine import conditions
 from shiplift.engine.conditions import KSTATUS, Condition, Statement, Status
+from shiplift.engine.graph import Edge as GraphEdge
 from shiplift.workloads.cleaning import inert
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Line, Migrating, Reason, Tally, View
@@ -179,20 +180,24 @@ def line_of(decision: Migrating, tally: Tally) -> Line:
     waits = view.order.progress.waits_for(tally.id)
     if not waits:
         return Line(WorkloadState.RELEASED, Reason.NOT_IN_FORCE, "its turn has come")
-    return _held(view, tally.id, [edge.dependency for edge in waits], waits[0].origin)
+    return _held(view, tally.id, waits)
 
 
-def _held(view: View, id_: WorkloadId, dependencies: list[WorkloadId], origin: str) -> Line:
-    first = dependencies[0]
-    more = f" and {len(dependencies) - 1} more" if len(dependencies) > 1 else ""
-    said = f" (said by {origin})"
+def _held(view: View, id_: WorkloadId, waits: Sequence[GraphEdge[WorkloadId]]) -> Line:
+    graph = view.order.graph
+    group = graph.group(id_)
+    if group in graph.stopped:
+        inside = [edge for edge in graph.dependencies(id_) if graph.group(edge.dependency) == group]
+        edge = (inside or list(waits))[0]
+        text = f"is in a cycle with {edge.dependency} (said by {edge.origin})"
+        hint = "remove a dependency, or set spec.onCycle to Collapse"
+        return Line(WorkloadState.BLOCKED, Reason.IN_CYCLE, f"{text}; {hint}")
+    first, said = waits[0].dependency, f" (said by {waits[0].origin})"
+    more = f" and {len(waits) - 1} more" if len(waits) > 1 else ""
     if first not in view.tallies:
         hint = "correct it, or set spec.onMissing to Ignore"
         text = f"waits for {first}, which does not exist{said}{more}; {hint}"
         return Line(WorkloadState.BLOCKED, Reason.MISSING_DEPENDENCY, text)
-    if view.order.graph.group(id_) in view.order.graph.stopped:
-        text = f"is in a cycle with {first}{said}; remove a dependency, or set spec.onCycle to Collapse"
-        return Line(WorkloadState.BLOCKED, Reason.IN_CYCLE, text)
     if not _is_kept_off(view, id_):
         text = f"waits for {first}; the API server is being told to keep its new pods off the target nodes"
         return Line(WorkloadState.HELD, Reason.PREPARING, text)

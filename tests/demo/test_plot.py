@@ -1,0 +1,122 @@
+"""Each scene ends by what the cluster shows, and the shop of the demo is one that is worth moving."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+import pytest
+
+from shiplift.api.workloads import WorkloadMigration
+from shiplift.demo import needs, shop
+from shiplift.demo.plot import NEW, OLD, TARGET, Scene, Seen, residue
+from shiplift.facts.custom import Custom
+from shiplift.facts.kinds import WORKLOAD_PLACEMENT, Kind
+from shiplift.facts.meta import Labels
+from shiplift.facts.nodes import Node
+from shiplift.facts.workloads import PodDisruptionBudget
+from shiplift.view.look import look
+from shiplift.view.migration import migration_view
+from shiplift.view.movement import movement
+from tests.view.migrations import NOW, migration, progress
+from tests.view.rows import Snapshot, make, node
+
+OLD_NODES = [node(name, OLD[0].version) for pool in OLD for name in pool.names()]
+NEW_NODES = [node(name, TARGET) for pool in NEW for name in pool.names()]
+
+
+def seen(scene: Scene, nodes: Iterable[Node], status: dict[str, Any] | None = None, *left: str) -> Seen:
+    found: WorkloadMigration | None = migration(status) if status is not None else None
+    cluster = look(Snapshot(*nodes), NOW, TARGET)
+    view = migration_view(found, NOW) if found else None
+    return Seen(scene, movement(cluster, view, [], TARGET), left, 0)
+
+
+UNDER_WAY = {"observedGeneration": 2, "state": "Upgrade", "target": TARGET, "progress": progress(5, 6)}
+ARRIVED = UNDER_WAY | {"progress": progress(6, 6)}
+FINISHED: dict[str, Any] = {"observedGeneration": 2, "state": "NoUpgrade"}
+UNREADY = node("data-new-1", TARGET, ready="False")
+
+
+@pytest.mark.parametrize(
+    ("view", "over"),
+    [
+        (seen(Scene.OPENING, OLD_NODES), True),
+        (seen(Scene.OPENING, [*OLD_NODES, UNREADY]), False),
+        (seen(Scene.JOINING, OLD_NODES), False),
+        (seen(Scene.JOINING, [*OLD_NODES, *NEW_NODES[:-1], UNREADY]), False),
+        (seen(Scene.JOINING, [*OLD_NODES, *NEW_NODES]), True),
+        (seen(Scene.MOVING, NEW_NODES), False),
+        (seen(Scene.MOVING, NEW_NODES, {}), False),
+        (seen(Scene.MOVING, NEW_NODES, UNDER_WAY), False),
+        (seen(Scene.MOVING, NEW_NODES, ARRIVED), True),
+        (seen(Scene.LEAVING, [*OLD_NODES, *NEW_NODES], FINISHED), False),
+        (seen(Scene.LEAVING, NEW_NODES, ARRIVED), False),
+        (seen(Scene.LEAVING, NEW_NODES, FINISHED, "a label on node x"), False),
+        (seen(Scene.LEAVING, NEW_NODES, FINISHED), True),
+        (seen(Scene.DONE, NEW_NODES, FINISHED), False),
+    ],
+)
+def test_a_scene_is_over_when_the_cluster_shows_it(view: Seen, over: bool) -> None:
+    assert view.over is over
+
+
+def test_the_scenes_follow_each_other_to_the_end() -> None:
+    scene = Scene.OPENING
+    for wanted in (Scene.JOINING, Scene.MOVING, Scene.LEAVING, Scene.DONE):
+        scene = scene.next
+        assert scene is wanted
+
+
+class Rows(Snapshot):
+    def customs(self, kind: Kind) -> Iterable[Custom]:
+        return list(self.all(Custom)) if kind == WORKLOAD_PLACEMENT else []
+
+
+@pytest.mark.parametrize(
+    ("row", "found"),
+    [
+        (make(Custom, "shiplift", namespace="shop", object=None), ("the placement of shop",)),
+        (
+            make(PodDisruptionBudget, "h", labels=Labels({"app.kubernetes.io/managed-by": "shiplift"})),
+            ("PodDisruptionBudget h",),
+        ),
+        (
+            make(PodDisruptionBudget, "held", annotations=Labels({"shiplift.dev/hold-ledger": "{}"})),
+            ("PodDisruptionBudget held",),
+        ),
+        (make(PodDisruptionBudget, "theirs"), ()),
+        (node("a", labels=Labels({"shiplift.dev/target-version": TARGET})), ("a label on node a",)),
+        (node("b", labels=Labels({"shiplift.dev/off-target": TARGET})), ("a label on node b",)),
+        (node("c"), ()),
+    ],
+)
+def test_all_that_a_migration_leaves_while_it_runs_is_found(row: Any, found: tuple[str, ...]) -> None:
+    assert residue(Rows(row)) == found
+
+
+def test_the_shop_protects_all_that_keeps_state() -> None:
+    kinds = [(one["kind"], one["metadata"]["name"]) for one in shop()]
+    for kind, name in kinds:
+        if kind == "StatefulSet":
+            assert ("PodDisruptionBudget", name) in kinds
+            assert ("Service", name) in kinds
+
+
+def test_the_order_of_the_shop_names_what_is_in_it_and_is_four_deep() -> None:
+    workloads = {one["metadata"]["name"] for one in shop() if one["kind"] in ("Deployment", "StatefulSet")}
+    order = needs()
+    assert workloads == {*order, *(name for names in order.values() for name in names)}
+    assert depth("web") == 4
+
+
+def depth(name: str) -> int:
+    return 1 + max(map(depth, needs().get(name, ())), default=0)
+
+
+def test_new_nodes_are_of_the_pools_that_the_shop_asks_for() -> None:
+    for old, new in zip(OLD, NEW, strict=True):
+        labels = [one["metadata"]["labels"]["local.shiplift.dev/pool"] for one in new.manifests()]
+        assert labels == [old.name] * old.count
+        assert msgspec.structs.replace(new, name=old.name, version=old.version, labels={}) == old
