@@ -7,7 +7,7 @@ WORKERS ?= 2
 .PHONY: help setup kubernetes demo test lint bench crash clean
 
 help:
-	@echo "make demo    a real Kubernetes on this computer, and what shiplift sees of it"
+	@echo "make demo    a small shop moves to new nodes in its order, on a real Kubernetes on this computer"
 	@echo "make test    all tests, against real parts"
 	@echo "make lint    format, style, types, layering"
 	@echo "make bench   the benchmarks, short"

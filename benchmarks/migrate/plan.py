@@ -7,6 +7,7 @@ same size gives the same plan.
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Sequence
 from enum import StrEnum
@@ -130,11 +131,12 @@ def _replicas(kinds: Sequence[Kind], pods: int, chance: random.Random) -> list[i
 
 
 def _even_out(sizes: list[int], flexible: Sequence[int], pods: int) -> None:
-    """Rounding left a few too many or too few: one more or less for the largest."""
-    while missing := pods - sum(sizes):
-        largest = sorted(flexible, key=lambda number: -sizes[number])[: abs(missing)]
-        for number in largest:
-            sizes[number] += 1 if missing > 0 else -1
+    """Rounding left a few too many or too few: one more for each in turn, or one less for the largest."""
+    turn = itertools.cycle(flexible)
+    while sum(sizes) < pods:
+        sizes[next(turn)] += 1
+    while sum(sizes) > pods:
+        sizes[max(flexible, key=lambda number: sizes[number])] -= 1
 
 
 def _budget(kind: Kind, replicas: int, chance: random.Random) -> Budget | None:

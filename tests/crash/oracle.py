@@ -169,11 +169,10 @@ def flat_end(trace: Trace, scenario: Scenario) -> Flat:
 
 
 def _pod(pod: Json, scenario: Scenario) -> Json:
-    spec = pod["spec"]
-    rest: Json = (
-        {} if scenario.free_placement else {"pool": facts.pool(pod), "affinity": spec.get("affinity")}
-    )
-    return {"pod": facts.owner(pod), "healthy": facts.healthy(pod), **rest}
+    known: Json = {"pod": facts.owner(pod), "healthy": facts.healthy(pod)}
+    known |= {} if scenario.free_placement else {"pool": facts.pool(pod)}
+    # half-way back, whether a pod was moved at all is open
+    return known | ({"affinity": pod["spec"].get("affinity")} if not scenario.interrupted else {})
 
 
 def _node(node: Json) -> Json:
@@ -198,7 +197,7 @@ def _object(key: Key, thing: Json, scenario: Scenario) -> Json:
 
 
 def _status(status: Json, scenario: Scenario) -> Json:
-    free = _FREE_STATUS if scenario.half_way is HalfWay.NOTHING else _FREE_STATUS | _FREE_PROGRESS
+    free = _FREE_STATUS | _FREE_PROGRESS if scenario.interrupted else _FREE_STATUS
     kept = {name: value for name, value in status.items() if name not in free}
     kept["conditions"] = {
         one["type"]: {k: v for k, v in one.items() if k not in _FREE_CONDITION}

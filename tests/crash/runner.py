@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import queue
@@ -92,11 +93,22 @@ def _lane(number: int, root: Path, tasks: Any, results: Any) -> None:
         lane = Lane(cluster, root / f"runs-{number}")
         closing.callback(lane.close)
         current: Mutant | None = None
-        while (task := tasks.get()) is not None:
+        for task in _until_orphaned(tasks):
             if task.mutant != current:
                 lane.use(mutated(task.mutant, root / f"code-{number}") if task.mutant else None)
                 current = task.mutant
             results.put(perform(lane, task))
+
+
+def _until_orphaned(tasks: Any) -> Iterator[Task]:
+    """Until there are no more, or nobody is left to hear of them."""
+    parent = os.getppid()
+    while os.getppid() == parent:
+        with contextlib.suppress(queue.Empty):
+            task = tasks.get(timeout=2)
+            if task is None:
+                return
+            yield task
 
 
 class Lanes:

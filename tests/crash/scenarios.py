@@ -95,6 +95,11 @@ class Scenario(msgspec.Struct, frozen=True):
         """The pool that all pods are on at the end."""
         return OLD_POOL.name if self.half_way is HalfWay.ROLL_BACK else NEW_POOL.name
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user steps in half-way: then how far things had come is open."""
+        return self.half_way is not HalfWay.NOTHING
+
     def workload(self, id_: str) -> Workload:
         return next(one for one in self.workloads if one.id == id_)
 

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from shiplift.local.cluster import Cluster
-from shiplift.local.components import Settings
 from tests.crash import generate, mutants, oracle
 from tests.crash.lane import Lane
 from tests.crash.oracle import CleanRun
 from tests.crash.plans import Plan
-from tests.crash.runner import Task, perform
+from tests.crash.runner import Task, own_cluster, perform
 from tests.crash.scenarios import BY_NAME
 
 SCENARIOS = ("budgets", "template-chain")
 PLANS, SEED = 7, 1
 
 
-@pytest.fixture
-def lane(private_cluster: Callable[..., Cluster], tmp_path: Path) -> Iterator[Lane]:
-    made = Lane(private_cluster(Settings()), tmp_path / "lane")
-    yield made
-    made.close()
+@pytest.fixture(scope="module")
+def lane(clusters_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lane]:
+    with own_cluster(f"crash-{uuid.uuid4().hex[:8]}", clusters_folder) as cluster:
+        made = Lane(cluster, tmp_path_factory.mktemp("lane"))
+        yield made
+        made.close()
 
 
 def _clean(lane: Lane, name: str) -> CleanRun:
@@ -51,7 +51,9 @@ def test_a_bug_put_in_on_purpose_is_caught(lane: Lane, tmp_path: Path) -> None:
     scenario, trouble = bug.plans[0]
     clean = oracle.reference([_clean(lane, scenario)])
     lane.use(mutants.mutated(bug, tmp_path / "code"))
-    assert perform(lane, Task(Plan(scenario, trouble), clean, bug)).result.found
+    found = perform(lane, Task(Plan(scenario, trouble), clean, bug)).result.found
+    lane.use(None)
+    assert found
 
 
 def test_every_mutant_still_fits_the_code(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from shiplift.api.workloads import PLACEMENT
 from shiplift.facts import kinds
 from shiplift.kube.errors import KubeError
+from shiplift.workloads.names import TARGET_LABEL
 from tests.crash import facts
 from tests.crash.recorder import Key, State
 from tests.crash.scenarios import NEW_POOL, OLD, OLD_POOL, HalfWay, Scenario
@@ -46,7 +47,8 @@ class World:
         """For long enough that the API server goes by it too."""
         namespace, _, name = self._scenario.dies.partition("/")
         placement = state.get(Key("WorkloadPlacement", namespace, PLACEMENT), {"spec": {}})
-        held = placement["spec"].get("turns", {}).get(f"Deployment.{name}") == "Held"
+        marked = all(TARGET_LABEL in facts.labels(state[Key("Node", "", one)]) for one in NEW_POOL.names())
+        held = marked and placement["spec"].get("turns", {}).get(f"Deployment.{name}") == "Held"
         self._held_since = min(self._held_since, time.monotonic()) if held else math.inf
         return time.monotonic() - self._held_since > _PROPAGATION
 

@@ -13,7 +13,7 @@ from shiplift.demo import needs, shop
 from shiplift.demo.plot import NEW, OLD, TARGET, Scene, Seen, residue
 from shiplift.facts.custom import Custom
 from shiplift.facts.kinds import WORKLOAD_PLACEMENT, Kind
-from shiplift.facts.meta import Labels
+from shiplift.facts.meta import Labels, Row
 from shiplift.facts.nodes import Node
 from shiplift.facts.workloads import PodDisruptionBudget
 from shiplift.view.look import look
@@ -69,6 +69,11 @@ def test_the_scenes_follow_each_other_to_the_end() -> None:
         assert scene is wanted
 
 
+def placement(namespace: str) -> Custom:
+    about: dict[str, Any] = msgspec.structs.asdict(make(Row, "shiplift", namespace=namespace))
+    return Custom(**about, object=None)
+
+
 class Rows(Snapshot):
     def customs(self, kind: Kind) -> Iterable[Custom]:
         return list(self.all(Custom)) if kind == WORKLOAD_PLACEMENT else []
@@ -77,7 +82,7 @@ class Rows(Snapshot):
 @pytest.mark.parametrize(
     ("row", "found"),
     [
-        (make(Custom, "shiplift", namespace="shop", object=None), ("the placement of shop",)),
+        (placement("shop"), ("the placement of shop",)),
         (
             make(PodDisruptionBudget, "h", labels=Labels({"app.kubernetes.io/managed-by": "shiplift"})),
             ("PodDisruptionBudget h",),

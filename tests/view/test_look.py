@@ -250,5 +250,5 @@ def test_workloads_count_their_own_pods_and_no_others(nodes: list[Node], pods: l
         mine = [each for each in pods if each.controller and each.controller.name == one.name]
         alive = [each for each in mine if not each.finished]
         assert one.pods.total == len(alive)
-        assert sum(on.pods for on in one.versions) == sum(each.node in known for each in alive)
+        assert sum(on.pods.total for on in one.versions) == sum(each.node in known for each in alive)
         assert one.ready == sum(each.ready and not each.deleting for each in alive)

@@ -19,10 +19,11 @@ def key(name: str, space: str = "shop") -> Key:
     return ("StatefulSet" if name in ("db", "queue") else "Deployment", space, name)
 
 
-def workload(name: str, desired: int = 2, *, space: str = "shop", **on: Pods) -> WorkloadView:
-    """`new` and `old` are the pods there."""
-    placed = tuple(OnVersion(NEW if where == "new" else OLD, pods) for where, pods in on.items())
-    pods = sum(on.values(), Pods())
+def workload(
+    name: str, desired: int = 2, *, new: Pods | None = None, old: Pods | None = None, space: str = "shop"
+) -> WorkloadView:
+    placed = tuple(OnVersion(version, pods) for version, pods in ((NEW, new), (OLD, old)) if pods)
+    pods = sum((one.pods for one in placed), Pods())
     whole = pods.ready >= desired
     state = WorkloadState.READY if whole else WorkloadState.STARTING
     return WorkloadView(space, key(name)[0], name, pods.ready, desired, state, placed, (), pods)

@@ -301,7 +301,7 @@ def _start(world: World) -> None:
 
 
 def _count_healthy(world: World, row: PodDisruptionBudget) -> None:
-    picked = [pod for pod in world.all(Pod) if row in world.selecting(pod) and not pod.deleting]
+    picked = world.covered(row)
     expected = len(picked) if isinstance(row.min_available, int) else _scale(world, picked)
     limits = Disruptions(row.min_available, row.max_unavailable)
     healthy, desired = sum(pod.ready for pod in picked), limits.desired_healthy(expected)

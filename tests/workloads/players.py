@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from shiplift.api.workloads import (
     MigrationState,
+    Mode,
     OnBlockedWorkload,
     OnCycle,
     OnMissing,
@@ -26,7 +27,7 @@ from shiplift.workloads.aim import OUR_LABELS, OUR_TAINTS
 from shiplift.workloads.decide import decide
 from shiplift.workloads.holds import is_hold, is_ours
 from shiplift.workloads.identity import WorkloadId
-from shiplift.workloads.model import Migrating
+from shiplift.workloads.model import Migrating, Taken
 from shiplift.workloads.names import SURGE_LEDGER
 from shiplift.workloads.observe import Observer
 from shiplift.workloads.report import pressing, status_of
@@ -37,6 +38,8 @@ from tests.workloads.world import World
 MOST_ROUNDS = 400
 QUIET = 4
 """So many rounds without a change, and nothing more is going to happen."""
+A_WHILE = 40
+"""Seconds; no step waits for longer."""
 Pairs = Iterable[tuple[WorkloadId, WorkloadId]]
 
 
@@ -68,9 +71,16 @@ class Operator:
         if self._judge is not None:
             self._judge.before(step)
         outcome = server.take(self._world, step, self._observer.proven)
+        if outcome.ok and isinstance(step, steps.HoldBudget | steps.SetTolerations):
+            self._note(step)
         if self._judge is not None:
             self._judge.after(step, done=outcome.ok)
         return outcome
+
+    def _note(self, step: Step) -> None:
+        """As the real actor does: a change to what is not ours was made."""
+        before = self._observer.taken.get(step.key)
+        self._observer.taken[step.key] = Taken(before.times + 1 if before else 1, self._world.now)
 
     def _publish(self, decision: Migrating) -> bool:
         migration = self._world.migration
@@ -91,6 +101,8 @@ def run(world: World, judge: Judge | None = None, *, operator: Operator | None =
         if judge is not None:
             judge.look()
         quiet = 0 if done or world.changes != before else quiet + 1
+        if quiet:
+            world.pass_time(A_WHILE)
         if quiet >= QUIET:
             return operator
     decision = operator.decision
@@ -145,6 +157,7 @@ class Judge:
     # --- order ---
 
     def before(self, step: Step) -> None:
+        self._note_arrivals()
         match step:
             case steps.Evict() | steps.Force() | steps.MarkPod(first_to_go=True):
                 self._may_move(step.workload, step)
@@ -152,9 +165,10 @@ class Judge:
                 self._may_move(step.workload, step)
             case steps.WritePlacement():
                 for owner, turn in step.turns.items():
-                    if turn is Turn.RELEASED:
-                        kind, _, name = owner.partition(".")
-                        self._may_move(WorkloadId(kind, step.namespace, name), step)
+                    kind, _, name = owner.partition(".")
+                    id_ = WorkloadId(kind, step.namespace, name)
+                    if turn is Turn.RELEASED and id_ not in self.arrived:
+                        self._may_move(id_, step)
             case _:
                 pass
 
@@ -214,10 +228,12 @@ class Judge:
         """Now."""
         self._note_arrivals()
         self._never_two_budgets()
-        if self._world.migration and self._world.migration.spec.on_blocked is not OnBlockedWorkload.FORCE:
-            if self.undisturbed:
+        migration = self._world.migration
+        if self.undisturbed and migration and migration.spec.on_blocked is not OnBlockedWorkload.FORCE:
+            # no budget limits a rollout, and in mode Template it is rollouts that move pods
+            if migration.spec.mode is not Mode.TEMPLATE:
                 self._nobody_under_budget()
-                self._nobody_under_its_own_limit()
+            self._nobody_under_its_own_limit()
 
     def _note_arrivals(self) -> None:
         migration = self._world.migration
@@ -262,11 +278,10 @@ class Judge:
         for budget in self._world.all(PodDisruptionBudget):
             if is_hold(budget):
                 continue
-            picked = [pod for pod in self._world.all(Pod) if budget in self._world.selecting(pod)]
-            live = [pod for pod in picked if not pod.deleting]
+            wanted = self._wanted(budget)
             limits = Disruptions(budget.min_available, budget.max_unavailable)
-            needed = min(limits.desired_healthy(self._wanted(budget)), self._wanted(budget))
-            ready = sum(pod.ready for pod in live)
+            needed = min(limits.desired_healthy(wanted), wanted)
+            ready = sum(pod.ready for pod in self._world.covered(budget))
             assert ready >= needed, f"{budget.name} needs {needed} healthy pods and has {ready}"
 
     def _wanted(self, budget: PodDisruptionBudget) -> int:

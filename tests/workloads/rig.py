@@ -258,6 +258,15 @@ class Scene:
             for pods in (self.pods(namespace, app) for app in apps)
         )
 
+    def rolled_out(self, namespace: str, name: str) -> bool:
+        """All pods of a Deployment are of its template as it is, available, and the only ones."""
+        found = self.client.get(kinds.DEPLOYMENT, name, namespace)
+        status, replicas = found["status"], found["spec"]["replicas"]
+        seen = status.get("observedGeneration") == found["metadata"]["generation"]
+        counts = [status.get(key) for key in ("replicas", "updatedReplicas", "availableReplicas")]
+        alive = [is_ready(one) for one in self.pods(namespace, name)]
+        return seen and counts == [replicas] * 3 and alive == [True] * replicas
+
     def in_force(self, namespace: str) -> bool:
         """Whether the API server goes by the placement of that namespace as it stands."""
         found = list(self.client.list(kinds.WORKLOAD_PLACEMENT, namespace))

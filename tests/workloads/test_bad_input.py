@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -208,7 +208,7 @@ def test_a_workload_deleted_half_way_is_named_to_who_waits_for_it(scene: Scene) 
 
 
 @contextmanager
-def applied_again_and_again(apply: Callable[[], object], every: float = 0.3) -> Iterator[None]:
+def applied_again_and_again(apply: Callable[[], object], every: float = 0.3) -> Generator[None]:
     """As GitOps does it, whatever anybody else may have changed."""
     done, failed = threading.Event(), list[Exception]()
 
@@ -485,14 +485,34 @@ def _begun(met: tuple[str, ...]) -> WorkloadMigration:
     return WorkloadMigration(status=status)
 
 
+def nobody(_number: int) -> int | None:
+    return None
+
+
+def the_one_before(number: int) -> int | None:
+    return number - 1 if number else None
+
+
+def the_next_in_a_ring(number: int) -> int | None:
+    return (number + 1) % 10_000
+
+
+def one_that_is_not_there(_number: int) -> int | None:
+    return 10_000
+
+
+def the_last(number: int) -> int | None:
+    return 9_999 if number < 9_999 else None
+
+
 @pytest.mark.parametrize(
     ("depends_on", "reason"),
     [
-        pytest.param(lambda number: None, "PlacementNotInForce", id="no order"),
-        pytest.param(lambda number: number - 1 if number else None, "WaitsForDependency", id="one chain"),
-        pytest.param(lambda number: (number + 1) % 10_000, "InCycle", id="one cycle"),
-        pytest.param(lambda number: 10_000, "MissingDependency", id="all on nobody"),
-        pytest.param(lambda number: 9_999 if number < 9_999 else None, "WaitsForDependency", id="all on one"),
+        (nobody, "PlacementNotInForce"),
+        (the_one_before, "Preparing"),
+        (the_next_in_a_ring, "InCycle"),
+        (one_that_is_not_there, "MissingDependency"),
+        (the_last, "Preparing"),
     ],
 )
 def test_ten_thousand_workloads_are_told_within_what_an_object_may_weigh(

@@ -312,6 +312,7 @@ def test_08_taking_tolerations_off_at_once_rolls_out_in_order(scene: Scene, obse
     observer.begin()
     scene.finish(old)
     scene.wait(lambda: scene.condition("Ready"))
+    scene.wait(lambda: scene.rolled_out(space, "web"))
     history = observer.history()
     assert history.moves(f"{space}/db", f"{space}/api", f"{space}/web") == 1.0
     assert history.early(order_of(space), pool="") == []

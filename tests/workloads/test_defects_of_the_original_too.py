@@ -117,7 +117,7 @@ def test_10_a_users_rollout_of_a_held_workload_stays_off_the_target_nodes(scene:
     before = {one["metadata"]["uid"] for one in scene.pods(space, "web")}
     restart = {"metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": "now"}}}
     scene.change(kinds.DEPLOYMENT, space, "web", {"spec": {"template": restart}})
-    scene.wait(lambda: _rolled_out(scene, space))
+    scene.wait(lambda: scene.rolled_out(space, "web"))
     assert not before & {one["metadata"]["uid"] for one in scene.pods(space, "web")}
     assert scene.places(space, "web") == ["old", "old", "old"]
     let_go(scene, space)
@@ -131,14 +131,6 @@ def _is_guarded(scene: Scene, space: str, mode: str) -> bool:
         return scene.in_force(space)
     new = [node for node in scene.client.list(kinds.NODE) if node["metadata"]["name"].startswith("new-")]
     return all(any(one["key"] == UPGRADE_TAINT for one in node["spec"].get("taints", [])) for node in new)
-
-
-def _rolled_out(scene: Scene, space: str) -> bool:
-    found = scene.client.get(kinds.DEPLOYMENT, "web", space)
-    status, replicas = found["status"], found["spec"]["replicas"]
-    seen = status.get("observedGeneration") == found["metadata"]["generation"]
-    counts = [status.get(key) for key in ("replicas", "updatedReplicas", "availableReplicas")]
-    return seen and counts == [replicas] * 3 and len(scene.pods(space, "web")) == replicas
 
 
 # --- eleven: lists that others write too ---
@@ -294,6 +286,7 @@ def test_12_the_printed_rights_are_enough(scene: Scene, mode: str, needed: set[s
     scene.rig.start()
     scene.finish(old)
     scene.wait(lambda: scene.condition("Ready"))
+    scene.wait(lambda: scene.rolled_out(space, "web"))
     assert scene.arrived(space, "db", "single", "api", "web")
     assert audit.forbidden() == []
     budgets = {f"{verb} poddisruptionbudgets" for verb in ("create", "patch", "delete")}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shiplift.api.workloads import MigrationState, Mode
+from tests.workloads.edits import Edit, Wishes, edits, uncordon_all
 from tests.workloads.players import budgets_of, finish, normal, residue
 from tests.workloads.sketches import Moment, Sketch, play, scripts, sketches, stage
 from tests.workloads.world import OLD
@@ -81,4 +82,21 @@ def test_a_rollback_brings_everybody_back(
     assert (budgets_of(staged.world), staged.replicas()) == before
 
 
-assert example
+@given(sketches(), st.lists(st.tuples(scripts, edits, st.integers(0, 50)), min_size=1, max_size=3))
+@settings(max_examples=80)
+def test_what_users_did_meanwhile_stays_and_nothing_of_ours_does(
+    sketch: Sketch, acts: list[tuple[list[Moment], Edit, int]]
+) -> None:
+    staged = stage(sketch)
+    wishes = Wishes(staged)
+    staged.judge.undisturbed = False
+    for script, edit, number in acts:
+        play(staged, script)
+        edit(staged, wishes, number)
+    finish(staged.world, staged.judge)
+    uncordon_all(staged.world)
+    staged.world.migrate(abort=True)
+    finish(staged.world, staged.judge)
+    assert residue(staged.world) == []
+    assert (budgets_of(staged.world), staged.replicas()) == (wishes.budgets, wishes.replicas)
+    assert staged.unready() == []

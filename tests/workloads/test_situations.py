@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -537,7 +537,7 @@ def test_release_all_undoes_everything_while_the_operator_is_away(scene: Scene, 
 
 
 @contextmanager
-def watched(scene: Scene) -> Iterator[Store]:
+def watched(scene: Scene) -> Generator[Store]:
     store = Store(load(scene.rig.cluster.kubeconfig), map(Watch, READS))
     store.start()
     try:

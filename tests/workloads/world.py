@@ -152,9 +152,10 @@ class World:
             labels=labels,
             **given,
         )
-        return self.put(self._marked(bare))
+        return self.put(self.marked(bare))
 
-    def _marked(self, node: Node) -> Node:
+    def marked(self, node: Node) -> Node:
+        """With the marks of its role in the migration that runs."""
         migration = self.migration
         if migration is None or migration.status.state is not MigrationState.UPGRADE:
             return node
@@ -164,7 +165,7 @@ class World:
         if step is None:
             return node
         return msgspec.structs.replace(
-            node, labels=Labels({**node.labels, **step.labels}), taints=(*node.taints, *step.taints)
+            node, labels=Labels({**node.labels, **step.labels}), taints=step.taints
         )
 
     def workload(
@@ -299,8 +300,11 @@ class World:
         uid = known.uid if known else f"placement-{namespace}-{self.number()}"
         self._put_custom(kinds.WORKLOAD_PLACEMENT, PLACEMENT, namespace, object_, generation, uid)
 
+    def placements(self) -> list[Custom]:
+        return self.customs(kinds.WORKLOAD_PLACEMENT)
+
     def placement(self, namespace: str) -> Custom | None:
-        found = (one for one in self.customs(kinds.WORKLOAD_PLACEMENT) if one.namespace == namespace)
+        found = (one for one in self.placements() if one.namespace == namespace)
         return next(found, None)
 
     def _put_custom(
@@ -329,6 +333,14 @@ class World:
             for one in self.all(PodDisruptionBudget)
             if one.namespace == pod.namespace and one.selector and one.selector.matches(pod.labels)
         ]
+
+    def covered(self, budget: PodDisruptionBudget) -> list[Pod]:
+        """The pods that a budget covers and that are not on their way out."""
+        selector, here = budget.selector, budget.namespace
+        if selector is None:
+            return []
+        pods = (pod for pod in self.all(Pod) if pod.namespace == here and not pod.deleting)
+        return [pod for pod in pods if selector.matches(pod.labels)]
 
     def pass_time(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)

@@ -128,6 +128,7 @@ def _check(verdict: Verdict) -> None:
 def _keep(running: Stage) -> None:
     from shiplift.cli import keys, watching
 
+    sys.stdout.flush()
     say(f"the cluster stays until q or Ctrl-C: export KUBECONFIG={running.kubeconfig}")
     with contextlib.suppress(KeyboardInterrupt), keys.reading() as wait:
         while wait(_LOOK) not in watching.LEAVE:

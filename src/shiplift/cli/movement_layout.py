@@ -15,6 +15,8 @@ from shiplift.view.movement import Movement, Stand
 
 _DOTS = 12
 """More pods than this are counted, not drawn one by one."""
+_WIDTHS = {"STATE": 10, "PODS": 5}
+"""As wide as what is common in them, or all columns would jump."""
 _MOVED, _BETWEEN, _LEFT = ("●", "green"), ("◐", "yellow"), ("○", "cyan")
 _GLYPHS = {
     Stand.STARTING: "…",
@@ -111,6 +113,5 @@ def _legend(view: Movement) -> Text:
 def _table(*headers: str) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold cyan")
     for header in headers:
-        # as wide as the widest common state, or all columns would jump
-        table.add_column(header, no_wrap=header != "NOW", min_width=9 if header == "STATE" else None)
+        table.add_column(header, no_wrap=header != "NOW", min_width=_WIDTHS.get(header))
     return table

@@ -27,7 +27,7 @@ from shiplift.facts.workloads import (
     StatefulSet,
 )
 from shiplift.workloads.aim import marks, role
-from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.identity import WorkloadId, workload_id
 from shiplift.workloads.model import Aim, Fleet, Role, Tally
 from shiplift.workloads.names import HOLD_LEDGER, MANAGED_BY, MANAGER
 from shiplift.workloads.occupancy import Occupancy, Room
@@ -111,12 +111,12 @@ class Census:
     def refresh(self, snapshot: Snapshot, scope: Scope, news: Iterable[tuple[Kind, Row]]) -> None:
         """Bring the sums up to the snapshot; `news` is what was heard before it was taken."""
         wanted = (scope.aim, scope.selector, scope.excluded, scope.emptying)
+        if wanted == self._scope:
+            self._recount(snapshot, self._dirty(snapshot, news))
         if wanted != self._scope:
             self._forget()
             self._scope = wanted
             self._count_all(snapshot)
-        else:
-            self._recount(snapshot, self._dirty(snapshot, news))
 
     def count_nodes(self, snapshot: Snapshot, scope: Scope) -> None:
         """While nothing is moved only marks of ours on nodes matter."""
@@ -213,6 +213,9 @@ class Census:
             self._occupancy.put_namespace(heard, now)
             if now is None or now.deleting:
                 self._namespace_ends(heard.name)
+            elif heard.name in self._ending:
+                # made again under the same name, and what is in it may have been heard of before it
+                self._scope = _NO_SCOPE
 
     def _namespace_ends(self, name: str) -> None:
         self._ending.add(name)
@@ -279,7 +282,7 @@ class Census:
     def _know(self, kind: Kind, row: Deployment | StatefulSet) -> None:
         if row.deleting or row.namespace in self._scope[2] or row.namespace in self._ending:
             return
-        id_ = WorkloadId(kind.kind, row.namespace, row.name)
+        id_ = workload_id(kind.kind, row.namespace, row.name)
         self._ids[row.uid] = id_
         self._in_namespace.setdefault(row.namespace, set()).add(id_)
 
@@ -398,7 +401,7 @@ def _asked(row: PodDisruptionBudget) -> tuple[str, str, str]:
 
 
 def _scaled(row: HorizontalPodAutoscaler) -> WorkloadId:
-    return WorkloadId(row.target_kind, row.namespace, row.target_name)
+    return workload_id(row.target_kind, row.namespace, row.target_name)
 
 
 def _note(known: dict[str, MarkNode], name: str, step: MarkNode | None) -> None:

@@ -19,7 +19,7 @@ from shiplift.api.workloads import EdgeSource, WorkloadKind, WorkloadOrder, Work
 from shiplift.engine.graph import Edge
 from shiplift.facts.custom import Custom
 from shiplift.facts.meta import Labels
-from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.identity import WorkloadId, workload_id
 
 DEPENDS_ON = "config.kubernetes.io/depends-on"
 CHANGE_GROUP = "kapp.k14s.io/change-group"
@@ -137,7 +137,7 @@ def _read_order(found: _Found, row: Custom) -> None:
 
 
 def _identity(ref: WorkloadRef, namespace: str) -> WorkloadId:
-    return WorkloadId(ref.kind.value, ref.namespace or namespace, ref.name)
+    return workload_id(ref.kind.value, ref.namespace or namespace, ref.name)
 
 
 def _read_depends_on(found: _Found, one: Declared) -> None:
@@ -167,7 +167,7 @@ def _reference(text: str, dependent: WorkloadId) -> WorkloadId | None:
         _check_other_reference(text)
         return None
     namespace, kind, name = match.groups()
-    dependency = WorkloadId(kind, namespace, name)
+    dependency = workload_id(kind, namespace, name)
     if dependency == dependent:
         raise _UnreadableError(f"{_quoted(text)} is the workload itself")
     return dependency

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 
@@ -19,3 +20,9 @@ class WorkloadId(NamedTuple):
     def owner_key(self) -> str:
         """How a WorkloadPlacement, which has a namespace itself, names it."""
         return f"{self.kind}.{self.name}"
+
+
+@lru_cache(100_000)
+def workload_id(kind: str, namespace: str, name: str) -> WorkloadId:
+    """The one object for that name: sets of them compare by identity then, which is much faster."""
+    return WorkloadId(kind, namespace, name)

@@ -163,6 +163,10 @@ class Order(msgspec.Struct, frozen=True):
     ready: frozenset[WorkloadId]
     """May go now: not met, and waiting for nothing."""
     met: frozenset[WorkloadId]
+    open: frozenset[WorkloadId]
+    """Both of these."""
+    ours: frozenset[WorkloadId]
+    """All that take part."""
     depth: Mapping[WorkloadId, int]
     problems: tuple[str, ...]
     cycles: tuple[EdgeSpec, ...]
@@ -184,6 +188,16 @@ class Placement(msgspec.Struct, frozen=True):
     """Mode Template: for which target each was released."""
 
 
+class Placed(msgspec.Struct, frozen=True):
+    """What all placements say together."""
+
+    listed: frozenset[WorkloadId] = frozenset()
+    released: Mapping[str, frozenset[WorkloadId]] = {}
+    """By the target that they are for."""
+    namespaces: Mapping[str, frozenset[str]] = {}
+    """Likewise."""
+
+
 class Taken(msgspec.Struct, frozen=True):
     """How often a step was taken, and when last. Needed again, it was undone by somebody else."""
 
@@ -202,6 +216,7 @@ class View(msgspec.Struct, frozen=True):
     orders: tuple[Custom, ...]
     """The WorkloadOrders."""
     placements: Mapping[str, Placement]
+    placed: Placed
     budgets: Mapping[str, PodDisruptionBudget]
     """All PodDisruptionBudgets, by uid."""
     covers: Mapping[str, Mapping[WorkloadId, None]]

@@ -7,7 +7,6 @@ their way already are set aside first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
 
 from shiplift.api.workloads import Mode, OnBlockedWorkload, WorkloadState
@@ -48,15 +47,16 @@ class Moves:
         self.proofs: set[str] = set()
         self.unplaced: set[WorkloadId] = set()
         """Whose turn has come, and for whom there is no slot."""
+        self._released = turns.released(view)
+        self._in_force: dict[str, bool] = {}
         self._allowances = Allowances(view)
         self._booking = Booking(view.room)
         self._own_taken: dict[WorkloadId, int] = {}
         self._evictions = 0
 
-    def all(self, going: Iterable[WorkloadId]) -> None:
+    def all(self, going: frozenset[WorkloadId]) -> None:
         """Every workload that may go and has not arrived."""
-        met = self.view.order.met
-        waiting = [self.view.tallies[id_] for id_ in sorted(id_ for id_ in going if id_ not in met)]
+        waiting = [self.view.tallies[id_] for id_ in sorted(going - self.view.order.met)]
         for tally in waiting:
             self._set_aside(tally)
         for tally in waiting:
@@ -72,7 +72,7 @@ class Moves:
                 self._booking.book(tally.pods[0], leaving=False)
 
     def _one(self, tally: Tally) -> None:
-        if not turns.is_released(self.view, tally.id):
+        if tally.id not in self._released:
             self._not_released(tally)
         elif turns.record_of(self.view, tally.id).surge is not None:
             self._take(tally, surge(self.view, tally, self._booking))
@@ -101,7 +101,7 @@ class Moves:
     def _in_the_way(self, tally: Tally) -> bool:
         """What has to happen before pods can be moved at all; told, and where it is ours to do, done."""
         view = self.view
-        if any(is_hold(view.budgets[uid]) for uid in tally.budgets if uid in view.budgets):
+        if view.holds and any(is_hold(view.budgets[uid]) for uid in tally.budgets if uid in view.budgets):
             self._tell(
                 tally,
                 WorkloadState.RELEASED,
@@ -111,7 +111,7 @@ class Moves:
             return True
         if view.aim.mode is Mode.TEMPLATE and self._toleration_missing(tally):
             return True
-        if view.aim.mode is Mode.INJECT and not turns.in_force(view, tally.id.namespace):
+        if view.aim.mode is Mode.INJECT and not self._is_in_force(tally.id.namespace):
             self.proofs.add(tally.id.namespace)
             self._tell(
                 tally,
@@ -129,6 +129,11 @@ class Moves:
                 " off the old nodes",
             )
         return tally.rolling
+
+    def _is_in_force(self, namespace: str) -> bool:
+        if namespace not in self._in_force:
+            self._in_force[namespace] = turns.in_force(self.view, namespace)
+        return self._in_force[namespace]
 
     # --- mode Template ---
 
@@ -150,7 +155,8 @@ class Moves:
     # --- pods ---
 
     def _move(self, tally: Tally) -> None:
-        self._replace_misplaced(tally)
+        if tally.pending:
+            self._replace_misplaced(tally)
         if tally.id in self.lines or not tally.away:
             self._still_coming(tally)
         elif self._blocked(tally):

@@ -29,8 +29,8 @@ from shiplift.kube.collection import paused_collection
 from shiplift.kube.store import Snapshot, Store
 from shiplift.workloads.aim import aim, counted, selector_of
 from shiplift.workloads.census import Census
-from shiplift.workloads.identity import WorkloadId
-from shiplift.workloads.model import Aim, Placement, Reason, Role, Taken, View
+from shiplift.workloads.identity import WorkloadId, workload_id
+from shiplift.workloads.model import Aim, Placed, Placement, Reason, Role, Taken, View
 from shiplift.workloads.names import HOLD_LEDGER, MANAGED_BY, MANAGER, MIGRATION, UPGRADE_TAINT, label_value
 from shiplift.workloads.ordering import Ordering
 from shiplift.workloads.record import readable
@@ -84,6 +84,7 @@ class Observer:
         self._versions: tuple[Selector, dict[str, int]] | None = None
         self._idle: View | None = None
         self._placements: dict[str, Placement] = {}
+        self._placed = Placed()
         self.proven: dict[str, int] = {}
         self.taken: dict[str, Taken] = {}
 
@@ -169,6 +170,7 @@ class Observer:
             order=order,
             orders=orders,
             placements=placements,
+            placed=self._placed,
             budgets=census.budgets,
             covers=census.covers,
             holds=tuple(census.holds.values()) if self._counting else _holds(snapshot),
@@ -185,12 +187,16 @@ class Observer:
     def _read_placements(self, snapshot: Snapshot) -> dict[str, Placement]:
         """Each is read once for each version of it."""
         found: dict[str, Placement] = {}
+        changed = False
         for row in snapshot.customs(kinds.WORKLOAD_PLACEMENT):
             if not row.deleting:
                 known = self._placements.get(row.namespace)
-                found[row.namespace] = known if known is not None and known.row is row else _placement(row)
-        self._placements = found
-        return found
+                if known is None or known.row is not row:
+                    known, changed = _placement(row), True
+                found[row.namespace] = known
+        if changed or len(found) != len(self._placements):
+            self._placements, self._placed = found, _placed(found)
+        return self._placements
 
     def _seen(self, snapshot: Snapshot, selector: Selector, of: set[Kind]) -> Mapping[str, int]:
         if self._versions is None or self._versions[0] != selector or of.intersection(_AIMING):
@@ -215,7 +221,7 @@ def _excluded(migration: WorkloadMigration | None) -> frozenset[str]:
 def _placement(row: Custom) -> Placement:
     spec = cast("WorkloadPlacement", row.object).spec
     records, broken = readable(f"WorkloadPlacement {row.namespace}/{row.name}", spec.ledger)
-    ids = {owner: WorkloadId(*_split(owner, row.namespace)) for owner in {*spec.turns, *records}}
+    ids = {owner: workload_id(*_split(owner, row.namespace)) for owner in {*spec.turns, *records}}
     return Placement(
         row,
         spec,
@@ -224,6 +230,20 @@ def _placement(row: Custom) -> Placement:
         listed=frozenset(ids[owner] for owner in spec.turns),
         released=frozenset(ids[owner] for owner, turn in spec.turns.items() if turn is Turn.RELEASED),
         tolerating={ids[owner]: one.toleration for owner, one in records.items() if one.toleration},
+    )
+
+
+def _placed(placements: Mapping[str, Placement]) -> Placed:
+    """What they say together."""
+    released: dict[str, set[WorkloadId]] = {}
+    namespaces: dict[str, set[str]] = {}
+    for namespace, one in placements.items():
+        released.setdefault(one.spec.target, set()).update(one.released)
+        namespaces.setdefault(one.spec.target, set()).add(namespace)
+    return Placed(
+        frozenset[WorkloadId]().union(*(one.listed for one in placements.values())),
+        {target: frozenset(ids) for target, ids in released.items()},
+        {target: frozenset(names) for target, names in namespaces.items()},
     )
 
 

@@ -91,11 +91,14 @@ def _progressed(known: Order | _Analysis, tallies: Mapping[WorkloadId, Tally], m
     arrived = set(met)
     done = {id_ for id_, one in tallies.items() if one.skipped or one.row.uid in arrived}
     progress = Progress(known.graph, done)
+    ready, gone = frozenset(progress.ready), frozenset(done)
     return Order(
         graph=known.graph,
         progress=progress,
-        ready=frozenset(progress.ready),
-        met=frozenset(done),
+        ready=ready,
+        met=gone,
+        open=ready | gone,
+        ours=frozenset(id_ for id_, one in tallies.items() if not one.skipped),
         depth=known.depth,
         problems=known.problems,
         cycles=known.cycles,

@@ -33,6 +33,7 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
         return bool(self.toleration or self.surge)
 
 
+NO_RECORD = Record()
 _read_record = msgspec.json.Decoder(Record).decode
 
 

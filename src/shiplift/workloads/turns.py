@@ -12,7 +12,7 @@ from shiplift.api.workloads import Mode, Turn
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Placement, View
 from shiplift.workloads.names import label_value
-from shiplift.workloads.record import Record
+from shiplift.workloads.record import NO_RECORD, Record
 from shiplift.workloads.steps import DeletePlacement, ProvePlacement, WritePlacement, encode_ledger
 
 MOST_TURNS = 5000
@@ -23,32 +23,33 @@ Records = Mapping[WorkloadId, Record]
 def record_of(view: View, id_: WorkloadId) -> Record:
     """What we changed on a workload so far."""
     placement = view.placements.get(id_.namespace)
-    return placement.records.get(id_.owner_key, Record()) if placement else Record()
+    return placement.records.get(id_.owner_key, NO_RECORD) if placement and placement.records else NO_RECORD
 
 
 def is_released(view: View, id_: WorkloadId) -> bool:
     """Whether its release was written down for this target."""
-    placement = view.placements.get(id_.namespace)
-    return placement is not None and id_ in _released(view, placement)
+    return id_ in released(view)
 
 
-def _released(view: View, placement: Placement) -> Collection[WorkloadId]:
-    """Whom a placement releases for this target."""
-    if placement.spec.target != label_value(view.aim.target):
-        return ()
+def released(view: View) -> Collection[WorkloadId]:
+    """Whose release was written down for this target."""
     if view.aim.mode is Mode.INJECT:
-        return placement.released
-    return [id_ for id_, target in placement.tolerating.items() if target == view.aim.target]
+        return view.placed.released.get(label_value(view.aim.target), frozenset())
+    return {
+        id_
+        for placement in view.placements.values()
+        for id_, target in placement.tolerating.items()
+        if target == view.aim.target
+    }
 
 
-def may_go(view: View, early: Iterable[WorkloadId]) -> frozenset[WorkloadId]:
+def may_go(view: View, early: frozenset[WorkloadId]) -> frozenset[WorkloadId]:
     """Who is released or may be: those that are, and unless we are paused, those that wait for nothing."""
-    kept: set[WorkloadId] = set()
-    for placement in view.placements.values():
-        kept.update(_released(view, placement))
+    kept = frozenset(released(view))
     if view.spec.paused:
-        return frozenset(kept & view.tallies.keys())
-    return frozenset((kept | view.order.ready | view.order.met | {*early}) & view.tallies.keys())
+        return frozenset(id_ for id_ in kept if id_ in view.tallies)
+    more = (kept | early) - view.order.open
+    return view.order.open | {id_ for id_ in more if id_ in view.tallies} if more else view.order.open
 
 
 def placement_steps(view: View, going: frozenset[WorkloadId], changed: Records) -> list[WritePlacement]:
@@ -72,16 +73,10 @@ def _retarget(view: View, namespace: str) -> bool:
 
 def _outdated(view: View, going: frozenset[WorkloadId]) -> set[str]:
     """Namespaces whose placement names or releases others than it should, or is for another target."""
-    listed: set[WorkloadId] = set()
-    released: set[WorkloadId] = set()
-    value = label_value(view.aim.target)
-    old = {name for name, one in view.placements.items() if one.spec.target != value}
-    for placement in view.placements.values():
-        listed |= placement.listed
-        released |= placement.released
-    skipped = {id_ for id_, tally in view.tallies.items() if tally.skipped}
-    ours = view.tallies.keys() - skipped
-    different = (ours ^ listed) | ((going - skipped) ^ (released & ours))
+    value, ours = label_value(view.aim.target), view.order.ours
+    old = {name for target, names in view.placed.namespaces.items() if target != value for name in names}
+    free = view.placed.released.get(value, frozenset[WorkloadId]())
+    different = (ours ^ view.placed.listed) | ((going & ours) ^ (free & ours))
     return old | {id_.namespace for id_ in different}
 
 

@@ -1,0 +1,355 @@
+"""Counting event by event gives what counting afresh gives, and while nothing moves nothing is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.decide import make
+from shiplift.api.workloads import Mode, WorkloadKind, WorkloadMigrationSpec, WorkloadPlacementSpec
+from shiplift.engine.step import Outcomes
+from shiplift.facts import kinds
+from shiplift.facts.cluster import Namespace
+from shiplift.facts.meta import Labels, Row
+from shiplift.facts.nodes import Node
+from shiplift.facts.pods import Pod
+from shiplift.facts.selectors import Requirement, Selector
+from shiplift.facts.workloads import (
+    Deployment,
+    HorizontalPodAutoscaler,
+    PodDisruptionBudget,
+    ReplicaSet,
+    StatefulSet,
+)
+from shiplift.kube.store import Snapshot, Store
+from shiplift.workloads.census import Census
+from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.model import Aim, Reason, Role
+from shiplift.workloads.names import HOLD_LEDGER, MANAGED_BY, MANAGER, SKIP
+from shiplift.workloads.observe import READS, Observer, Scope
+from shiplift.workloads.ordering import Ordering
+from tests.workloads import nature
+from tests.workloads.world import NEW, OLD, SPACE, World, a_world
+
+AIM = Aim(NEW, Mode.TEMPLATE, Reason.MOVING)
+ALL = Selector(Labels())
+SPEC = WorkloadMigrationSpec()
+Change = Callable[[World, int], None]
+
+
+# --- what can happen ---
+
+
+def pick(rows: list[Any], number: int) -> Any:
+    return rows[number % len(rows)] if rows else None
+
+
+def tick(world: World, _number: int) -> None:
+    nature.tick(world)
+
+
+def put_node(world: World, number: int) -> None:
+    """One that is there already changes its version, or is closed."""
+    node = world.named(Node, f"n{number % 4}", "")
+    if node is None:
+        world.node(f"n{number % 4}", NEW if number % 2 else OLD, room=number % 3 + 2)
+    else:
+        other = OLD if node.kubelet_version == NEW else NEW
+        world.put(msgspec.structs.replace(node, kubelet_version=other, unschedulable=number % 3 == 0))
+
+
+def mark_node(world: World, number: int) -> None:
+    node = pick(world.all(Node), number)
+    if node is not None:
+        labels = {**node.labels, "shiplift.dev/target-version": pick([NEW, OLD], number)}
+        world.put(msgspec.structs.replace(node, labels=Labels(labels)))
+
+
+def drop_node(world: World, number: int) -> None:
+    node = pick(world.all(Node), number)
+    if node is not None:
+        world.remove(node)
+
+
+def put_workload(world: World, number: int) -> None:
+    kind = WorkloadKind.DEPLOYMENT if number % 3 else WorkloadKind.STATEFUL_SET
+    space = SPACE if number % 5 else "back"
+    id_ = WorkloadId(kind.value, space, f"w{number % 4}")
+    row = world.row_of(id_)
+    if row is None:
+        world.workload(kind, id_.name, number % 4, space, tier="shared" if number % 2 else "")
+        return
+    labels = Labels({"app": id_.name} | ({"tier": "shared"} if number % 2 else {}))
+    skip = Labels({SKIP: "true"}) if number % 7 == 0 else Labels()
+    world.put(
+        msgspec.structs.replace(row, replicas=number % 4, template_labels=labels, annotations=skip)
+    )
+
+
+def drop_workload(world: World, number: int) -> None:
+    row = pick([*world.all(Deployment), *world.all(StatefulSet)], number)
+    if row is not None:
+        world.remove(row)
+
+
+def end_workload(world: World, number: int) -> None:
+    """It is asked to go, and stays for a while."""
+    row = pick([*world.all(Deployment), *world.all(StatefulSet)], number)
+    if row is not None:
+        world.put(msgspec.structs.replace(row, deleting=1))
+
+
+def change_pod(world: World, number: int) -> None:
+    pod = pick(world.all(Pod), number)
+    if pod is not None:
+        ways: list[dict[str, Any]] = [
+            {"ready": not pod.ready},
+            {"deleting": 1, "disruption": "EvictionByEvictionAPI"},
+            {"phase": "Succeeded"},
+            {"node": "n9"},
+            {"owners": ()},
+        ]
+        world.put(msgspec.structs.replace(pod, **ways[number % len(ways)]))
+
+
+def drop_pod(world: World, number: int) -> None:
+    pod = pick(world.all(Pod), number)
+    if pod is not None:
+        world.remove(pod)
+
+
+def drop_set(world: World, number: int) -> None:
+    one = pick(world.all(ReplicaSet), number)
+    if one is not None:
+        world.remove(one)
+
+
+def put_budget(world: World, number: int) -> None:
+    """One that is there gets another selector, a label or an annotation."""
+    space = SPACE if number % 5 else "back"
+    selectors = [
+        Selector(Labels(app=f"w{number % 4}")),
+        Selector(Labels(tier="shared")),
+        Selector(Labels()),
+        Selector(Labels(), (Requirement("app", "In", ("w0", "w1")),)),
+        None,
+    ]
+    row = world.named(PodDisruptionBudget, f"b{number % 3}", space)
+    fresh = row or make(PodDisruptionBudget, f"b{number % 3}", namespace=space, uid=f"b-{world.number()}")
+    world.put(
+        msgspec.structs.replace(
+            fresh,
+            selector=selectors[number % len(selectors)],
+            labels=Labels({MANAGED_BY: MANAGER}) if number % 4 == 0 else Labels(),
+            annotations=Labels({HOLD_LEDGER: "1"}) if number % 6 == 0 else Labels(),
+        )
+    )
+
+
+def drop_budget(world: World, number: int) -> None:
+    row = pick(world.all(PodDisruptionBudget), number)
+    if row is not None:
+        world.remove(row)
+
+
+def put_autoscaler(world: World, number: int) -> None:
+    """One that is there gets another workload to scale."""
+    row = world.named(HorizontalPodAutoscaler, f"h{number % 2}")
+    fresh = row or make(HorizontalPodAutoscaler, f"h{number % 2}", namespace=SPACE, uid=f"h-{world.number()}")
+    world.put(msgspec.structs.replace(fresh, target_kind="Deployment", target_name=f"w{number % 4}"))
+
+
+def drop_autoscaler(world: World, number: int) -> None:
+    row = pick(world.all(HorizontalPodAutoscaler), number)
+    if row is not None:
+        world.remove(row)
+
+
+def end_namespace(world: World, number: int) -> None:
+    row = pick(world.all(Namespace), number)
+    if row is not None:
+        world.put(msgspec.structs.replace(row, deleting=1))
+
+
+def renew_namespace(world: World, number: int) -> None:
+    """It is deleted with all that is in it, and made again."""
+    row = pick(world.all(Namespace), number)
+    if row is None:
+        return
+    everything = [*world.all(Pod), *world.all(ReplicaSet), *world.all(Deployment), *world.all(StatefulSet)]
+    for one in [*everything, *world.all(PodDisruptionBudget), *world.all(HorizontalPodAutoscaler)]:
+        if one.namespace == row.name:
+            world.remove(one)
+    world.remove(row)
+    world.put(make(Namespace, row.name, uid=f"space-{world.number()}", phase="Active"))
+
+
+def put_order(world: World, number: int) -> None:
+    ids = [WorkloadId("Deployment", SPACE, f"w{one}") for one in range(4)]
+    world.order(f"o{number % 2}", [(ids[number % 4], ids[(number + 1) % 4])])
+
+
+CHANGES: tuple[Change, ...] = (
+    tick,
+    put_node,
+    mark_node,
+    drop_node,
+    put_workload,
+    drop_workload,
+    end_workload,
+    change_pod,
+    drop_pod,
+    drop_set,
+    put_budget,
+    drop_budget,
+    put_autoscaler,
+    drop_autoscaler,
+    end_namespace,
+    renew_namespace,
+    put_order,
+)
+
+
+# --- what is counted ---
+
+
+def sums(census: Census, order: Any) -> dict[str, Any]:
+    """All that a census says, without what is free in it: the sequence of pods and budgets."""
+    fleet = census.fleet({})
+    occupancy = census.room(Role.TARGET).occupancy
+    return {
+        "tallies": {id_: _sorted(one) for id_, one in census.tallies.items()},
+        "budgets": census.budgets,
+        "covers": {uid: set(those) for uid, those in census.covers.items() if those},
+        "holds": census.holds,
+        "fleet": fleet,
+        "targets": set(census.room(Role.TARGET).eligible),
+        "free": {name: (one.pods, one.cpu) for name, one in occupancy.places.items()},
+        "peers": occupancy.peers,
+        "spaces": occupancy.spaces,
+        "ready": order.ready,
+        "met": order.met,
+        "depth": order.depth,
+        "missing": order.missing,
+    }
+
+
+def _sorted(tally: Any) -> Any:
+    ordered = {name: tuple(sorted(getattr(tally, name), key=_uid)) for name in ("pods", "away", "pending")}
+    return msgspec.structs.replace(tally, budgets=tuple(sorted(tally.budgets)), **ordered)
+
+
+def _uid(pod: Pod) -> str:
+    return pod.uid
+
+
+class Counter:
+    """A census with the order of what it has counted."""
+
+    def __init__(self) -> None:
+        self.census, self._ordering = Census(), Ordering()
+        self._news: list[tuple[kinds.Kind, Row]] = []
+
+    def heard(self, kind: kinds.Kind, old: Row | None, new: Row | None) -> None:
+        self._news.append((kind, cast("Row", new or old)))
+
+    def look(self, snapshot: Snapshot, scope: Scope) -> dict[str, Any]:
+        news, self._news = self._news, []
+        self.census.refresh(snapshot, scope, news)
+        orders = tuple(snapshot.customs(kinds.WORKLOAD_ORDER))
+        tallies = self.census.tallies
+        return sums(self.census, self._ordering.order(SPEC, tallies, orders, (), self.census.declarations))
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(CHANGES), st.integers(0, 60), st.booleans()), max_size=40),
+)
+@settings(max_examples=150)
+def test_after_any_events_the_sums_are_those_of_a_fresh_count(
+    events: list[tuple[Change, int, bool]],
+) -> None:
+    world, kept = World(), Counter()
+    scope = Scope(AIM, ALL, frozenset(), "")
+    for number in range(4):
+        put_node(world, number)
+        put_workload(world, number)
+    nature.tick(world)
+    world.listeners.append(kept.heard)
+    kept.look(world.snapshot(*READS), scope)
+    for change, number, looks in (*events, (tick, 0, True)):
+        change(world, number)
+        if looks:
+            snapshot = world.snapshot(*READS)
+            assert kept.look(snapshot, scope) == Counter().look(snapshot, scope)
+
+
+def test_another_scope_counts_all_again() -> None:
+    world, kept = a_world(), Counter()
+    world.workload(WorkloadKind.DEPLOYMENT, "web", 2)
+    nature.settle(world)
+    snapshot = world.snapshot(*READS)
+    for scope in (
+        Scope(AIM, ALL, frozenset(), ""),
+        Scope(Aim(OLD, Mode.INJECT, Reason.MOVING), ALL, frozenset(), ""),
+        Scope(AIM, ALL, frozenset({SPACE}), ""),
+        Scope(AIM, Selector(Labels(pool="other")), frozenset(), "old-1"),
+    ):
+        assert kept.look(snapshot, scope) == Counter().look(snapshot, scope)
+
+
+# --- looking ---
+
+
+class Counted:
+    """A store that counts how often somebody looks."""
+
+    def __init__(self, world: World) -> None:
+        self.looks = 0
+        self._world = world
+
+    def snapshot(self, *of: kinds.Kind) -> Snapshot:
+        self.looks += 1
+        return self._world.snapshot(*of)
+
+
+def watched(world: World) -> tuple[Observer, Counted]:
+    store = Counted(world)
+    observer = Observer(cast("Store", store), lambda: True)
+    world.listeners.append(observer.heard)
+    return observer, store
+
+
+def test_while_nothing_is_to_be_moved_pods_that_come_and_go_cost_no_look() -> None:
+    world = a_world()
+    id_ = world.workload(WorkloadKind.DEPLOYMENT, "web", 2)
+    nature.settle(world)
+    observer, store = watched(world)
+    first = observer.observe(Outcomes())
+    nature.delete(world, world.pods(id_)[0])
+    nature.settle(world)
+    assert observer.observe(Outcomes()) is first
+    assert store.looks == 1
+    assert not first.tallies
+
+
+@pytest.mark.parametrize("change", ["node", "budget", "placement", "migration"])
+def test_what_could_begin_or_leave_something_is_looked_at_even_when_idle(change: str) -> None:
+    world = a_world()
+    observer, store = watched(world)
+    observer.observe(Outcomes())
+    if change == "node":
+        world.node("late")
+    elif change == "budget":
+        world.budget("b", {"app": "web"}, {"maxUnavailable": 1})
+    elif change == "migration":
+        world.migrate(paused=True)
+    else:
+        world.write_placement(SPACE, WorkloadPlacementSpec(target=NEW))
+    observer.observe(Outcomes())
+    assert store.looks == 2
+

@@ -1,0 +1,104 @@
+"""Views for the tests of single rules: a small cluster that is under way, looked at by the real observer."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import msgspec
+
+from shiplift.api.workloads import (
+    MigrationState,
+    Mode,
+    Turn,
+    WorkloadKind,
+    WorkloadMigrationStatus,
+    WorkloadPlacement,
+    WorkloadPlacementSpec,
+)
+from shiplift.engine.step import Outcomes
+from shiplift.facts.nodes import Node
+from shiplift.facts.pods import Pod
+from shiplift.kube.store import Store
+from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.model import Tally, View
+from shiplift.workloads.names import label_value
+from shiplift.workloads.observe import Observer
+from shiplift.workloads.record import Record
+from shiplift.workloads.steps import encode_ledger
+from tests.workloads import nature
+from tests.workloads.world import NEW, SPACE, World, a_world
+
+DEPLOYMENT, STATEFUL_SET = WorkloadKind.DEPLOYMENT, WorkloadKind.STATEFUL_SET
+
+
+def under_way(
+    *workloads: tuple[WorkloadKind, str, int], mode: Mode = Mode.INJECT, target: str = NEW, **spec: Any
+) -> World:
+    """A migration that has begun: workloads on old nodes, target nodes marked and empty."""
+    world = a_world(mode, **spec)
+    for kind, name, replicas in workloads:
+        world.workload(kind, name, replicas)
+    nature.settle(world)
+    world.publish(WorkloadMigrationStatus(state=MigrationState.UPGRADE, target=target, mode=mode))
+    world.node("new-1", NEW)
+    world.node("new-2", NEW)
+    for node in world.all(Node):
+        world.put(world.marked(node))
+    return world
+
+
+def say(
+    world: World,
+    turns: dict[str, Turn] | None = None,
+    records: dict[str, Record] | None = None,
+    *,
+    target: str = NEW,
+    namespace: str = SPACE,
+) -> None:
+    """Write the placement of a namespace."""
+    spec = WorkloadPlacementSpec(
+        target=label_value(target), turns=turns or {}, ledger=encode_ledger(records or {})
+    )
+    world.write_placement(namespace, spec)
+    nature.learn_params(world)
+
+
+def said(world: World, namespace: str = SPACE) -> WorkloadPlacementSpec | None:
+    row = world.placement(namespace)
+    return None if row is None else cast("WorkloadPlacement", row.object).spec
+
+
+def arrive(world: World, *names: str) -> None:
+    """These are written down as having arrived."""
+    migration = world.migration
+    assert migration is not None
+    rows = [row for name in names for kind in WorkloadKind if (row := world.row_of(an_id(name, kind)))]
+    world.publish(msgspec.structs.replace(migration.status, met=tuple(row.uid for row in rows)))
+
+
+def look(world: World, outcomes: Outcomes | None = None, *, proven: bool = True) -> View:
+    """What the observer sees; with every placement seen to be in force, unless told otherwise."""
+    observer = Observer(cast("Store", world), lambda: world.inject)
+    if proven:
+        observer.proven.update({row.uid: row.generation for row in world.placements()})
+    return observer.observe(outcomes or Outcomes())
+
+
+def an_id(name: str, kind: WorkloadKind = DEPLOYMENT, namespace: str = SPACE) -> WorkloadId:
+    return WorkloadId(kind.value, namespace, name)
+
+
+def tally(view: View, name: str) -> Tally:
+    return next(one for id_, one in view.tallies.items() if id_.name == name)
+
+
+def change_pod(world: World, pod: Pod, **values: Any) -> Pod:
+    return world.put(msgspec.structs.replace(pod, **values))
+
+
+def change(world: World, name: str, **values: Any) -> None:
+    """Change a workload, as its owner would."""
+    for kind in WorkloadKind:
+        row = world.row_of(an_id(name, kind))
+        if row is not None:
+            world.put(msgspec.structs.replace(row, **values))
