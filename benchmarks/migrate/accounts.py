@@ -135,4 +135,4 @@ class Ledger:
         )
 
     def _may_move(self, name: str) -> bool:
-        return True
+        return all(other in self._moved for other in self._workloads[name].depends_on)

@@ -187,6 +187,13 @@ def test_who_moves_to_another_old_node_first_moves_more_often() -> None:
     assert story.ledger.left() == ["db", "web"]
 
 
+def test_a_pod_that_never_found_a_node_has_not_moved() -> None:
+    story = Story()
+    story.see("db-1-next")
+    story.see("db-1-next", gone=True)
+    assert story.end().moves_per_pod == 0
+
+
 def test_once_moved_counts_for_good() -> None:
     story = Story()
     story.move("db-1")

@@ -267,7 +267,7 @@ class Counter:
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from(CHANGES), st.integers(0, 60), st.booleans()), max_size=40),
+    st.lists(st.tuples(st.sampled_from(CHANGES), st.integers(0, 23), st.booleans()), min_size=10, max_size=40),
 )
 @settings(max_examples=150)
 def test_after_any_events_the_sums_are_those_of_a_fresh_count(

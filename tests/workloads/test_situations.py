@@ -17,7 +17,8 @@ from shiplift.local.nodes import Pool
 from shiplift.workloads.names import MIGRATION, OFF_TARGET_LABEL, TARGET_LABEL, UPGRADE_TAINT
 from shiplift.workloads.observe import READS
 from shiplift.workloads.release import release_all
-from tests.workloads.film import Film
+from tests.workloads.film import departures, fewest_ready
+from tests.workloads.observer import Observer
 from tests.workloads.rig import NEW, OLD, Scene, is_ready
 
 Json = dict[str, Any]
@@ -66,7 +67,7 @@ def wait_line(scene: Scene, name: str, **said: str) -> Json:
 # --- budgets ---
 
 
-def test_a_budget_shared_with_a_dependency_is_never_changed(scene: Scene) -> None:
+def test_a_budget_shared_with_a_dependency_is_never_changed(scene: Scene, observer: Observer) -> None:
     old = scene.nodes("old", OLD)
     space = scene.namespace()
     scene.gate(space)
@@ -84,15 +85,15 @@ def test_a_budget_shared_with_a_dependency_is_never_changed(scene: Scene) -> Non
         lambda: f"Deployment {space}/web cannot be held: {shared}/db" in scene.status().get("notes", [])
     )
     assert f"Deployment {space}/db cannot be held: {shared}/web" in scene.status()["notes"]
-    film = Film(scene.client, space)
+    observer.begin()
     scene.open_gate()
     scene.finish(old)
     assert scene.arrived(space, "db", "web")
     assert generation(scene, space, "shared") == 1
-    assert film.fewest_ready("db") + film.fewest_ready("web") >= 2
+    assert fewest_ready(observer.history(), f"{space}/db", f"{space}/web") >= 3
 
 
-def test_two_budgets_on_a_pod_are_named_and_surge_moves_it(scene: Scene) -> None:
+def test_two_budgets_on_a_pod_are_named_and_surge_moves_it(scene: Scene, observer: Observer) -> None:
     old = scene.nodes("old", OLD)
     space = scene.namespace()
     scene.deployment(space, "web", 2)
@@ -105,16 +106,18 @@ def test_two_budgets_on_a_pod_are_named_and_surge_moves_it(scene: Scene) -> None
     line = wait_line(scene, "web", state="Blocked", reason="TwoBudgets")
     assert f"PodDisruptionBudgets {space}/one and {space}/two both select its pods" in line["message"]
     assert "set spec.onBlocked to Surge" in line["message"]
-    film = Film(scene.client, space)
+    observer.begin()
     scene.change_migration(onBlocked="Surge")
     scene.finish(old)
     assert scene.arrived(space, "web")
-    assert film.fewest_ready("web") >= 2
+    assert fewest_ready(observer.history(), f"{space}/web") >= 2
     assert scene.client.get(kinds.DEPLOYMENT, "web", space)["spec"]["replicas"] == 2
     assert generation(scene, space, "one") == generation(scene, space, "two") == 1
 
 
-def test_a_singleton_that_must_be_available_waits_or_surges_without_a_gap(scene: Scene) -> None:
+def test_a_singleton_that_must_be_available_waits_or_surges_without_a_gap(
+    scene: Scene, observer: Observer
+) -> None:
     old = scene.nodes("old", OLD)
     space = scene.namespace()
     scene.deployment(space, "web", 1)
@@ -126,26 +129,26 @@ def test_a_singleton_that_must_be_available_waits_or_surges_without_a_gap(scene:
     line = wait_line(scene, "web", state="Blocked", reason="NeverEvictable")
     assert f"PodDisruptionBudget {space}/always" in line["message"]
     assert scene.places(space, "web") == ["old"]
-    film = Film(scene.client, space)
+    observer.begin()
     scene.change_migration(onBlocked="Surge")
     scene.finish(old)
     assert scene.arrived(space, "web")
-    assert film.fewest_ready("web") == 1
+    assert fewest_ready(observer.history(), f"{space}/web") == 1
     assert scene.client.get(kinds.DEPLOYMENT, "web", space)["spec"]["replicas"] == 1
     assert generation(scene, space, "always") == 1
 
 
-def test_a_stateful_set_goes_one_at_a_time_from_the_highest_ordinal(scene: Scene) -> None:
+def test_a_stateful_set_goes_one_at_a_time_from_the_highest_ordinal(scene: Scene, observer: Observer) -> None:
     old = scene.nodes("old", OLD)
     space = scene.namespace()
     scene.stateful_set(space, "db", 3, spec={"podManagementPolicy": "Parallel"})
     scene.wait_ready(space, db=3)
     scene.nodes("new", NEW)
-    film = Film(scene.client, space)
+    observer.begin()
     scene.migrate()
     scene.rig.start()
     scene.finish(old)
-    assert film.departures("db") == [("db-2", True), ("db-1", True), ("db-0", True)]
+    assert departures(observer.history(), f"{space}/db") == [("db-2", True), ("db-1", True), ("db-0", True)]
 
 
 # --- DaemonSets ---
@@ -457,7 +460,7 @@ def test_replicas_that_change_half_way_all_arrive(scene: Scene) -> None:
     assert scene.places(space, "web") == ["new"] * 3
 
 
-def test_surge_raises_the_autoscalers_floor_and_gives_it_back(scene: Scene) -> None:
+def test_surge_raises_the_autoscalers_floor_and_gives_it_back(scene: Scene, observer: Observer) -> None:
     old = scene.nodes("old", OLD)
     space = scene.namespace()
     scene.deployment(space, "web", 1)
@@ -465,12 +468,12 @@ def test_surge_raises_the_autoscalers_floor_and_gives_it_back(scene: Scene) -> N
     autoscaler(scene, space, 1, 3)
     scene.wait_ready(space, web=1)
     scene.nodes("new", NEW)
-    film = Film(scene.client, space)
+    observer.begin()
     scene.migrate(onBlocked="Surge")
     scene.rig.start()
     scene.finish(old)
     assert scene.arrived(space, "web")
-    assert film.fewest_ready("web") == 1
+    assert fewest_ready(observer.history(), f"{space}/web") == 1
     assert scene.client.get(kinds.DEPLOYMENT, "web", space)["spec"]["replicas"] == 1
     assert scene.client.get(kinds.HORIZONTAL_POD_AUTOSCALER, "web", space)["spec"]["minReplicas"] == 1
 

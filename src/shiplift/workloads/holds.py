@@ -117,14 +117,20 @@ def _hold(view: View, tally: Tally) -> Step | str | None:
     names = " and ".join(f"{one.namespace}/{one.name}" for one in budgets)
     if len(budgets) > 1:
         return f"{tally.id} cannot be held: PodDisruptionBudgets {names} both select its pods"
+    if _allows_nothing(budgets[0]):
+        return None
     if others := _others(view, budgets[0], tally):
         return f"{tally.id} cannot be held: PodDisruptionBudget {names} also covers {others}"
     return HoldBudget(tally.id, budgets[0].name, budgets[0].uid)
 
 
+def _allows_nothing(budget: PodDisruptionBudget) -> bool:
+    return budget.max_unavailable in (0, "0%") or budget.min_available == "100%"
+
+
 def _loosened(tally: Tally, budget: PodDisruptionBudget) -> str | None:
     """A line where somebody changed a budget while we hold it: theirs stays, and it holds no more."""
-    if budget.max_unavailable == 0 or budget.min_available == "100%":
+    if _allows_nothing(budget):
         return None
     says = (
         f"minAvailable {budget.min_available}"

@@ -13,7 +13,7 @@ from shiplift.workloads.dependencies import Declared, gather, source_of
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Order, Tally
 
-MOST_NAMED = 256
+MOST_NAMED = 128
 
 
 class Ordering:

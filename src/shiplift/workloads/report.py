@@ -35,6 +35,7 @@ MOST_LISTED = 2000
 _MOST_NOTES = 64
 _MOST_WAVES = 256
 _LONGEST = 1000
+_MOST_INERT = 500
 _LINE_BYTES = 250
 _MOST_BYTES = 400_000
 """An object may have about 1.5 MB, and the uids of those that have arrived need up to half of it."""
@@ -53,7 +54,7 @@ def status_of(decision: Migrating, moved: int = 0) -> WorkloadMigrationStatus:
             NodesOfVersion(version=name[:256], nodes=many) for name, many in view.fleet.versions.items()
         ),
         notes=tuple(_short(note) for note in decision.notes[:_MOST_NOTES]),
-        inert_tolerations=tuple(str(id_)[:256] for id_ in sorted(inert(view))[:MOST_LISTED]),
+        inert_tolerations=tuple(str(id_)[:256] for id_ in sorted(inert(view))[:_MOST_INERT]),
     )
     if not decision.moving:
         return common
@@ -131,7 +132,15 @@ def _workloads(
     waiting = [tally for tally in view.tallies.values() if not tally.skipped and tally.row.uid not in done]
     lines = [(tally, line_of(decision, tally)) for tally in waiting]
     lines.sort(key=lambda pair: (_NEEDS_SOMEBODY.index(pair[1].state), pair[0].id))
-    return tuple(_one(view, tally, line, earlier.get(tally.id), now) for tally, line in lines[:MOST_LISTED])
+    listed: list[WorkloadStatus] = []
+    size = 0
+    for tally, line in lines[:MOST_LISTED]:
+        one = _one(view, tally, line, earlier.get(tally.id), now)
+        size += _LINE_BYTES + len(one.message) + len(one.name) + len(one.namespace)
+        if size > _MOST_BYTES:
+            break
+        listed.append(one)
+    return tuple(listed)
 
 
 def _one(
@@ -176,6 +185,8 @@ def line_of(decision: Migrating, tally: Tally) -> Line:
     if tally.id not in view.order.graph.number or tally.id in view.order.ready:
         if tally.complete:
             return Line(WorkloadState.MOVING, Reason.SOAKING, "all pods are there")
+        if view.spec.paused:
+            return Line(WorkloadState.HELD, Reason.PAUSED, "paused; `shiplift resume` goes on")
         return Line(WorkloadState.RELEASED, Reason.NOT_IN_FORCE, "its turn has come")
     waits = view.order.progress.waits_for(tally.id)
     if not waits:

@@ -1,0 +1,238 @@
+"""How many pods of each workload may go now, and which of them first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from shiplift.facts.workloads import PodDisruptionBudget
+from shiplift.workloads.budgeting import Allowances, explained, free_to_go, in_order, never_evictable
+from tests.workloads import nature
+from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, change, change_pod, look, tally, under_way
+from tests.workloads.world import SPACE, World
+
+WEB = an_id("web")
+
+
+def allowed(world: World, name: str = "web") -> int:
+    view = look(world)
+    return Allowances(view).of(tally(view, name))
+
+
+def a_shop(replicas: int = 3, spec: dict[str, Any] | None = None) -> World:
+    world = under_way((DEPLOYMENT, "web", replicas))
+    if spec is not None:
+        world.budget("web", {"app": "web"}, spec)
+        nature.settle(world)
+    return world
+
+
+def lag(world: World, **values: Any) -> None:
+    """The status of the budget is not, or not yet, what it should be."""
+    (row,) = world.all(PodDisruptionBudget)
+    world.put(msgspec.structs.replace(row, **values))
+
+
+def fail_one(world: World, name: str = "web") -> None:
+    pod = world.pods(an_id(name, DEPLOYMENT))[0]
+    change_pod(world, pod, ready=False, waiting="CrashLoopBackOff")
+
+
+# --- without a budget ---
+
+
+@pytest.mark.parametrize(
+    ("replicas", "says", "expected"),
+    [(1, None, 1), (3, None, 1), (4, None, 1), (8, None, 2), (3, 2, 2), (10, "35%", 3), (4, 0, 1), (4, "0%", 1)],
+)
+def test_a_deployment_may_lack_what_it_says_rounded_down_and_at_least_one(
+    replicas: int, says: int | str | None, expected: int
+) -> None:
+    world = a_shop(replicas)
+    change(world, "web", max_unavailable=says)
+    assert allowed(world) == expected
+
+
+def test_a_limit_that_cannot_be_read_counts_as_one() -> None:
+    world = a_shop(8)
+    change(world, "web", max_unavailable="a few")
+    assert allowed(world) == 1
+
+
+def test_pods_of_a_deployment_that_are_missing_already_count() -> None:
+    world = a_shop(8)
+    fail_one(world)
+    assert allowed(world) == 1
+
+
+def test_a_stateful_set_lets_one_go_while_all_are_ready() -> None:
+    world = under_way((STATEFUL_SET, "db", 3))
+    assert allowed(world, "db") == 1
+    change_pod(world, world.pods(an_id("db", STATEFUL_SET))[1], ready=False)
+    assert allowed(world, "db") == 0
+
+
+def test_a_stateful_set_lets_none_go_while_one_is_leaving() -> None:
+    world = under_way((STATEFUL_SET, "db", 2))
+    change_pod(world, world.pods(an_id("db", STATEFUL_SET))[1], deleting=1)
+    assert allowed(world, "db") == 0
+
+
+# --- with one ---
+
+
+@pytest.mark.parametrize(
+    ("replicas", "spec", "expected"),
+    [
+        (3, {"maxUnavailable": 1}, 1),
+        (3, {"minAvailable": 1}, 2),
+        (3, {"minAvailable": 3}, 0),
+        (3, {"maxUnavailable": "25%"}, 1),
+        (3, {"minAvailable": "50%"}, 1),
+        (5, {"minAvailable": "50%"}, 2),
+        (3, {"maxUnavailable": 0}, 0),
+        (3, {"maxUnavailable": "100%"}, 3),
+    ],
+)
+def test_a_budget_allows_what_kubernetes_makes_of_it(
+    replicas: int, spec: dict[str, Any], expected: int
+) -> None:
+    assert allowed(a_shop(replicas, spec)) == expected
+
+
+def test_a_budget_says_nothing_until_its_controller_has_looked() -> None:
+    world = a_shop(3, {"maxUnavailable": 1})
+    lag(world, generation=2)
+    assert allowed(world) == 0
+
+
+def test_a_status_that_lags_behind_the_pods_is_not_believed() -> None:
+    world = a_shop(3, {"maxUnavailable": 1})
+    fail_one(world)
+    assert allowed(world) == 0
+
+
+def test_a_status_that_allows_less_than_the_pods_would_is_believed() -> None:
+    world = a_shop(3, {"maxUnavailable": 2})
+    lag(world, disruptions_allowed=0)
+    assert allowed(world) == 0
+
+
+def test_a_shared_budget_is_given_out_once() -> None:
+    world = under_way()
+    for name in ("a", "b"):
+        world.workload(DEPLOYMENT, name, 2, tier="shared")
+    world.budget("both", {"tier": "shared"}, {"maxUnavailable": 1})
+    nature.settle(world)
+    view = look(world)
+    allowances = Allowances(view)
+    assert allowances.of(tally(view, "a")) == 1
+    allowances.take(tally(view, "a"))
+    assert allowances.of(tally(view, "b")) == 0
+
+
+# --- which ---
+
+
+def test_who_serves_nobody_goes_first() -> None:
+    world = a_shop(3)
+    last = sorted(world.pods(WEB), key=lambda pod: (pod.node, pod.name))[-1]
+    change_pod(world, last, ready=False)
+    assert in_order(tally(look(world), "web"))[0].uid == last.uid
+
+
+def test_a_stateful_set_goes_from_the_highest_ordinal_by_number() -> None:
+    world = under_way((STATEFUL_SET, "db", 11))
+    names = [pod.name for pod in in_order(tally(look(world), "db"))]
+    assert names[:3] == ["db-10", "db-9", "db-8"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "healthy", "expected"),
+    [
+        (None, 2, True),
+        ({"maxUnavailable": 1}, 2, True),
+        ({"maxUnavailable": 0}, 2, False),
+        ({"maxUnavailable": 0, "unhealthyPodEvictionPolicy": "AlwaysAllow"}, 2, True),
+        ({"minAvailable": 0}, 2, False),
+    ],
+)
+def test_a_pod_that_is_not_ready_goes_past_a_budget_that_is_healthy_or_always_lets_it(
+    spec: dict[str, Any] | None, healthy: int, expected: bool
+) -> None:
+    world = a_shop(healthy + 1, spec)
+    fail_one(world)
+    nature.tick(world)
+    view = look(world)
+    one = tally(view, "web")
+    pod = next(pod for pod in one.pods if not pod.ready)
+    assert free_to_go(view, one, pod) is expected
+
+
+def test_a_ready_pod_never_goes_past_its_budget() -> None:
+    world = a_shop(2, {"maxUnavailable": 1, "unhealthyPodEvictionPolicy": "AlwaysAllow"})
+    view = look(world)
+    one = tally(view, "web")
+    assert not free_to_go(view, one, one.pods[0])
+
+
+def test_one_of_a_stateful_set_that_is_not_ready_goes_only_if_the_others_are() -> None:
+    world = under_way((STATEFUL_SET, "db", 3))
+    pods = world.pods(an_id("db", STATEFUL_SET))
+    change_pod(world, pods[0], ready=False)
+    view = look(world)
+    assert free_to_go(view, tally(view, "db"), tally(view, "db").pods[0])
+    change_pod(world, pods[1], ready=False)
+    view = look(world)
+    assert not free_to_go(view, tally(view, "db"), tally(view, "db").pods[0])
+
+
+# --- never ---
+
+
+@pytest.mark.parametrize(
+    ("replicas", "spec", "text"),
+    [
+        (3, {"maxUnavailable": 1}, ""),
+        (3, {"minAvailable": 2}, ""),
+        (1, {"minAvailable": 1}, "shop/web needs 1 of 1 pods healthy"),
+        (3, {"minAvailable": 3}, "shop/web needs 3 of 3 pods healthy"),
+        (3, {"minAvailable": 5}, "shop/web needs 5 of 3 pods healthy"),
+        (3, {"minAvailable": "100%"}, "shop/web needs 3 of 3 pods healthy"),
+        (2, {"minAvailable": "51%"}, "shop/web needs 2 of 2 pods healthy"),
+        (3, {"maxUnavailable": 0}, "shop/web needs 3 of 3 pods healthy"),
+        (1, {"maxUnavailable": "1%"}, ""),
+        (0, {"minAvailable": 1}, ""),
+    ],
+)
+def test_a_budget_that_never_lets_a_pod_go_is_named(replicas: int, spec: dict[str, Any], text: str) -> None:
+    view = look(a_shop(replicas, spec))
+    found = never_evictable(view, tally(view, "web"))
+    assert text in found
+    assert bool(found) is bool(text)
+
+
+def test_a_budget_that_has_no_room_only_now_is_not_one_of_those() -> None:
+    world = a_shop(3, {"maxUnavailable": 1})
+    fail_one(world)
+    nature.tick(world)
+    view = look(world)
+    assert never_evictable(view, tally(view, "web")) == ""
+    expected = f"PodDisruptionBudget {SPACE}/web needs 2 healthy pods and has 2"
+    assert explained(view, tally(view, "web")) == expected
+
+
+def test_what_is_waited_for_is_told_also_without_a_budget() -> None:
+    world = a_shop(3)
+    fail_one(world)
+    view = look(world)
+    assert explained(view, tally(view, "web")) == "2 of 3 pods are Ready; the others come first"
+
+
+def test_a_budget_that_its_controller_has_not_looked_at_says_so() -> None:
+    world = a_shop(3, {"maxUnavailable": 1})
+    lag(world, generation=2)
+    view = look(world)
+    assert "has not been looked at by its controller yet" in explained(view, tally(view, "web"))
