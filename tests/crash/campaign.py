@@ -13,7 +13,7 @@ from tests.crash.lane import Result
 from tests.crash.mutants import Mutant
 from tests.crash.oracle import CleanRun, Reference
 from tests.crash.plans import Plan
-from tests.crash.runner import Done, Lanes, Task, say
+from tests.crash.runner import RIG, Done, Lanes, Task, say
 from tests.crash.scenarios import BY_NAME
 
 CLEAN_RUNS = 3
@@ -77,8 +77,9 @@ class Campaign:
         caught = {bug.name: "" for bug in bugs}
         for done in self._lanes.map(self._hunts(bugs)):
             bug = done.task.mutant
-            if bug and done.result.found and not caught[bug.name]:
-                caught[bug.name] = f"{done.task.plan}: {done.result.found[0][:200]}"
+            found = [one for one in done.result.found if not one.startswith(RIG)]
+            if bug and found and not caught[bug.name]:
+                caught[bug.name] = f"{done.task.plan}: {found[0][:200]}"
         for name, by in caught.items():
             say(f"mutant {name}: {'caught by ' + by if by else 'NOT CAUGHT'}")
         self.figures.mutants = len(bugs)

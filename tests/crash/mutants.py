@@ -31,7 +31,9 @@ def mutated(mutant: Mutant, folder: Path) -> Path:
     text = path.read_text()
     if text.count(mutant.old) != 1:
         raise ValueError(f"mutant {mutant.name}: its text is {text.count(mutant.old)} times in {mutant.file}")
-    path.write_text(text.replace(mutant.old, mutant.new))
+    changed = text.replace(mutant.old, mutant.new)
+    compile(changed, str(path), "exec")
+    path.write_text(changed)
     return folder
 
 

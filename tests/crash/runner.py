@@ -28,6 +28,7 @@ from tests.crash.oracle import CleanRun, Evidence, Reference
 from tests.crash.plans import Plan
 from tests.crash.scenarios import BY_NAME
 
+RIG = "the rig failed"
 _TRIES = 2
 
 
@@ -68,9 +69,7 @@ def perform(lane: Lane, task: Task) -> Done:
         except Exception:
             lane.crew.end()
             if last:
-                return Done(
-                    task, Result(task.plan, 0.0, False, (f"the rig failed: {traceback.format_exc()}",))
-                )
+                return Done(task, Result(task.plan, 0.0, False, (f"{RIG}: {traceback.format_exc()}",)))
             continue
         wanted = task.clean is None or result.fired or result.found
         if wanted or last:

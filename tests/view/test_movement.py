@@ -89,7 +89,7 @@ def test_every_workload_is_there_once_whatever_is_declared(pairs: list[tuple[str
     ],
 )
 def test_there_are_as_many_marks_as_there_should_be_pods(
-    on: dict[str, Pods], desired: int, marks: tuple[int, int, int]
+    on: dict[Any, Any], desired: int, marks: tuple[int, int, int]
 ) -> None:
     [one] = seen(workload("web", desired, **on)).movers
     assert (one.moved, one.between, one.left) == marks
@@ -110,7 +110,8 @@ def only(view: Movement) -> Mover:
     ],
 )
 def test_the_migration_says_where_a_workload_is(state: str, stand: Stand) -> None:
-    one = only(seen(workload("web", old=Pods(ready=2)), lines=(waiting("web", state),)))
+    lines = (waiting("web", state), waiting("db", "Moving"))
+    [_, one] = seen(workload("db"), workload("web", old=Pods(ready=2)), lines=lines, web="db").movers
     assert one.state is stand
 
 
@@ -139,9 +140,18 @@ def test_one_in_another_namespace_is_named_with_it() -> None:
     assert view.movers[1].now == "waits for data/db 0/2"
 
 
-def test_one_whose_turn_comes_waits_for_nobody() -> None:
-    view = seen(workload("web"), lines=(waiting("web", "Held", "waits for StatefulSet shop/db"),))
-    assert only(view).now == "all that it needs is there: its turn comes"
+def test_one_that_is_told_to_wait_for_what_has_arrived_moves() -> None:
+    held = waiting("web", "Held", "waits for StatefulSet shop/db")
+    there, web = workload("db", new=Pods(ready=2)), workload("web", old=Pods(ready=2))
+    one = seen(there, web, web="db", lines=(held,)).movers[1]
+    assert (one.state, one.now) == (Stand.MOVING, "its turn has come")
+
+
+def test_what_is_watched_for_a_while_has_not_arrived() -> None:
+    there, web = workload("db", new=Pods(ready=2)), workload("web", old=Pods(ready=2))
+    lines = (waiting("db", "Moving", "watched"), waiting("web", "Held", "waits for StatefulSet shop/db"))
+    one = seen(there, web, web="db", lines=lines).movers[1]
+    assert (one.state, one.now) == (Stand.HELD, "waits for db 2/2")
 
 
 def test_what_is_said_of_one_that_moves_does_not_repeat_its_name() -> None:

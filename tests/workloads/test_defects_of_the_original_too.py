@@ -19,6 +19,7 @@ from shiplift.kube.errors import Conflict, KubeError
 from shiplift.kube.fence import service_account
 from shiplift.operator import install
 from shiplift.operator.process import Operator
+from shiplift.workloads.controller import KEY, PART
 from shiplift.workloads.names import HOLD_LEDGER, UPGRADE_TAINT
 from tests.until import until
 from tests.workloads.rig import NEW, OLD, SPACE, Json, Rig, Scene
@@ -312,6 +313,11 @@ def test_13_an_order_of_any_name_in_any_namespace_wakes_it(scene: Scene) -> None
         scene.client.delete(kinds.WORKLOAD_ORDER, f"of-{space}", space, uid=orders[space])
         scene.wait(lambda space=space: scene.arrived(space, "web"), 25)
     scene.finish(old)
+
+
+@pytest.mark.parametrize("kind", [watch.kind for watch in PART.watches], ids=str)
+def test_13_whatever_it_reads_wakes_it(kind: Kind) -> None:
+    assert list(PART.wakes(kind, None, None)) == [KEY]
 
 
 def _named_order(scene: Scene, space: str, name: str) -> str:

@@ -36,6 +36,9 @@ COMMANDS = (
         "shiplift.cli.control:abort_app",
         "Stop moving workloads and undo what was changed; they stay where they are.",
     ),
+    Command(
+        "alerts", "shiplift.cli.operator:alerts_app", "Print alerts for Prometheus, as a PrometheusRule."
+    ),
     Command("crds", "shiplift.cli.crds:app", "Print the CustomResourceDefinitions."),
     Command(
         "demo",
@@ -47,7 +50,7 @@ COMMANDS = (
     Command(
         "manifests",
         "shiplift.cli.operator:manifests_app",
-        "Print what the operator needs in a cluster: account, RBAC, fence.",
+        "Print what the operator needs in a cluster: account, RBAC, fence, policies.",
     ),
     Command(
         "operator",

@@ -1,10 +1,10 @@
-"""`shiplift operator` and `shiplift manifests`: run it, and what to apply before it can run in a cluster."""
+"""`shiplift operator`, `manifests` and `alerts`: run it, and what to apply for it in a cluster."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
@@ -12,8 +12,10 @@ from shiplift.cli.output import CommandError
 
 app = App(name="operator", help="Run the operator: it leads, watches, and acts through the layers.")
 manifests_app = App(
-    name="manifests", help="Print what the operator needs in a cluster: account, RBAC, fence."
+    name="manifests", help="Print what the operator needs in a cluster: account, RBAC, fence, policies."
 )
+
+alerts_app = App(name="alerts", help="Print alerts for Prometheus, as a PrometheusRule.")
 
 _NAMESPACE = "shiplift-system"
 Layers = Annotated[
@@ -73,10 +75,24 @@ def manifests(
     user: User = "",
 ) -> None:
     """As YAML on standard output: `shiplift manifests | kubectl apply -f -`."""
-    import yaml
-
     from shiplift.operator import install
     from shiplift.operator.layers import chosen
+
+    _print(install.manifests(namespace, chosen(_split(layers)), user))
+
+
+@alerts_app.default
+def alerts(
+    *, namespace: Annotated[str, Parameter(help="Where Prometheus looks for rules.")] = _NAMESPACE
+) -> None:
+    """As YAML on standard output: `shiplift alerts | kubectl apply -f -`."""
+    from shiplift.operator import alerts as rules
+
+    _print([rules.manifest(namespace)])
+
+
+def _print(manifests: list[dict[str, Any]]) -> None:
+    import yaml
 
     class Plain(yaml.SafeDumper):
         """No anchors: people read this, and edit it."""
@@ -84,8 +100,7 @@ def manifests(
         def ignore_aliases(self, data: object) -> bool:
             return True
 
-    printed = install.manifests(namespace, chosen(_split(layers)), user)
-    yaml.dump_all(printed, sys.stdout, Dumper=Plain, sort_keys=False)
+    yaml.dump_all(manifests, sys.stdout, Dumper=Plain, sort_keys=False)
 
 
 def _split(layers: tuple[str, ...]) -> list[str]:

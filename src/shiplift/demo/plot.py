@@ -16,7 +16,7 @@ from shiplift.facts.workloads import PodDisruptionBudget
 from shiplift.local.nodes import Pool
 from shiplift.view.cluster import ClusterView
 from shiplift.view.migration import Phase
-from shiplift.view.movement import Movement
+from shiplift.view.movement import Movement, Stand
 from shiplift.workloads.names import HOLD_LEDGER, MANAGED_BY, MANAGER, OFF_TARGET_LABEL, TARGET_LABEL
 
 R = TypeVar("R", bound=Row)
@@ -80,8 +80,10 @@ class Seen(msgspec.Struct, frozen=True):
 
     @property
     def half_way(self) -> bool:
-        """The moment that shows most."""
-        return self.scene is Scene.MOVING and 2 * self.movement.pods.done >= self.movement.pods.total
+        """The moment that shows most: some have arrived, some move, some wait for these."""
+        states = [one.state for one in self.movement.movers]
+        mixed = Stand.ARRIVED in states and Stand.MOVING in states and states.count(Stand.HELD) > 1
+        return mixed and 3 * self.movement.pods.done >= self.movement.pods.total
 
 
 def is_open(view: ClusterView) -> bool:

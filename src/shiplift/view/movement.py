@@ -85,13 +85,8 @@ def movement(
     """How far the workloads of the cluster are on their way to the target."""
     known = {(one.kind, one.namespace, one.name): one for one in cluster.workloads if one.kind != "DaemonSet"}
     edges = [Edge(one.dependent, one.dependency, one.origin, one.soft) for one in links]
-    graph = Graph(known, edges)
-    lines = {one.key: one for one in migration.waiting} if migration else {}
-    moves = {key: _moved(one, target) for key, one in known.items()}
-    movers = [
-        _mover(graph, key, branch, moves, known[key], lines, begun=migration is not None)
-        for key, branch in _tree(graph)
-    ]
+    progress = _Progress(known, edges, migration, target)
+    movers = [_mover(progress, key, branch, known[key]) for key, branch in _tree(progress.graph)]
     return Movement(target, cluster, migration, tuple(movers))
 
 
@@ -104,26 +99,51 @@ def changes(before: Movement, now: Movement) -> Iterable[str]:
             yield f"{one.name}: {one.state}{more}"
 
 
-def _mover(
-    graph: Graph[Key],
-    key: Key,
-    branch: str,
-    moves: Mapping[Key, Share],
-    row: WorkloadView,
-    lines: Mapping[Key, WaitingView],
-    *,
-    begun: bool,
-) -> Mover:
-    line, share = lines.get(key), moves[key]
+class _Progress:
+    """What is known of all when one of them is told."""
+
+    def __init__(
+        self,
+        known: Mapping[Key, WorkloadView],
+        edges: Iterable[Edge[Key]],
+        view: MigrationView | None,
+        to: str,
+    ) -> None:
+        self.graph = Graph(known, edges)
+        self.begun = view is not None
+        self.lines = {one.key: one for one in view.waiting} if view else {}
+        self.moved = {key: _moved(one, to) for key, one in known.items()}
+
+    def needs(self, key: Key) -> list[Key]:
+        return [edge.dependency for edge in self.graph.dependencies(key)]
+
+    def arrived(self, key: Key) -> bool:
+        """Also counts as such: that nobody says of it that it has not."""
+        share = self.moved[key]
+        return self.begun and key not in self.lines and share.done == share.total
+
+    def stand(self, key: Key, row: WorkloadView) -> Stand:
+        if line := self.lines.get(key):
+            # what it needs is told to have arrived before it is told to go itself
+            its_turn = line.state is api.WorkloadState.HELD and all(map(self.arrived, self.needs(key)))
+            return Stand.MOVING if its_turn else _STANDS[line.state]
+        if self.arrived(key):
+            return Stand.ARRIVED
+        whole = row.state in (WorkloadState.READY, WorkloadState.IDLE)
+        return Stand.READY if whole else Stand.STARTING
+
+
+def _mover(progress: _Progress, key: Key, branch: str, row: WorkloadView) -> Mover:
+    share, state = progress.moved[key], progress.stand(key, row)
     left = min(row.ready, row.desired) - share.done
     return Mover(
         key=key,
         branch=branch,
-        state=_stand(line, share, row, begun=begun),
+        state=state,
         moved=share.done,
         between=share.total - share.done - left,
         left=left,
-        now=_now(line, [edge.dependency for edge in graph.dependencies(key)], moves) if line else "",
+        now=_now(progress, key, state),
     )
 
 
@@ -132,25 +152,21 @@ def _moved(one: WorkloadView, target: str) -> Share:
     return Share(min(ready, one.desired), one.desired)
 
 
-def _stand(line: WaitingView | None, share: Share, row: WorkloadView, *, begun: bool) -> Stand:
-    if line is not None:
-        return _STANDS[line.state]
-    if begun and share.done == share.total:
-        return Stand.ARRIVED
-    whole = row.state in (WorkloadState.READY, WorkloadState.IDLE)
-    return Stand.READY if whole else Stand.STARTING
-
-
-def _now(line: WaitingView, needs: Iterable[Key], moves: Mapping[Key, Share]) -> str:
+def _now(progress: _Progress, key: Key, state: Stand) -> str:
     """Of one that is held all that it waits for; of others what is said of them, less their own name."""
+    line = progress.lines.get(key)
+    if line is None:
+        return ""
+    if line.state is not api.WorkloadState.HELD:
+        return line.message.replace(f" of {line}", "")
+    if state is Stand.MOVING:
+        return "its turn has come"
     waits = [
-        f"{name if space == line.namespace else f'{space}/{name}'} {moves[kind, space, name]}"
-        for kind, space, name in needs
-        if moves[kind, space, name].done < moves[kind, space, name].total
+        f"{one[2] if one[1] == line.namespace else f'{one[1]}/{one[2]}'} {progress.moved[one]}"
+        for one in progress.needs(key)
+        if not progress.arrived(one)
     ]
-    if line.state is api.WorkloadState.HELD:
-        return f"waits for {', '.join(waits)}" if waits else "all that it needs is there: its turn comes"
-    return line.message.replace(f" of {line}", "")
+    return f"waits for {', '.join(waits)}"
 
 
 def _tree(graph: Graph[Key]) -> list[tuple[Key, str]]:

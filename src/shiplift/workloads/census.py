@@ -7,7 +7,7 @@ Events only say what to look at again; what counts is what the snapshot has. A n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Protocol, TypeVar, cast
+from typing import Protocol, TypeVar
 
 from shiplift.api.workloads import WorkloadKind
 from shiplift.facts import kinds
@@ -155,7 +155,7 @@ class Census:
             self._occupancy.put_pod(None, pod)
         for one in snapshot.all(ReplicaSet):
             self._put_set(one)
-        for one in snapshot.all(HorizontalPodAutoscaler):
+        for one in sorted(snapshot.all(HorizontalPodAutoscaler), key=_by_name):
             self._autoscalers[_scaled(one)] = one
         for one in snapshot.all(PodDisruptionBudget):
             self._put_budget(one)
@@ -360,13 +360,13 @@ class Census:
                 self.covers.setdefault(uid, {})[after.id] = None
 
     def _autoscaler_changed(self, snapshot: Snapshot, heard: Row) -> Iterable[WorkloadId]:
-        now = snapshot.by_uid(HorizontalPodAutoscaler, heard.uid)
-        id_ = _scaled(now or cast("HorizontalPodAutoscaler", heard))
-        if now is None:
-            self._autoscalers.pop(id_, None)
-        else:
-            self._autoscalers[id_] = now
-        return (id_,)
+        """They are few and change what they scale now and then: all of them are looked at again."""
+        before = self._autoscalers
+        self._autoscalers = {
+            _scaled(one): one for one in sorted(snapshot.all(HorizontalPodAutoscaler), key=_by_name)
+        }
+        either = before.keys() | self._autoscalers.keys()
+        return [id_ for id_ in either if before.get(id_) is not self._autoscalers.get(id_)]
 
     def _recount(self, snapshot: Snapshot, dirty: Iterable[WorkloadId]) -> None:
         fresh = {id_: counted for id_ in dirty if (counted := self._count(snapshot, id_)) is not None}
@@ -398,6 +398,10 @@ def _asked(row: PodDisruptionBudget) -> tuple[str, str, str]:
     """One label that a budget asks for, to find it by."""
     key, value = next(iter(row.selector.labels.items()), ("", "")) if row.selector else ("", "")
     return (row.namespace, key, value)
+
+
+def _by_name(row: Row) -> tuple[str, str]:
+    return row.namespace, row.name
 
 
 def _scaled(row: HorizontalPodAutoscaler) -> WorkloadId:

@@ -128,11 +128,17 @@ def _due(view: View, tally: Tally, record: Record) -> bool:
 
 
 def _turn(view: View, tally: Tally) -> bool:
-    """In order: everything that it depends on has lost its toleration and is complete again."""
-    edges = view.order.graph.dependencies(tally.id) if tally.id in view.order.graph.number else ()
-    below = [one for edge in edges if (one := view.tallies.get(edge.dependency)) is not None]
+    """In order: everything before it has lost its toleration and is complete again; a cycle goes together."""
+    graph = view.order.graph
+    if tally.id not in graph.number:
+        return True
+    own = graph.group(tally.id)
+    edges = graph.dependencies(tally.id)
+    before = [edge.dependency for edge in edges if graph.group(edge.dependency) != own]
     return all(
-        one.complete and not turns.record_of(view, one.id).toleration for one in below if one.id != tally.id
+        one.complete and not turns.record_of(view, id_).toleration
+        for id_ in before
+        if (one := view.tallies.get(id_)) is not None
     )
 
 

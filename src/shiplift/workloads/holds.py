@@ -109,19 +109,22 @@ def _hold(view: View, tally: Tally) -> Step | str | None:
     if not tally.pods:
         return None
     budgets = [view.budgets[uid] for uid in tally.budgets if uid in view.budgets]
+    if not budgets:
+        return _make(view, tally)
     holds_it = next((budget for budget in budgets if is_hold(budget)), None)
     if holds_it is not None:
         return _loosened(tally, holds_it)
-    if not budgets:
-        return _make(view, tally)
-    names = " and ".join(f"{one.namespace}/{one.name}" for one in budgets)
     if len(budgets) > 1:
+        names = " and ".join(f"{one.namespace}/{one.name}" for one in budgets)
         return f"{tally.id} cannot be held: PodDisruptionBudgets {names} both select its pods"
-    if _allows_nothing(budgets[0]):
-        return None
-    if others := _others(view, budgets[0], tally):
-        return f"{tally.id} cannot be held: PodDisruptionBudget {names} also covers {others}"
-    return HoldBudget(tally.id, budgets[0].name, budgets[0].uid)
+    return None if _allows_nothing(budgets[0]) else _hold_by(view, tally, budgets[0])
+
+
+def _hold_by(view: View, tally: Tally, budget: PodDisruptionBudget) -> Step | str:
+    if others := _others(view, budget, tally):
+        name = f"{budget.namespace}/{budget.name}"
+        return f"{tally.id} cannot be held: PodDisruptionBudget {name} also covers {others}"
+    return HoldBudget(tally.id, budget.name, budget.uid)
 
 
 def _allows_nothing(budget: PodDisruptionBudget) -> bool:

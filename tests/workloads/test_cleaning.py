@@ -1,0 +1,223 @@
+"""Taking out what is left: from what is found alone, in an order in which nothing is ever locked out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from shiplift.api.workloads import Cleanup, Mode, OnCycle, Turn, WorkloadMigrationStatus
+from shiplift.engine.step import Step
+from shiplift.facts.pods import Toleration
+from shiplift.facts.workloads import PodDisruptionBudget
+from shiplift.workloads.cleaning import cleaning, digest, leftovers
+from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.model import Reason
+from shiplift.workloads.names import UPGRADE_TAINT
+from shiplift.workloads.record import Record, Surge
+from shiplift.workloads.steps import (
+    DeletePlacement,
+    HoldBudget,
+    MarkNode,
+    RestoreBudget,
+    Scale,
+    SetTolerations,
+    WritePlacement,
+)
+from tests.workloads import nature, server
+from tests.workloads.players import finish, residue
+from tests.workloads.views import DEPLOYMENT, an_id, change, look, said, say, tally, under_way
+from tests.workloads.world import NEW, SPACE, World
+
+WEB, DB = an_id("web"), an_id("db")
+OURS = Toleration(UPGRADE_TAINT, "Equal", NEW, "NoSchedule")
+
+
+def over(mode: Mode = Mode.INJECT, **spec: Any) -> World:
+    """A migration that somebody has aborted half-way."""
+    world = under_way((DEPLOYMENT, "web", 2), (DEPLOYMENT, "db", 1), mode=mode, **spec)
+    world.migrate(abort=True)
+    return world
+
+
+def tolerate(world: World, *names: str) -> None:
+    """They carry our toleration, and that is on record."""
+    for name in names:
+        row = world.row_of(an_id(name))
+        assert row is not None
+        template = msgspec.structs.replace(row.template, tolerations=(OURS,))
+        change(world, name, template=template)
+    say(world, {}, {an_id(name).owner_key: Record(toleration=NEW) for name in names})
+    nature.settle(world)
+
+
+def unmark(world: World) -> None:
+    take(world, MarkNode)
+
+
+def take(world: World, *kinds: type[Step]) -> None:
+    for step in leftovers(look(world)).steps:
+        if isinstance(step, kinds):
+            assert server.take(world, step, {}).ok
+    nature.settle(world)
+
+
+def kinds_left(world: World) -> list[str]:
+    return sorted({type(step).__name__ for step in leftovers(look(world)).steps})
+
+
+def ids(*found: WorkloadId) -> list[str]:
+    return [id_.name for id_ in found]
+
+
+def test_with_nothing_of_ours_left_it_says_why_nothing_is_done() -> None:
+    world = over()
+    unmark(world)
+    decision = cleaning(look(world), world.now)
+    assert (decision.steps, decision.reason) == ((), Reason.ABORTED)
+
+
+def test_marks_holds_and_placements_are_found_by_themselves() -> None:
+    world = over()
+    uid = world.budget("web", {"app": "web"}, {"maxUnavailable": 1})
+    assert server.take(world, HoldBudget(WEB, "web", uid), {}).ok
+    say(world, {WEB.owner_key: Turn.HELD})
+    assert kinds_left(world) == ["DeletePlacement", "MarkNode", "RestoreBudget"]
+    world.end_migration()
+    assert kinds_left(world) == ["DeletePlacement", "MarkNode", "RestoreBudget"]
+    take(world, MarkNode, RestoreBudget, DeletePlacement)
+    assert residue(world) == []
+
+
+def test_the_number_of_things_is_told() -> None:
+    world = over()
+    decision = cleaning(look(world), world.now)
+    assert decision.reason is Reason.CLEANING_UP
+    assert decision.message == "4 things of ours are being taken out"
+
+
+def test_a_surge_is_undone_before_its_record_goes() -> None:
+    world = over()
+    say(world, {}, {WEB.owner_key: Record(surge=Surge(2, 3))})
+    change(world, "web", replicas=3)
+    nature.settle(world)
+    unmark(world)
+    assert kinds_left(world) == ["Scale"]
+    take(world, Scale)
+    assert kinds_left(world) == ["DeletePlacement"]
+
+
+def test_a_record_of_somebody_who_is_gone_is_dropped() -> None:
+    world = over()
+    unmark(world)
+    say(world, {}, {"Deployment.ghost": Record(surge=Surge(2, 3))})
+    assert kinds_left(world) == ["DeletePlacement"]
+
+
+def test_a_record_that_cannot_be_read_stays_with_its_placement_and_is_told() -> None:
+    world = over()
+    unmark(world)
+    say(world, {WEB.owner_key: Turn.HELD}, {WEB.owner_key: Record(surge=Surge(2, 2))})
+    spec = said(world)
+    assert spec is not None
+    world.write_placement(SPACE, msgspec.structs.replace(spec, ledger={DB.owner_key: "{nonsense"}))
+    assert kinds_left(world) == ["WritePlacement"]
+    take(world, WritePlacement)
+    assert kinds_left(world) == []
+    assert any("Deployment.db cannot be read" in note for note in cleaning(look(world), world.now).notes)
+
+
+# --- tolerations ---
+
+
+def test_taints_go_before_tolerations() -> None:
+    world = over(Mode.TEMPLATE, cleanup=Cleanup.IMMEDIATE)
+    tolerate(world, "web")
+    assert "SetTolerations" not in kinds_left(world)
+    unmark(world)
+    assert kinds_left(world) == ["SetTolerations"]
+
+
+def test_left_inert_a_toleration_is_recorded_with_its_template_and_told() -> None:
+    world = over(Mode.TEMPLATE)
+    tolerate(world, "web")
+    unmark(world)
+    assert kinds_left(world) == ["WritePlacement"]
+    take(world, WritePlacement)
+    found = leftovers(look(world))
+    assert (found.steps, ids(*found.inert)) == ((), ["web"])
+    notes = cleaning(look(world), world.now).notes
+    assert notes == ("Deployment shop/web keeps an inert toleration until its next rollout",)
+
+
+def test_with_the_owners_next_rollout_it_comes_off() -> None:
+    world = over(Mode.TEMPLATE)
+    tolerate(world, "web")
+    unmark(world)
+    take(world, WritePlacement)
+    row = world.row_of(WEB)
+    assert row is not None
+    change(world, "web", template=msgspec.structs.replace(row.template, priority=7))
+    assert kinds_left(world) == ["SetTolerations"]
+    take(world, SetTolerations)
+    assert kinds_left(world) == ["DeletePlacement"]
+
+
+def test_a_toleration_that_the_owner_took_off_needs_nothing_more() -> None:
+    world = over(Mode.TEMPLATE)
+    tolerate(world, "web")
+    unmark(world)
+    row = world.row_of(WEB)
+    assert row is not None
+    change(world, "web", template=msgspec.structs.replace(row.template, tolerations=()))
+    assert kinds_left(world) == ["DeletePlacement"]
+
+
+def test_at_once_means_in_dependency_order_and_nobody_is_called_inert() -> None:
+    world = over(Mode.TEMPLATE, cleanup=Cleanup.IMMEDIATE)
+    world.order("order", [(WEB, DB)])
+    tolerate(world, "web", "db")
+    unmark(world)
+    found = leftovers(look(world))
+    assert [step.workload.name for step in found.steps if isinstance(step, SetTolerations)] == ["db"]
+    assert (ids(*found.inert), "web" in ids(*found.waiting)) == ([], True)
+    take(world, SetTolerations, WritePlacement)
+    take(world, SetTolerations, WritePlacement)
+    assert [step.workload.name for step in leftovers(look(world)).steps if isinstance(step, SetTolerations)] == ["web"]
+
+
+def test_those_of_a_cycle_lose_theirs_too() -> None:
+    world = over(Mode.TEMPLATE, cleanup=Cleanup.IMMEDIATE, on_cycle=OnCycle.COLLAPSE)
+    world.order("order", [(WEB, DB), (DB, WEB)])
+    tolerate(world, "web", "db")
+    finish(world)
+    assert residue(world) == []
+
+
+def test_the_digest_is_of_the_template_and_of_nothing_else() -> None:
+    world = over(Mode.TEMPLATE)
+    before = digest(tally(_counted(world), "web"))
+    change(world, "web", replicas=5, generation=9)
+    assert digest(tally(_counted(world), "web")) == before
+    row = world.row_of(WEB)
+    assert row is not None
+    change(world, "web", template=msgspec.structs.replace(row.template, priority=7))
+    assert digest(tally(_counted(world), "web")) != before
+
+
+def _counted(world: World) -> Any:
+    """A record makes everybody counted."""
+    say(world, {}, {WEB.owner_key: Record(toleration=NEW)})
+    return look(world)
+
+
+def test_done_twice_nothing_changes() -> None:
+    world = over()
+    say(world, {WEB.owner_key: Turn.HELD})
+    finish(world)
+    before = world.changes
+    assert leftovers(look(world)).steps == ()
+    assert world.changes == before
+    assert not world.all(PodDisruptionBudget)
+    assert world.migration is not None
+    assert world.migration.status.state is WorkloadMigrationStatus().state

@@ -1,0 +1,233 @@
+"""Holding: never a second budget on a pod, never somebody else's pods, and let go when the turn has come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from shiplift.api.workloads import Hold, Mode
+from shiplift.facts.meta import Labels
+from shiplift.facts.nodes import Node
+from shiplift.facts.workloads import PodDisruptionBudget
+from shiplift.workloads import holds
+from shiplift.workloads.holds import Holding, holding
+from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.names import HOLD_LEDGER, MANAGED_BY, MANAGER, SKIP
+from shiplift.workloads.steps import DeleteHold, HoldBudget, MakeHold, RestoreBudget
+from tests.workloads import nature, server
+from tests.workloads.views import DEPLOYMENT, an_id, change, change_pod, look, under_way
+from tests.workloads.world import SPACE, World
+
+WEB, API = an_id("web"), an_id("api")
+
+
+def a_shop(hold: Hold = Hold.ALWAYS, mode: Mode = Mode.INJECT) -> World:
+    return under_way((DEPLOYMENT, "web", 2), (DEPLOYMENT, "api", 2), hold=hold, mode=mode)
+
+
+def held(world: World, *going: WorkloadId) -> Holding:
+    return holding(look(world), frozenset(going))
+
+
+def take(world: World, *going: WorkloadId) -> None:
+    for step in held(world, *going).steps:
+        assert server.take(world, step, {}).ok
+    nature.settle(world)
+
+
+def a_budget(world: World, name: str, spec: dict[str, Any] | None = None, **labels: str) -> None:
+    world.budget(name, labels, spec or {"maxUnavailable": 1})
+    nature.settle(world)
+
+
+# --- when ---
+
+
+@pytest.mark.parametrize(
+    ("hold", "mode", "expected"),
+    [
+        (Hold.ALWAYS, Mode.INJECT, True),
+        (Hold.ON_FOREIGN_DRAIN, Mode.INJECT, False),
+        (Hold.ON_FOREIGN_DRAIN, Mode.TEMPLATE, True),
+    ],
+)
+def test_holds_are_wanted_always_or_only_against_others(hold: Hold, mode: Mode, expected: bool) -> None:
+    assert holds.wanted(look(a_shop(hold, mode)), frozenset()) is expected
+
+
+def test_a_cordon_of_an_old_node_is_somebody_who_drains() -> None:
+    world = a_shop(Hold.ON_FOREIGN_DRAIN)
+    node = world.named(Node, "old-1", "")
+    assert node is not None
+    world.put(msgspec.structs.replace(node, unschedulable=True))
+    assert holds.wanted(look(world), frozenset())
+
+
+def test_a_cordon_of_a_target_node_is_not() -> None:
+    world = a_shop(Hold.ON_FOREIGN_DRAIN)
+    node = world.named(Node, "new-1", "")
+    assert node is not None
+    world.put(msgspec.structs.replace(node, unschedulable=True))
+    assert not holds.wanted(look(world), frozenset())
+
+
+def test_an_eviction_of_a_held_workload_is_somebody_who_drains_and_of_a_released_one_is_us() -> None:
+    world = a_shop(Hold.ON_FOREIGN_DRAIN)
+    change_pod(world, world.pods(WEB)[0], disruption="EvictionByEvictionAPI", deleting=1)
+    assert holds.wanted(look(world), frozenset())
+    assert not holds.wanted(look(world), frozenset({WEB}))
+
+
+def test_once_there_are_holds_they_are_kept_up() -> None:
+    world = a_shop(Hold.ALWAYS)
+    take(world)
+    world.migrate(hold=Hold.ON_FOREIGN_DRAIN)
+    assert holds.wanted(look(world), frozenset())
+
+
+# --- how ---
+
+
+def test_who_has_no_budget_gets_one_of_ours() -> None:
+    world = a_shop()
+    assert held(world, API).steps == (MakeHold(WEB, look(world).tallies[WEB].row.selector or _none()),)
+
+
+def _none() -> Any:
+    raise AssertionError("it has a selector")
+
+
+def test_a_single_budget_of_the_user_is_held_in_place() -> None:
+    world = a_shop()
+    a_budget(world, "web", app="web")
+    (step,) = held(world, API).steps
+    assert isinstance(step, HoldBudget)
+    assert step.name == "web"
+
+
+def test_who_is_held_is_not_held_again_and_all_of_it_is_complete() -> None:
+    world = a_shop()
+    a_budget(world, "web", app="web")
+    assert not held(world).complete
+    take(world)
+    assert held(world) == Holding()
+    assert held(world).complete
+
+
+@pytest.mark.parametrize("spec", [{"minAvailable": "100%"}, {"maxUnavailable": 0}])
+def test_a_budget_that_lets_nobody_go_holds_already(spec: dict[str, Any]) -> None:
+    world = a_shop()
+    a_budget(world, "web", spec, app="web")
+    assert held(world, API) == Holding()
+
+
+def test_a_budget_shared_with_somebody_is_never_touched_and_that_is_told() -> None:
+    world = a_shop()
+    for name in ("web", "api"):
+        change(world, name, template_labels=Labels(app=name, tier="shared"))
+    a_budget(world, "both", tier="shared")
+    found = held(world, API)
+    assert found.steps == ()
+    assert found.complete
+    text = "Deployment shop/web cannot be held: PodDisruptionBudget shop/both also covers Deployment shop/api"
+    assert found.notes == (text,)
+
+
+def test_a_budget_that_also_covers_pods_of_strangers_is_never_touched() -> None:
+    world = a_shop()
+    a_budget(world, "web", app="web")
+    (row,) = world.all(PodDisruptionBudget)
+    world.put(msgspec.structs.replace(row, expected_pods=5))
+    found = held(world, API)
+    assert (found.steps, len(found.notes)) == ((), 1)
+    assert "also covers other pods" in found.notes[0]
+
+
+def test_two_budgets_are_left_alone_and_named() -> None:
+    world = a_shop()
+    a_budget(world, "one", app="web")
+    a_budget(world, "two", app="web")
+    found = held(world, API)
+    assert found.steps == ()
+    assert "PodDisruptionBudgets shop/one and shop/two both select its pods" in found.notes[0]
+
+
+def test_nobody_gets_a_budget_of_ours_whose_selector_picks_others_too() -> None:
+    world = a_shop()
+    change(world, "api", template_labels=Labels(app="web"))
+    found = held(world, API)
+    assert found.steps == ()
+    assert found.notes == ("Deployment shop/web cannot be held: its selector also picks pods of Deployment shop/api",)
+
+
+def test_who_has_no_pods_or_opted_out_is_not_held() -> None:
+    world = a_shop()
+    change(world, "web", replicas=0)
+    nature.settle(world)
+    change(world, "api", annotations=Labels({SKIP: "true"}))
+    assert held(world).steps == ()
+
+
+def test_a_budget_that_somebody_loosened_under_our_hands_is_told() -> None:
+    world = a_shop()
+    a_budget(world, "web", app="web")
+    take(world, API)
+    (row,) = world.all(PodDisruptionBudget)
+    world.put(msgspec.structs.replace(row, max_unavailable=2))
+    found = held(world, API)
+    assert found.steps == ()
+    assert "PodDisruptionBudget shop/web" in found.notes[0]
+    assert "maxUnavailable 2" in found.notes[0]
+
+
+# --- letting go ---
+
+
+def test_when_the_turn_has_come_ours_is_deleted_and_the_users_restored() -> None:
+    world = a_shop()
+    a_budget(world, "web", app="web")
+    take(world)
+    kinds = {type(step) for step in held(world, WEB, API).steps}
+    assert kinds == {DeleteHold, RestoreBudget}
+    take(world, WEB, API)
+    (row,) = world.all(PodDisruptionBudget)
+    assert (row.name, row.max_unavailable, row.annotations) == ("web", 1, {})
+
+
+def test_ours_goes_as_soon_as_a_user_makes_a_budget_for_the_same_pods() -> None:
+    world = a_shop()
+    take(world, API)
+    a_budget(world, "web", app="web")
+    steps = held(world, API).steps
+    assert [type(step) for step in steps] == [DeleteHold]
+
+
+def test_a_held_budget_that_came_to_cover_somebody_else_too_is_given_back() -> None:
+    world = a_shop()
+    a_budget(world, "web", app="web")
+    take(world, API)
+    change(world, "api", template_labels=Labels(app="web"))
+    assert [type(step) for step in held(world, API).steps] == [RestoreBudget]
+
+
+def test_a_hold_of_ours_under_a_name_that_is_nobodys_is_deleted() -> None:
+    world = a_shop(Hold.ON_FOREIGN_DRAIN)
+    a_budget(world, "shiplift-hold-deployment-ghost", app="web")
+    (row,) = world.all(PodDisruptionBudget)
+    world.put(msgspec.structs.replace(row, labels=Labels({MANAGED_BY: MANAGER})))
+    (first, *_) = held(world, API).steps
+    assert isinstance(first, DeleteHold)
+    assert first.name == "shiplift-hold-deployment-ghost"
+
+
+def test_what_ends_a_hold_is_told_by_who_made_it() -> None:
+    world = a_shop()
+    a_budget(world, "web", app="web")
+    (row,) = world.all(PodDisruptionBudget)
+    ours = msgspec.structs.replace(row, labels=Labels({MANAGED_BY: MANAGER}))
+    theirs = msgspec.structs.replace(row, annotations=Labels({HOLD_LEDGER: "1"}))
+    assert holds.undo(ours) == DeleteHold(SPACE, "web", row.uid, row.resource_version)
+    assert holds.undo(theirs) == RestoreBudget(SPACE, "web", row.uid)
+    assert [holds.is_hold(one) for one in (row, ours, theirs)] == [False, True, True]

@@ -1,0 +1,119 @@
+"""Held pods that can go nowhere: found, let go before their turn, and recorded as an exception."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from shiplift.api.workloads import Mode, Turn
+from shiplift.facts.meta import Labels
+from shiplift.facts.nodes import Node
+from shiplift.facts.pods import Toleration
+from shiplift.workloads.names import SKIP, UPGRADE_TAINT
+from shiplift.workloads.rescue import Rescued, rescued
+from shiplift.workloads.steps import Rescue
+from tests.workloads import nature
+from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, arrive, change, change_pod, look, say, under_way
+from tests.workloads.world import NEW, World
+
+WEB, DB = an_id("web"), an_id("db", STATEFUL_SET)
+
+
+def a_shop(mode: Mode = Mode.INJECT) -> World:
+    """web waits for db."""
+    world = under_way((DEPLOYMENT, "web", 1), (STATEFUL_SET, "db", 1), mode=mode)
+    world.order("order", [(WEB, DB)])
+    say(world, {WEB.owner_key: Turn.HELD, DB.owner_key: Turn.RELEASED})
+    return world
+
+
+def cordon(world: World, *names: str) -> None:
+    for name in names:
+        node = world.named(Node, name, "")
+        assert node is not None
+        world.put(msgspec.structs.replace(node, unschedulable=True))
+
+
+def strand(world: World) -> None:
+    """The pod of web dies, and no node takes its successor."""
+    cordon(world, "old-1", "old-2")
+    nature.delete(world, world.pods(WEB)[0])
+    nature.settle(world)
+    assert world.pods(WEB)[0].unschedulable
+
+
+def found(world: World) -> Rescued:
+    return rescued(look(world), world.now)
+
+
+def test_in_mode_inject_the_workload_goes_early_and_that_is_recorded() -> None:
+    world = a_shop()
+    strand(world)
+    rescue = found(world)
+    assert (rescue.early, rescue.steps) == ({WEB}, ())
+    (exception,) = rescue.exceptions
+    assert (exception.workload, exception.reason) == ("Deployment shop/web", "PodsPending")
+    assert exception.pod == f"shop/{world.pods(WEB)[0].name}"
+
+
+def test_in_mode_template_the_pod_itself_is_let_onto_target_nodes() -> None:
+    world = a_shop(Mode.TEMPLATE)
+    strand(world)
+    (pod,) = world.pods(WEB)
+    rescue = found(world)
+    assert (rescue.early, rescue.steps) == (frozenset(), (Rescue(WEB, pod.name, pod.uid, NEW),))
+    assert len(rescue.exceptions) == 1
+
+
+def test_in_mode_template_a_pod_that_was_let_already_is_left_alone() -> None:
+    world = a_shop(Mode.TEMPLATE)
+    strand(world)
+    (pod,) = world.pods(WEB)
+    given = (Toleration(UPGRADE_TAINT, "Equal", NEW, "NoSchedule"),)
+    change_pod(world, pod, spec=msgspec.structs.replace(pod.spec, tolerations=given))
+    assert found(world).steps == ()
+
+
+def test_the_same_pod_is_recorded_once() -> None:
+    world = a_shop()
+    strand(world)
+    first = found(world).exceptions
+    assert world.migration is not None
+    world.publish(msgspec.structs.replace(world.migration.status, exceptions=first))
+    assert found(world).exceptions == first
+
+
+def test_while_old_nodes_are_open_a_pending_pod_waits() -> None:
+    world = a_shop()
+    change_pod(world, world.pods(WEB)[0], node="", ready=False, unschedulable="0/4 nodes are available")
+    assert found(world) == Rescued()
+
+
+def test_with_no_old_node_left_it_is_rescued_without_a_cordon() -> None:
+    world = a_shop()
+    for name in ("old-1", "old-2"):
+        node = world.named(Node, name, "")
+        assert node is not None
+        world.remove(node)
+    nature.settle(world)
+    assert found(world).early == {WEB}
+
+
+@pytest.mark.parametrize("change_it", [{"unschedulable": ""}, {"node": "old-1"}])
+def test_a_pod_that_the_scheduler_has_not_given_up_on_is_left_alone(change_it: dict[str, Any]) -> None:
+    world = a_shop()
+    strand(world)
+    change_pod(world, world.pods(WEB)[0], **change_it)
+    assert found(world).early == frozenset()
+
+
+def test_who_may_go_anyway_or_takes_no_part_needs_no_rescue() -> None:
+    world = a_shop()
+    strand(world)
+    arrive(world, "db")
+    assert found(world).early == frozenset()
+    arrive(world)
+    change(world, "web", annotations=Labels({SKIP: "true"}))
+    assert found(world).early == frozenset()

@@ -1,0 +1,264 @@
+"""Surging, state by state: recorded, raised, all Ready, marked, lowered, gone; and when somebody else meddles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from shiplift.api.workloads import Mode, OnBlockedWorkload, Turn
+from shiplift.engine.step import Step
+from shiplift.facts.meta import Labels
+from shiplift.facts.pods import Pod
+from shiplift.facts.workloads import HorizontalPodAutoscaler
+from shiplift.workloads import surging
+from shiplift.workloads.model import Reason
+from shiplift.workloads.names import SURGE_LEDGER
+from shiplift.workloads.record import Record, Surge
+from shiplift.workloads.room import Booking
+from shiplift.workloads.steps import MarkPod, Scale
+from shiplift.workloads.surging import Surging, surge
+from tests.workloads import nature, server
+from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, change, change_pod, look, say, tally, under_way
+from tests.workloads.world import NEW, World
+
+WEB = an_id("web")
+PLAN = Surge(2, 3)
+
+
+def a_shop(plan: Surge | None = None, replicas: int = 2, **spec: Any) -> World:
+    """A Deployment that no budget lets go, released."""
+    world = under_way((DEPLOYMENT, "web", replicas), on_blocked=OnBlockedWorkload.SURGE, **spec)
+    world.budget("web", {"app": "web"}, {"minAvailable": "100%"})
+    say(world, {WEB.owner_key: Turn.RELEASED}, {WEB.owner_key: Record(surge=plan)} if plan else {})
+    nature.settle(world)
+    return world
+
+
+def next_of(world: World, name: str = "web") -> Surging:
+    view = look(world)
+    return surge(view, tally(view, name), Booking(view.room))
+
+
+def take(world: World, *steps: Step) -> None:
+    for step in steps:
+        assert server.take(world, step, {}).ok
+
+
+def raised(plan: Surge = PLAN) -> World:
+    world = a_shop(plan)
+    change(world, "web", replicas=3)
+    nature.settle(world)
+    return world
+
+
+def old_pods(world: World) -> list[Pod]:
+    return [pod for pod in world.pods(WEB) if pod.node.startswith("old")]
+
+
+def scaler(world: World) -> HorizontalPodAutoscaler:
+    (row,) = world.all(HorizontalPodAutoscaler)
+    return row
+
+
+# --- the way ---
+
+
+def test_first_it_is_written_down_how_many_there_were() -> None:
+    found = next_of(a_shop())
+    assert (found.steps, found.record) == ((), Record(surge=Surge(2, 3)))
+
+
+def test_written_down_one_more_is_asked_for() -> None:
+    (step,) = next_of(a_shop(PLAN)).steps
+    assert isinstance(step, Scale)
+    assert step.replicas == 3
+
+
+def test_until_the_new_pod_is_ready_nothing_is_done() -> None:
+    world = a_shop(PLAN)
+    change(world, "web", replicas=3)
+    found = next_of(world)
+    assert (found.steps, found.message) == ((), "2 of 3 pods are Ready")
+
+
+def test_with_all_ready_an_old_pod_is_put_first_to_go() -> None:
+    world = raised()
+    (step,) = next_of(world).steps
+    assert isinstance(step, MarkPod)
+    assert step.first_to_go
+    assert step.uid in {pod.uid for pod in old_pods(world)}
+
+
+def test_marked_the_replica_is_taken_back_and_the_marked_pod_goes() -> None:
+    world = raised()
+    (mark,) = next_of(world).steps
+    take(world, mark)
+    (step,) = next_of(world).steps
+    assert isinstance(step, Scale)
+    assert step.replicas == 2
+    take(world, step)
+    nature.settle(world)
+    assert isinstance(mark, MarkPod)
+    assert mark.uid not in {pod.uid for pod in world.pods(WEB)}
+
+
+def test_lowered_while_the_old_pod_is_leaving_it_waits() -> None:
+    world = a_shop(PLAN)
+    change_pod(world, world.pods(WEB)[0], deleting=1)
+    assert next_of(world).steps == ()
+
+
+def test_with_pods_left_to_move_it_goes_round_again() -> None:
+    world = raised()
+    for _ in range(2):
+        take(world, *next_of(world).steps)
+    nature.settle(world)
+    assert len(old_pods(world)) == 1
+    (step,) = next_of(world).steps
+    assert isinstance(step, Scale)
+    assert step.replicas == 3
+
+
+def test_with_none_left_the_record_is_taken_out() -> None:
+    world = a_shop(PLAN)
+    for pod in world.pods(WEB):
+        change_pod(world, pod, node="new-1")
+    found = next_of(world)
+    assert (found.steps, found.record) == ((), Record())
+
+
+def test_a_mark_that_is_left_comes_off_before_the_record() -> None:
+    world = a_shop(PLAN)
+    for pod in world.pods(WEB):
+        change_pod(world, pod, node="new-1", annotations=Labels({SURGE_LEDGER: "1"}))
+    found = next_of(world)
+    assert [type(step) for step in found.steps] == [MarkPod, MarkPod]
+    assert found.record is None
+
+
+def test_the_whole_way_moves_every_pod_and_leaves_nothing() -> None:
+    world = a_shop()
+    for _ in range(40):
+        found = next_of(world)
+        take(world, *found.steps)
+        if found.record is not None:
+            say(world, {WEB.owner_key: Turn.RELEASED}, {WEB.owner_key: found.record} if found.record else {})
+        nature.settle(world)
+        if found.record == Record():
+            break
+    assert world.versions(WEB) == [NEW, NEW]
+    assert not any(pod.annotations for pod in world.pods(WEB))
+
+
+# --- pause, and no room ---
+
+
+def test_paused_nothing_begins_and_what_has_begun_ends() -> None:
+    found = next_of(a_shop(paused=True))
+    assert (found.reason, found.record) == (Reason.PAUSED, None)
+    found = next_of(a_shop(PLAN, paused=True))
+    assert (found.steps, found.record) == ((), Record())
+
+
+def test_without_a_slot_nothing_begins() -> None:
+    world = a_shop()
+    for name in ("new-1", "new-2"):
+        node = next(one for one in look(world).room.eligible.values() if one.name == name).node
+        assert node is not None
+        world.put(msgspec.structs.replace(node, unschedulable=True))
+    found = next_of(world)
+    assert (found.reason, found.record) == (Reason.NO_SLOT, None)
+
+
+# --- somebody else ---
+
+
+def test_somebody_elses_number_stays_and_ours_is_forgotten() -> None:
+    world = a_shop(PLAN)
+    change(world, "web", replicas=5)
+    nature.settle(world)
+    found = next_of(world)
+    assert (found.steps, found.record) == ((), Record())
+    assert found.message == "replicas were set to 5 by somebody else"
+
+
+def test_overtaken_marks_come_off_and_the_floor_goes_back_first() -> None:
+    plan = Surge(2, 3, "web-scaler", 2)
+    world = a_shop(plan)
+    world.autoscaler(WEB, 3, 9, desired_replicas=6)
+    nature.settle(world)
+    change_pod(world, world.pods(WEB)[0], annotations=Labels({SURGE_LEDGER: "1"}))
+    found = next_of(world)
+    assert [type(step) for step in found.steps] == [MarkPod, Scale]
+    assert found.record is None
+
+
+# --- autoscalers ---
+
+
+def test_an_autoscaler_has_its_floor_raised_first() -> None:
+    world = a_shop()
+    world.autoscaler(WEB, 2, 5, desired_replicas=2)
+    plan = Surge(2, 3, "web-scaler", 2)
+    assert next_of(world).record == Record(surge=plan)
+    say(world, {WEB.owner_key: Turn.RELEASED}, {WEB.owner_key: Record(surge=plan)})
+    (step,) = next_of(world).steps
+    assert isinstance(step, Scale)
+    assert (step.autoscaler, step.replicas, step.uid) == ("web-scaler", 3, scaler(world).uid)
+
+
+def test_an_autoscaler_gets_its_floor_back_before_the_replica_is_taken_back() -> None:
+    world = raised(Surge(2, 3, "web-scaler", 2))
+    world.autoscaler(WEB, 3, 5, desired_replicas=2)
+    take(world, *next_of(world).steps)
+    (step,) = next_of(world).steps
+    assert isinstance(step, Scale)
+    assert (step.autoscaler, step.replicas) == ("web-scaler", 2)
+
+
+def test_a_floor_that_somebody_else_set_stays() -> None:
+    world = raised(Surge(2, 3, "web-scaler", 1))
+    world.autoscaler(WEB, 2, 5, desired_replicas=3)
+    view = look(world)
+    steps = surging.undo(tally(view, "web"), Surge(2, 3, "web-scaler", 1))
+    assert [step.autoscaler for step in steps if isinstance(step, Scale)] == [""]
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"labels": Labels({surging.KEDA: "shop"})}, "KEDA sets its replicas; raise minReplicaCount of ScaledObject shop"),
+        ({"ceiling": 2}, "HorizontalPodAutoscaler web-scaler is at its most, 2"),
+    ],
+)
+def test_where_an_autoscaler_stands_in_the_way_it_is_said_what_to_do(given: dict[str, Any], text: str) -> None:
+    world = a_shop()
+    world.autoscaler(WEB, 2, given.pop("ceiling", 5), desired_replicas=2, **given)
+    found = next_of(world)
+    assert (found.reason, found.steps, found.record) == (Reason.SURGE_IMPOSSIBLE, (), None)
+    assert text in found.message
+
+
+def test_a_stateful_set_cannot_surge() -> None:
+    world = under_way((STATEFUL_SET, "db", 1), on_blocked=OnBlockedWorkload.SURGE, mode=Mode.INJECT)
+    assert next_of(world, "db").reason is Reason.SURGE_IMPOSSIBLE
+
+
+# --- undoing ---
+
+
+@pytest.mark.parametrize(("replicas", "expected"), [(2, []), (3, [2]), (7, [])])
+def test_undone_only_our_own_number_is_taken_back(replicas: int, expected: list[int]) -> None:
+    world = a_shop(PLAN)
+    change(world, "web", replicas=replicas)
+    steps = surging.undo(tally(look(world), "web"), PLAN)
+    assert [step.replicas for step in steps if isinstance(step, Scale)] == expected
+
+
+def test_undone_marks_come_off() -> None:
+    world = raised()
+    take(world, *next_of(world).steps)
+    steps = surging.undo(tally(look(world), "web"), PLAN)
+    assert [type(step) for step in steps] == [MarkPod, Scale]
