@@ -88,10 +88,6 @@ class Observer:
         with self._lock:
             return ended - self._began, self._ledger.close(ended)
 
-    def since(self, at: float) -> float:
-        """Seconds from the start of the contest."""
-        return at - self._began
-
     def _is_over(self) -> bool:
         with self._lock:
             if not self._ledger.at_target():

@@ -26,7 +26,6 @@ from benchmarks.progress import say
 from benchmarks.recipe.base import Json
 from benchmarks.server import workspace
 from shiplift.facts import kinds
-from shiplift.facts.kinds import Kind
 from shiplift.kube.client import Client
 from shiplift.local import guard
 from shiplift.local.cluster import Cluster
@@ -266,11 +265,5 @@ def _unready(client: Client, workloads: Iterable[Workload]) -> int:
 
 def _unsettled_budgets(client: Client) -> int:
     """Budgets that do not allow yet what they will allow."""
-    return sum(found.get("status", {}).get("disruptionsAllowed", 0) == 0 for found in _all(client, _BUDGET))
-
-
-_BUDGET = kinds.POD_DISRUPTION_BUDGET
-
-
-def _all(client: Client, kind: Kind) -> list[Json]:
-    return list(client.list(kind))
+    found = client.list(kinds.POD_DISRUPTION_BUDGET)
+    return sum(one.get("status", {}).get("disruptionsAllowed", 0) == 0 for one in found)

@@ -2,6 +2,7 @@
 
 usage: python -m tests.crash [--scenario NAME]... [--sample N] [--seed S] [--lanes N] [--no-mutants]
        python -m tests.crash replay FILE [--times N]
+       python -m tests.crash mutants
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from tests.crash import generate, plans
+from tests.crash import generate, mutants, plans
 from tests.crash.campaign import Campaign
 from tests.crash.runner import Lanes, cores, say
 from tests.crash.scenarios import BY_NAME
@@ -20,7 +21,7 @@ from tests.crash.scenarios import BY_NAME
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.crash")
-    parser.add_argument("command", nargs="?", choices=["run", "replay"], default="run")
+    parser.add_argument("command", nargs="?", choices=["run", "replay", "mutants"], default="run")
     parser.add_argument("file", nargs="?", type=Path)
     parser.add_argument("--scenario", action="append", default=[], choices=list(BY_NAME))
     parser.add_argument("--sample", type=int, default=0)
@@ -41,7 +42,19 @@ def replay(file: Path, times: int, lanes: int) -> int:
     return campaign.figures.divergences
 
 
+def hunt(lanes: int) -> int:
+    mutants.check()
+    needed = {scenario for bug in mutants.ALL for scenario, _ in bug.plans}
+    with Lanes(lanes) as running:
+        campaign = Campaign(running, sorted(needed))
+        campaign.learn()
+        campaign.hunt()
+    print(msgspec.json.encode(campaign.figures).decode())
+    return campaign.figures.mutants - campaign.figures.mutants_caught
+
+
 def run(asked: argparse.Namespace) -> int:
+    mutants.check()
     with Lanes(asked.lanes) as running:
         campaign = Campaign(running, asked.scenario)
         campaign.learn()
@@ -57,5 +70,11 @@ def run(asked: argparse.Namespace) -> int:
 
 if __name__ == "__main__":
     given = _arguments()
-    wrong = replay(given.file, given.times, given.lanes) if given.command == "replay" else run(given)
+    match given.command:
+        case "replay":
+            wrong = replay(given.file, given.times, given.lanes)
+        case "mutants":
+            wrong = hunt(given.lanes)
+        case _:
+            wrong = run(given)
     sys.exit(1 if wrong else 0)

@@ -78,6 +78,7 @@ class Campaign:
         for done in self._lanes.map(self._hunts(bugs)):
             bug = done.task.mutant
             found = [one for one in done.result.found if not one.startswith(RIG)]
+            say(f"mutant {bug and bug.name}: {done.result.seconds:.1f} s {found[:1]}"[:300])
             if bug and found and not caught[bug.name]:
                 caught[bug.name] = f"{done.task.plan}: {found[0][:200]}"
         for name, by in caught.items():

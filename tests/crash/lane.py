@@ -13,6 +13,7 @@ from shiplift.local.cluster import Cluster
 from tests.crash import oracle
 from tests.crash.director import PlanDirector
 from tests.crash.driver import layer
+from tests.crash.mutants import Mutant
 from tests.crash.operators import Crew, Factory
 from tests.crash.oracle import Evidence, Reference
 from tests.crash.plans import Plan
@@ -47,9 +48,10 @@ class Lane:
         self._credentials = self.stage.operator_credentials()
         self.use(None)
 
-    def use(self, source: Path | None) -> None:
-        """From now on the operators run that code."""
+    def use(self, source: Path | None, mutant: Mutant | None = None) -> None:
+        """From now on the operators run that code: of the mutant, if any."""
         self._end_factory()
+        self.mutant = mutant
         self._factory = Factory(self._layer, source)
         self.crew = Crew(self._factory, self.stage.admin, self._folder / "run")
         self.director = PlanDirector(self.crew)

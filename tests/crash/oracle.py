@@ -225,4 +225,5 @@ def ends(state: State) -> str:
         f"{facts.owner(pod)} on {facts.pool(pod) or 'no node'}" for pod in facts.kind(state, "Pod")
     )
     waiting = [f"{one['name']}: {one.get('message', '')}" for one in status.get("workloads", [])]
-    return f"state {status.get('state')}, {status.get('message', '')}; {waiting}; {dict(pods)}"
+    left = facts.residue(state)
+    return f"state {status.get('state')}, {status.get('message', '')}; {waiting}; {dict(pods)}; {left}"

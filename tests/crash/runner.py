@@ -91,12 +91,18 @@ def _lane(number: int, root: Path, tasks: Any, results: Any) -> None:
         cluster = closing.enter_context(own_cluster(f"lane-{number}", root))
         lane = Lane(cluster, root / f"runs-{number}")
         closing.callback(lane.close)
-        current: Mutant | None = None
         for task in _until_orphaned(tasks):
-            if task.mutant != current:
-                lane.use(mutated(task.mutant, root / f"code-{number}") if task.mutant else None)
-                current = task.mutant
-            results.put(perform(lane, task))
+            results.put(_on_its_code(lane, task, root / f"code-{number}"))
+
+
+def _on_its_code(lane: Lane, task: Task, folder: Path) -> Done:
+    """A code that does not even start is told like any other trouble of the rig."""
+    try:
+        if task.mutant != lane.mutant:
+            lane.use(mutated(task.mutant, folder) if task.mutant else None, task.mutant)
+    except Exception:
+        return Done(task, Result(task.plan, 0.0, False, (f"{RIG}: {traceback.format_exc()}",)))
+    return perform(lane, task)
 
 
 def _until_orphaned(tasks: Any) -> Iterator[Task]:

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from shiplift.local.nodes import Pool
+from shiplift.local.stages import READY_AFTER
 
 Json = dict[str, Any]
 
@@ -38,6 +39,8 @@ class Workload(msgspec.Struct, frozen=True):
     after: tuple[str, ...] = ()
     budget: Json = {}
     """The user's PodDisruptionBudget, less its selector; none when empty."""
+    ready_after: float = 0.0
+    """How long a pod takes to become Ready, in seconds."""
 
     @property
     def id(self) -> str:
@@ -52,10 +55,11 @@ class Workload(msgspec.Struct, frozen=True):
             "terminationGracePeriodSeconds": 1,
             "containers": [{"name": "main", "image": "none", "resources": {"requests": {"cpu": "100m"}}}],
         }
+        slow = {READY_AFTER: str(self.ready_after)} if self.ready_after else {}
         spec: Json = {
             "replicas": self.replicas,
             "selector": {"matchLabels": self.labels},
-            "template": {"metadata": {"labels": self.labels}, "spec": pod},
+            "template": {"metadata": {"labels": self.labels, "annotations": slow}, "spec": pod},
         }
         spec |= {"serviceName": self.name} if self.kind == "StatefulSet" else {}
         return {"apiVersion": "apps/v1", "kind": self.kind, "metadata": self._about(), "spec": spec}
@@ -83,6 +87,8 @@ class Scenario(msgspec.Struct, frozen=True):
     half_way: HalfWay = HalfWay.NOTHING
     free_placement: bool = False
     """Whether it is open where the pods are at the end."""
+    linger: float = 0.0
+    """How long the cloud leaves old nodes after everybody has moved, in seconds."""
     dies: str = ""
     """A workload of one pod that dies while it is held."""
 
@@ -146,7 +152,7 @@ def _chain(*replicas: int) -> tuple[Workload, ...]:
 
 DIAMOND = (
     Workload("database", namespace="data", replicas=2),
-    Workload("api", kind="Deployment", replicas=2, after=("data/database",)),
+    Workload("api", kind="Deployment", replicas=2, after=("data/database",), ready_after=0.4),
     Workload("cache", namespace="data", after=("data/database",)),
     Workload("web", kind="Deployment", after=("shop/api", "data/cache")),
 )
@@ -165,7 +171,7 @@ BUDGETED = (
 ALL = (
     Scenario("chain", _chain(1, 2, 1, 1), {"mode": "Inject"}),
     Scenario("diamond", DIAMOND, {"mode": "Inject"}, dies="shop/web"),
-    Scenario("ring", RING, {"mode": "Inject", "onCycle": "Collapse"}),
+    Scenario("ring", RING, {"mode": "Inject", "onCycle": "Collapse"}, linger=0.8),
     Scenario("budgets", BUDGETED, {"mode": "Inject", "hold": "Always"}),
     Scenario("abort", BUDGETED, {"mode": "Inject", "hold": "Always"}, HalfWay.ABORT, free_placement=True),
     Scenario("rollback", _chain(1, 1, 1, 1), {"mode": "Inject", "target": NEW}, HalfWay.ROLL_BACK),

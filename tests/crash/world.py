@@ -26,7 +26,7 @@ class World:
         self._stage, self._scenario = stage, scenario
         self._stepped_in = scenario.half_way is HalfWay.NOTHING
         self._removed = False
-        self._held_since = math.inf
+        self._held_since = self._there_since = math.inf
         self._died = not scenario.dies
 
     def play(self, state: State) -> None:
@@ -34,7 +34,7 @@ class World:
             self._let_die(state)
         if not self._stepped_in and self._half_way(state):
             self._step_in()
-        if self._stepped_in and not self._removed and self._all_there(state):
+        if self._stepped_in and not self._removed and self._time_to_remove(state):
             self._remove_the_other_pool()
 
     def over(self, state: State) -> bool:
@@ -77,6 +77,11 @@ class World:
     def _all_there(self, state: State) -> bool:
         where = self._scenario.destination
         return not self._aborts and all(facts.all_on(state, one, where) for one in self._scenario.workloads)
+
+    def _time_to_remove(self, state: State) -> bool:
+        there = self._all_there(state)
+        self._there_since = min(self._there_since, time.monotonic()) if there else math.inf
+        return time.monotonic() - self._there_since >= self._scenario.linger
 
     def _step_in(self) -> None:
         change: dict[str, Any] = {"abort": True} if self._aborts else {"target": OLD}

@@ -18,7 +18,7 @@ from shiplift.facts.nodes import Node
 from shiplift.facts.workloads import PodDisruptionBudget
 from shiplift.view.look import look
 from shiplift.view.migration import migration_view
-from shiplift.view.movement import movement
+from shiplift.view.movement import Mover, Stand, movement
 from tests.view.migrations import NOW, migration, progress
 from tests.view.rows import Snapshot, make, node
 
@@ -72,6 +72,25 @@ def test_the_scenes_follow_each_other_to_the_end() -> None:
 def placement(namespace: str) -> Custom:
     about: dict[str, Any] = msgspec.structs.asdict(make(Row, "shiplift", namespace=namespace))
     return Custom(**about, object=None)
+
+
+@pytest.mark.parametrize(
+    ("states", "moved", "half_way"),
+    [
+        ((Stand.ARRIVED, Stand.MOVING, Stand.HELD, Stand.HELD), 1, True),
+        ((Stand.ARRIVED, Stand.MOVING, Stand.HELD, Stand.HELD), 0, False),
+        ((Stand.ARRIVED, Stand.MOVING, Stand.MOVING, Stand.HELD), 1, False),
+        ((Stand.MOVING, Stand.MOVING, Stand.HELD, Stand.HELD), 1, False),
+        ((Stand.ARRIVED, Stand.ARRIVED, Stand.HELD, Stand.HELD), 1, False),
+    ],
+)
+def test_half_way_some_have_arrived_some_move_and_some_wait(
+    states: tuple[Stand, ...], moved: int, half_way: bool
+) -> None:
+    movers = [Mover(("Deployment", "shop", str(state)), "", state, moved, 0, 2, "") for state in states]
+    there = seen(Scene.MOVING, NEW_NODES).movement
+    view = msgspec.structs.replace(there, movers=tuple(movers))
+    assert Seen(Scene.MOVING, view, (), 0).half_way is half_way
 
 
 class Rows(Snapshot):

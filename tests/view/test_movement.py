@@ -14,6 +14,8 @@ from shiplift.view.migration import Share, migration_view
 from shiplift.view.movement import Movement, Mover, Stand, changes, movement
 from tests.view.migrations import NEW, NOW, OLD, migration, progress, waiting
 
+HELD = {"state": "Held", "reason": "WaitsForDependency"}
+
 
 def key(name: str, space: str = "shop") -> Key:
     return ("StatefulSet" if name in ("db", "queue") else "Deployment", space, name)
@@ -128,28 +130,37 @@ def test_without_a_migration_nothing_has_arrived() -> None:
 def test_one_that_is_held_names_all_that_it_waits_for_and_how_far_they_are() -> None:
     half = workload("db", new=Pods(ready=1), old=Pods(ready=1))
     there = workload("queue", new=Pods(ready=2))
-    view = seen(half, there, workload("web"), web="queue db", lines=(waiting("web", "Held", "…"),))
+    view = seen(half, there, workload("web"), web="queue db", lines=(waiting("web", **HELD, message="…"),))
     assert {one.name: one.now for one in view.movers}["web"] == "waits for db 1/2"
 
 
 def test_one_in_another_namespace_is_named_with_it() -> None:
     link = Link(key("web"), key("db", "data"), "test")
     view = movement(
-        cluster(workload("web"), workload("db", space="data")), moving(waiting("web", "Held")), [link], NEW
+        cluster(workload("web"), workload("db", space="data")), moving(waiting("web", **HELD)), [link], NEW
     )
     assert view.movers[1].now == "waits for data/db 0/2"
 
 
 def test_one_that_is_told_to_wait_for_what_has_arrived_moves() -> None:
-    held = waiting("web", "Held", "waits for StatefulSet shop/db")
+    held = waiting("web", **HELD, message="waits for StatefulSet shop/db")
     there, web = workload("db", new=Pods(ready=2)), workload("web", old=Pods(ready=2))
     one = seen(there, web, web="db", lines=(held,)).movers[1]
     assert (one.state, one.now) == (Stand.MOVING, "its turn has come")
 
 
+def test_one_that_waits_for_nodes_says_so() -> None:
+    line = waiting("web", "Held", "no node runs v1.36.3 yet", reason="WaitingForNodes")
+    one = only(seen(workload("web", old=Pods(ready=2)), lines=(line,)))
+    assert (one.state, one.now) == (Stand.HELD, "no node runs v1.36.3 yet")
+
+
 def test_what_is_watched_for_a_while_has_not_arrived() -> None:
     there, web = workload("db", new=Pods(ready=2)), workload("web", old=Pods(ready=2))
-    lines = (waiting("db", "Moving", "watched"), waiting("web", "Held", "waits for StatefulSet shop/db"))
+    lines = (
+        waiting("db", "Moving", "watched"),
+        waiting("web", **HELD, message="waits for StatefulSet shop/db"),
+    )
     one = seen(there, web, web="db", lines=lines).movers[1]
     assert (one.state, one.now) == (Stand.HELD, "waits for db 2/2")
 
@@ -169,6 +180,6 @@ def test_pods_and_workloads_are_counted_together() -> None:
 def test_only_what_came_to_another_state_is_told() -> None:
     shop = (workload("db"), workload("web"))
     before = seen(*shop, lines=(waiting("db", "Moving", "x"), waiting("web", "Moving", "x")), web="db")
-    now = seen(*shop, lines=(waiting("db", "Moving", "y"), waiting("web", "Held", "y")), web="db")
+    now = seen(*shop, lines=(waiting("db", "Moving", "y"), waiting("web", **HELD, message="y")), web="db")
     assert list(changes(before, before)) == []
     assert list(changes(before, now)) == ["web: held, waits for db 0/2"]

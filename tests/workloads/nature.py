@@ -1,4 +1,4 @@
-"""What a cluster does by itself: admission, controllers, the scheduler, kubelets and the disruption controller.
+"""What a cluster does by itself: admission, controllers, scheduler, kubelets and the disruption controller.
 
 A tick lets each of them look once. Kubernetes' own rules as far as the layer relies on them: an eviction's
 pod is made again by its owner, a ReplicaSet shrinks by deletion cost, a rollout adds before it takes away.
@@ -214,10 +214,12 @@ def _cost(pod: Pod) -> int:
 
 
 def _fill_in_order(world: World, row: StatefulSet) -> None:
-    """One by one from the lowest; a name is free again only when its pod is gone. Updates from the highest."""
+    """One by one from the lowest, a name again only when its pod is gone; updates from the highest."""
     revision = hashlib.blake2b(msgspec.json.encode(row.template), digest_size=4).hexdigest()
     there = {
-        pod.name: pod for pod in world.all(Pod) if pod.controller is not None and pod.controller.uid == row.uid
+        pod.name: pod
+        for pod in world.all(Pod)
+        if pod.controller is not None and pod.controller.uid == row.uid
     }
     names = [f"{row.name}-{ordinal}" for ordinal in range(row.replicas)]
     for name in names:
@@ -246,7 +248,9 @@ def _report(world: World) -> None:
     """The status of owners."""
     for one in world.all(ReplicaSet):
         pods = _live(world, {one.uid})
-        world.put(msgspec.structs.replace(one, current_replicas=len(pods), observed_generation=one.generation))
+        world.put(
+            msgspec.structs.replace(one, current_replicas=len(pods), observed_generation=one.generation)
+        )
     for type_ in (Deployment, StatefulSet):
         for row in world.all(type_):
             world.put(msgspec.structs.replace(row, observed_generation=row.generation))
@@ -272,7 +276,9 @@ def _schedule(world: World) -> None:
 def _best(world: World, pod: Pod, crowd: Counter[str]) -> Node | None:
     fitting = [node for node in world.all(Node) if _fits(node, pod, crowd)]
     return min(
-        fitting, key=lambda node: (_repels(node, pod, "PreferNoSchedule"), crowd[node.name], node.name), default=None
+        fitting,
+        key=lambda node: (_repels(node, pod, "PreferNoSchedule"), crowd[node.name], node.name),
+        default=None,
     )
 
 
@@ -330,4 +336,3 @@ def _scale(world: World, pods: list[Pod]) -> int:
         if one is not None:
             owners[one.uid] = cast("Any", one).replicas
     return sum(owners.values())
-

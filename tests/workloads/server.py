@@ -53,7 +53,7 @@ def take(world: World, step: Step, proven: dict[str, int]) -> Outcome:
     return Outcome.done(step)
 
 
-def _take(world: World, step: Step) -> None:  # noqa: C901 - one line for each kind of step
+def _take(world: World, step: Step) -> None:
     match step:
         case steps.MarkNode():
             _mark_node(world, step)
@@ -242,9 +242,7 @@ def _set_tolerations(world: World, step: steps.SetTolerations) -> None:
 
 
 def _scale(world: World, step: steps.Scale) -> None:
-    row = (
-        world.get(HorizontalPodAutoscaler, step.uid) if step.autoscaler else world.row_of(step.workload)
-    )
+    row = world.get(HorizontalPodAutoscaler, step.uid) if step.autoscaler else world.row_of(step.workload)
     if row is None or (row.uid, row.resource_version) != (step.uid, step.version):
         raise RefusedError("the object is gone, or somebody else was faster")
     field = "min_replicas" if step.autoscaler else "replicas"

@@ -118,7 +118,9 @@ scripts = st.lists(moments, max_size=14)
 
 
 @st.composite
-def sketches(draw: st.DrawFn, *, movable: bool = False, modes: tuple[Mode, ...] = (Mode.INJECT, Mode.TEMPLATE)) -> Sketch:
+def sketches(
+    draw: st.DrawFn, *, movable: bool = False, modes: tuple[Mode, ...] = (Mode.INJECT, Mode.TEMPLATE)
+) -> Sketch:
     """Any; or, if everybody is to be able to move, without what blocks for ever."""
     drawn = draw(st.lists(parts, min_size=1, max_size=6))
     mode = draw(st.sampled_from(modes))
@@ -126,7 +128,9 @@ def sketches(draw: st.DrawFn, *, movable: bool = False, modes: tuple[Mode, ...] 
     if movable:
         drawn = [_movable(one) for one in drawn]
     count = len(drawn)
-    pairs = st.tuples(st.integers(0, count - 1), st.integers(0, count - 1)).filter(lambda one: one[0] != one[1])
+    pairs = st.tuples(st.integers(0, count - 1), st.integers(0, count - 1)).filter(
+        lambda one: one[0] != one[1]
+    )
     needs = draw(st.lists(pairs, max_size=2 * count)) if count > 1 else []
     if draw(st.booleans()):
         needs = [(max(one), min(one)) for one in needs]

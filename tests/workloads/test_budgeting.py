@@ -45,7 +45,16 @@ def fail_one(world: World, name: str = "web") -> None:
 
 @pytest.mark.parametrize(
     ("replicas", "says", "expected"),
-    [(1, None, 1), (3, None, 1), (4, None, 1), (8, None, 2), (3, 2, 2), (10, "35%", 3), (4, 0, 1), (4, "0%", 1)],
+    [
+        (1, None, 1),
+        (3, None, 1),
+        (4, None, 1),
+        (8, None, 2),
+        (3, 2, 2),
+        (10, "35%", 3),
+        (4, 0, 1),
+        (4, "0%", 1),
+    ],
 )
 def test_a_deployment_may_lack_what_it_says_rounded_down_and_at_least_one(
     replicas: int, says: int | str | None, expected: int

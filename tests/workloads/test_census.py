@@ -86,9 +86,7 @@ def put_workload(world: World, number: int) -> None:
         return
     labels = Labels({"app": id_.name} | ({"tier": "shared"} if number % 2 else {}))
     skip = Labels({SKIP: "true"}) if number % 7 == 0 else Labels()
-    world.put(
-        msgspec.structs.replace(row, replicas=number % 4, template_labels=labels, annotations=skip)
-    )
+    world.put(msgspec.structs.replace(row, replicas=number % 4, template_labels=labels, annotations=skip))
 
 
 def drop_workload(world: World, number: int) -> None:
@@ -354,4 +352,3 @@ def test_what_could_begin_or_leave_something_is_looked_at_even_when_idle(change:
         world.write_placement(SPACE, WorkloadPlacementSpec(target=NEW))
     observer.observe(Outcomes())
     assert store.looks == 2
-

@@ -183,7 +183,9 @@ def test_at_once_means_in_dependency_order_and_nobody_is_called_inert() -> None:
     assert (ids(*found.inert), "web" in ids(*found.waiting)) == ([], True)
     take(world, SetTolerations, WritePlacement)
     take(world, SetTolerations, WritePlacement)
-    assert [step.workload.name for step in leftovers(look(world)).steps if isinstance(step, SetTolerations)] == ["web"]
+    assert [
+        step.workload.name for step in leftovers(look(world)).steps if isinstance(step, SetTolerations)
+    ] == ["web"]
 
 
 def test_those_of_a_cycle_lose_theirs_too() -> None:

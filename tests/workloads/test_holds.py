@@ -159,7 +159,9 @@ def test_nobody_gets_a_budget_of_ours_whose_selector_picks_others_too() -> None:
     change(world, "api", template_labels=Labels(app="web"))
     found = held(world, API)
     assert found.steps == ()
-    assert found.notes == ("Deployment shop/web cannot be held: its selector also picks pods of Deployment shop/api",)
+    assert found.notes == (
+        "Deployment shop/web cannot be held: its selector also picks pods of Deployment shop/api",
+    )
 
 
 def test_who_has_no_pods_or_opted_out_is_not_held() -> None:

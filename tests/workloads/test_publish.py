@@ -33,7 +33,8 @@ statuses = st.builds(
     progress=progress,
     pods=progress,
     moves=st.integers(0, 2),
-    eta=st.none() | st.builds(Estimate, likely=moments, earliest=st.none() | moments, latest=st.none() | moments),
+    eta=st.none()
+    | st.builds(Estimate, likely=moments, earliest=st.none() | moments, latest=st.none() | moments),
     waves=st.lists(st.builds(Wave, number=st.integers(0, 2), workloads=progress), max_size=2).map(tuple),
     met=st.sampled_from(((), ("u1",), ("u1", "u2"))),
     emptying=st.sampled_from(("", "old-1")),

@@ -15,7 +15,17 @@ from shiplift.workloads.names import SKIP, UPGRADE_TAINT
 from shiplift.workloads.rescue import Rescued, rescued
 from shiplift.workloads.steps import Rescue
 from tests.workloads import nature
-from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, arrive, change, change_pod, look, say, under_way
+from tests.workloads.views import (
+    DEPLOYMENT,
+    STATEFUL_SET,
+    an_id,
+    arrive,
+    change,
+    change_pod,
+    look,
+    say,
+    under_way,
+)
 from tests.workloads.world import NEW, World
 
 WEB, DB = an_id("web"), an_id("db", STATEFUL_SET)

@@ -1,4 +1,4 @@
-"""Surging, state by state: recorded, raised, all Ready, marked, lowered, gone; and when somebody else meddles."""
+"""Surging, state by state: recorded, raised, all Ready, marked, lowered, gone; and when others meddle."""
 
 from __future__ import annotations
 
@@ -20,7 +20,17 @@ from shiplift.workloads.room import Booking
 from shiplift.workloads.steps import MarkPod, Scale
 from shiplift.workloads.surging import Surging, surge
 from tests.workloads import nature, server
-from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, change, change_pod, look, say, tally, under_way
+from tests.workloads.views import (
+    DEPLOYMENT,
+    STATEFUL_SET,
+    an_id,
+    change,
+    change_pod,
+    look,
+    say,
+    tally,
+    under_way,
+)
 from tests.workloads.world import NEW, World
 
 WEB = an_id("web")
@@ -229,11 +239,16 @@ def test_a_floor_that_somebody_else_set_stays() -> None:
 @pytest.mark.parametrize(
     ("given", "text"),
     [
-        ({"labels": Labels({surging.KEDA: "shop"})}, "KEDA sets its replicas; raise minReplicaCount of ScaledObject shop"),
+        (
+            {"labels": Labels({surging.KEDA: "shop"})},
+            "KEDA sets its replicas; raise minReplicaCount of ScaledObject shop",
+        ),
         ({"ceiling": 2}, "HorizontalPodAutoscaler web-scaler is at its most, 2"),
     ],
 )
-def test_where_an_autoscaler_stands_in_the_way_it_is_said_what_to_do(given: dict[str, Any], text: str) -> None:
+def test_where_an_autoscaler_stands_in_the_way_it_is_said_what_to_do(
+    given: dict[str, Any], text: str
+) -> None:
     world = a_shop()
     world.autoscaler(WEB, 2, given.pop("ceiling", 5), desired_replicas=2, **given)
     found = next_of(world)

@@ -357,4 +357,3 @@ def a_world(mode: Mode = Mode.INJECT, pace: Pace | None = None, **spec: Any) -> 
     world.node("old-2")
     world.migrate(mode=mode, **spec)
     return world
-

@@ -38,6 +38,8 @@ _STANDS = {
     api.WorkloadState.RELEASED: Stand.MOVING,
     api.WorkloadState.MOVING: Stand.MOVING,
 }
+_FOR_OTHERS = "WaitsForDependency"
+"""The reason that the operator gives."""
 
 
 class Mover(msgspec.Struct, frozen=True):
@@ -118,14 +120,14 @@ class _Progress:
         return [edge.dependency for edge in self.graph.dependencies(key)]
 
     def arrived(self, key: Key) -> bool:
-        """Also counts as such: that nobody says of it that it has not."""
+        """Its pods have, and the migration does not say that it has not."""
         share = self.moved[key]
         return self.begun and key not in self.lines and share.done == share.total
 
     def stand(self, key: Key, row: WorkloadView) -> Stand:
         if line := self.lines.get(key):
             # what it needs is told to have arrived before it is told to go itself
-            its_turn = line.state is api.WorkloadState.HELD and all(map(self.arrived, self.needs(key)))
+            its_turn = _waits(line) and all(map(self.arrived, self.needs(key)))
             return Stand.MOVING if its_turn else _STANDS[line.state]
         if self.arrived(key):
             return Stand.ARRIVED
@@ -152,12 +154,17 @@ def _moved(one: WorkloadView, target: str) -> Share:
     return Share(min(ready, one.desired), one.desired)
 
 
+def _waits(line: WaitingView) -> bool:
+    """For other workloads, and for nothing else."""
+    return line.state is api.WorkloadState.HELD and line.reason == _FOR_OTHERS
+
+
 def _now(progress: _Progress, key: Key, state: Stand) -> str:
-    """Of one that is held all that it waits for; of others what is said of them, less their own name."""
+    """Of one that waits for others all of them; of others what is said of them, less their own name."""
     line = progress.lines.get(key)
     if line is None:
         return ""
-    if line.state is not api.WorkloadState.HELD:
+    if not _waits(line):
         return line.message.replace(f" of {line}", "")
     if state is Stand.MOVING:
         return "its turn has come"

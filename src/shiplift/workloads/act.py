@@ -118,6 +118,12 @@ class Actor:
     # --- nodes ---
 
     def _mark_node(self, step: steps.MarkNode) -> Outcome:
+        if not step.retaint:
+            labels = {key: step.labels.get(key) for key in OUR_LABELS}
+            written = self._client.patch(
+                kinds.NODE, step.name, {"metadata": {"labels": labels}}, uid=step.uid
+            )
+            return _done(step, written)
         live = self._client.get(kinds.NODE, step.name)
         if _uid(live) != step.uid:
             return Outcome.done(step, message="another node has its name now")

@@ -128,9 +128,10 @@ def marks(node: Node, own: Role, aim_: Aim, *, emptying: bool, tainted: bool) ->
     taints = _taints(own, aim_) if tainted else _kept_taints(node, own, aim_)
     have = {key: value for key, value in node.labels.items() if key in OUR_LABELS}
     worn = {(one.key, one.value, one.effect) for one in node.taints if one.key in OUR_TAINTS}
-    if have == labels and worn == {(one.key, one.value, one.effect) for one in taints}:
+    retaint = worn != {(one.key, one.value, one.effect) for one in taints}
+    if have == labels and not retaint:
         return None
-    return MarkNode(node.name, node.uid, labels, taints)
+    return MarkNode(node.name, node.uid, labels, taints, retaint)
 
 
 def _labels(own: Role, aim_: Aim, *, emptying: bool) -> Labels:

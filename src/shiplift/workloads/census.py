@@ -141,10 +141,12 @@ class Census:
             )
         return self._fleet
 
-    def room(self, own: Role) -> Room:
-        """What fits on the nodes of a role; a node that is being emptied takes nothing."""
-        emptying = self._scope[3]
-        return self._occupancy.room(lambda node: self._roles.get(node.name) is own and node.name != emptying)
+    def room(self, own: Role, but: str = "") -> Room:
+        """What fits on the nodes of a role but that one; a node that is being emptied takes nothing."""
+        closed = (self._scope[3], but)
+        return self._occupancy.room(
+            lambda node: self._roles.get(node.name) is own and node.name not in closed
+        )
 
     # --- everything ---
 

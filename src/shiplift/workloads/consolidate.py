@@ -7,6 +7,7 @@ new, which keeps every listed pod off it without cordoning it. These moves are e
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 from shiplift.api.workloads import OnNoCapacity
 from shiplift.engine.step import Step
@@ -29,7 +30,7 @@ def chosen(view: View, *, stuck: bool) -> str:
     return _emptiest(view, view.old_room)
 
 
-def _emptiest(view: View, room: Room) -> str:
+def _emptiest(view: View, room: Callable[[str], Room]) -> str:
     there: Counter[str] = Counter()
     closed: set[str] = set(view.fleet.cordoned)
     for id_, tally in view.tallies.items():
@@ -39,14 +40,14 @@ def _emptiest(view: View, room: Room) -> str:
             if fixed:
                 closed.add(pod.node)
     open_ = sorted((count, name) for name, count in there.items() if name not in closed)
-    return next((name for _, name in open_ if _fit_elsewhere(view, room, name)), "")
+    return next((name for _, name in open_ if _fit_elsewhere(view, room(name), name)), "")
 
 
 def _fit_elsewhere(view: View, room: Room, node: str) -> bool:
     booking = Booking(room)
     pods = [pod for tally in view.tallies.values() for pod in tally.away if pod.node == node]
     found = [booking.book(pod) for pod in pods]
-    return all(not isinstance(one, NoSlot) and one != node for one in found)
+    return not any(isinstance(one, NoSlot) for one in found)
 
 
 def emptying_steps(view: View, node: str) -> list[Step]:
@@ -54,7 +55,7 @@ def emptying_steps(view: View, node: str) -> list[Step]:
     steps: list[Step] = []
     if view.old_room is None or node in view.fleet.labels:
         return steps
-    allowances, booking = Allowances(view), Booking(view.old_room)
+    allowances, booking = Allowances(view), Booking(view.old_room(node))
     for tally in view.tallies.values():
         here = [pod for pod in in_order(tally) if pod.node == node]
         if here and not tally.skipped and not turns.is_released(view, tally.id):

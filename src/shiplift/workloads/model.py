@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import Enum
 
@@ -227,8 +227,8 @@ class View(msgspec.Struct, frozen=True):
     """DaemonSets that do not tolerate the taint of mode Template."""
     room: Room
     """What fits on the target nodes."""
-    old_room: Room | None
-    """What fits on the old ones, where pods may be moved among those to make room."""
+    old_room: Callable[[str], Room] | None
+    """What fits on the old ones but the one named, where pods may be moved among those to make room."""
     proven: Mapping[str, int]
     """For each placement, by uid, the generation that the API server was seen to go by."""
     taken: Mapping[str, Taken]

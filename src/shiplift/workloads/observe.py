@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, cast
 
 import msgspec
@@ -103,7 +104,8 @@ class Observer:
             return self._idle
         counting = self._counting
         try:
-            view = self._look(self._store.snapshot(*READS), outcomes, of, news)
+            with paused_collection:
+                view = self._look(self._store.snapshot(*READS), outcomes, of, news)
         except BaseException:
             # the news is taken and perhaps not counted: count all again
             self._start_over()
@@ -135,8 +137,7 @@ class Observer:
         # to undo a record its workload must be known, whoever is excluded by now
         self._counting = bool(wanted.target) or any(one.spec.ledger for one in placements.values())
         if self._counting:
-            with paused_collection:
-                self._census.refresh(snapshot, scope, news)
+            self._census.refresh(snapshot, scope, news)
         else:
             self._census.count_nodes(snapshot, scope)
         return self._view(snapshot, migration, wanted, placements, outcomes)
@@ -176,7 +177,9 @@ class Observer:
             holds=tuple(census.holds.values()) if self._counting else _holds(snapshot),
             daemon_sets=_intolerant(snapshot, wanted),
             room=census.room(Role.TARGET),
-            old_room=census.room(Role.OFF) if spec.on_no_capacity is OnNoCapacity.CONSOLIDATE else None,
+            old_room=partial(census.room, Role.OFF)
+            if spec.on_no_capacity is OnNoCapacity.CONSOLIDATE
+            else None,
             proven=self.proven,
             taken=self.taken,
             stale=snapshot.stale(*NEEDED_FRESH),

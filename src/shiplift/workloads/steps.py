@@ -20,6 +20,8 @@ class MarkNode(Step, frozen=True):
     uid: str
     labels: Labels
     taints: tuple[Taint, ...]
+    retaint: bool
+    """Whether its taints change: that list is replaced as a whole, so it has to be read first."""
 
     @property
     def key(self) -> str:

@@ -10,6 +10,7 @@ from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Role, Tally
 from shiplift.workloads.names import SKIP
 
+ENDED = ("Succeeded", "Failed")
 EVICTED = "EvictionByEvictionAPI"
 """The reason of a pod's condition DisruptionTarget while it is evicted."""
 
@@ -30,7 +31,7 @@ def tally(
     leaving = ready = last_ready = 0
     evicted = False
     for pod in pods:
-        if pod.finished:
+        if pod.phase in ENDED:
             continue
         if pod.disruption == EVICTED:
             evicted = True

@@ -1,0 +1,164 @@
+"""Making room: which old node is emptied, when, and what goes from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from shiplift.api.workloads import OnNoCapacity, Turn
+from shiplift.facts.meta import Labels
+from shiplift.facts.nodes import Node
+from shiplift.workloads.consolidate import chosen, emptying_steps
+from shiplift.workloads.names import OFF_TARGET_LABEL, SKIP, TARGET_LABEL
+from shiplift.workloads.steps import Evict
+from tests.workloads import nature
+from tests.workloads.views import DEPLOYMENT, an_id, change, look, say, under_way
+from tests.workloads.world import World
+
+
+def a_shop(**workloads: int) -> World:
+    """Two old nodes with pods on them, and target nodes on which nothing fits."""
+    named = [(DEPLOYMENT, name, replicas) for name, replicas in workloads.items()]
+    return under_way(*named, on_no_capacity=OnNoCapacity.CONSOLIDATE)
+
+
+def place(world: World, **nodes: str) -> None:
+    """All pods of a workload on one node."""
+    for name, node in nodes.items():
+        for pod in world.pods(an_id(name)):
+            world.put(msgspec.structs.replace(pod, node=node))
+
+
+def begin(world: World, node: str) -> None:
+    """It is written down and marked that this one is being emptied."""
+    assert world.migration is not None
+    world.publish(msgspec.structs.replace(world.migration.status, emptying=node))
+    row = world.named(Node, node, "")
+    assert row is not None
+    both = {**row.labels, TARGET_LABEL: "v1.36.3", OFF_TARGET_LABEL: "v1.36.3"}
+    world.put(msgspec.structs.replace(row, labels=Labels(both)))
+
+
+def change_node(world: World, name: str, **values: Any) -> None:
+    row = world.named(Node, name, "")
+    assert row is not None
+    world.put(msgspec.structs.replace(row, **values))
+
+
+def evicted(world: World, node: str) -> list[str]:
+    return sorted(step.workload.name for step in emptying_steps(look(world), node) if isinstance(step, Evict))
+
+
+# --- which ---
+
+
+def test_the_emptiest_node_is_chosen_when_nobody_can_move() -> None:
+    world = a_shop(web=3, api=1)
+    place(world, web="old-1", api="old-2")
+    assert chosen(look(world), stuck=True) == "old-2"
+    assert chosen(look(world), stuck=False) == ""
+
+
+def test_without_the_policy_none_is() -> None:
+    world = a_shop(web=3, api=1)
+    world.migrate(on_no_capacity=OnNoCapacity.WAIT)
+    assert chosen(look(world), stuck=True) == ""
+
+
+def test_one_that_was_begun_is_kept_until_it_is_old_no_more() -> None:
+    world = a_shop(web=3, api=1)
+    place(world, web="old-1", api="old-2")
+    begin(world, "old-1")
+    assert chosen(look(world), stuck=False) == "old-1"
+    change_node(world, "old-1", kubelet_version="v1.36.3")
+    assert chosen(look(world), stuck=False) == ""
+
+
+def test_a_node_with_pods_that_cannot_be_moved_is_not_chosen() -> None:
+    world = a_shop(web=3, api=1)
+    place(world, web="old-1", api="old-2")
+    change(world, "api", annotations=Labels({SKIP: "true"}))
+    assert chosen(look(world), stuck=True) == "old-1"
+
+
+def test_a_node_whose_pods_were_released_is_not_chosen() -> None:
+    world = a_shop(web=3, api=1)
+    place(world, web="old-1", api="old-2")
+    say(world, {an_id("api").owner_key: Turn.RELEASED, an_id("web").owner_key: Turn.HELD})
+    assert chosen(look(world), stuck=True) == "old-1"
+
+
+def test_a_node_whose_pods_no_budget_lets_go_is_not_chosen() -> None:
+    world = a_shop(web=3, api=1)
+    place(world, web="old-1", api="old-2")
+    world.budget("api", {"app": "api"}, {"minAvailable": 1})
+    nature.settle(world)
+    assert chosen(look(world), stuck=True) == "old-1"
+
+
+def test_a_cordoned_node_is_not_chosen() -> None:
+    world = a_shop(web=3, api=1)
+    place(world, web="old-1", api="old-2")
+    change_node(world, "old-2", unschedulable=True)
+    assert chosen(look(world), stuck=True) == ""
+
+
+def test_a_node_whose_pods_fit_nowhere_else_is_not_chosen() -> None:
+    world = a_shop(web=3, api=1)
+    place(world, web="old-1", api="old-2")
+    row = world.named(Node, "old-1", "")
+    assert row is not None
+    full = msgspec.structs.replace(row.allocatable, pods=3)
+    change_node(world, "old-1", allocatable=full)
+    assert chosen(look(world), stuck=True) == "old-1"
+    change_node(world, "old-2", allocatable=full)
+    assert chosen(look(world), stuck=True) == ""
+
+
+# --- what goes ---
+
+
+def test_what_is_on_the_node_goes_within_its_budget() -> None:
+    world = a_shop(web=3, api=1)
+    place(world, web="old-1", api="old-1")
+    begin(world, "old-1")
+    assert evicted(world, "old-1") == ["api", "web"]
+
+
+def test_nothing_goes_before_the_node_is_marked() -> None:
+    world = a_shop(web=3)
+    place(world, web="old-1")
+    begin(world, "old-1")
+    row = world.named(Node, "old-1", "")
+    assert row is not None
+    bare = {key: value for key, value in row.labels.items() if key != TARGET_LABEL}
+    change_node(world, "old-1", labels=Labels(bare))
+    assert evicted(world, "old-1") == []
+
+
+def test_who_is_released_or_opted_out_stays() -> None:
+    world = a_shop(web=1, api=1)
+    place(world, web="old-1", api="old-1")
+    begin(world, "old-1")
+    say(world, {an_id("api").owner_key: Turn.RELEASED, an_id("web").owner_key: Turn.HELD})
+    assert evicted(world, "old-1") == ["web"]
+    change(world, "web", annotations=Labels({SKIP: "true"}))
+    assert evicted(world, "old-1") == []
+
+
+def test_while_one_is_leaving_the_next_waits() -> None:
+    world = a_shop(web=3)
+    place(world, web="old-1")
+    begin(world, "old-1")
+    pod = world.pods(an_id("web"))[0]
+    world.put(msgspec.structs.replace(pod, deleting=1))
+    assert evicted(world, "old-1") == []
+
+
+def test_nobody_goes_who_would_fit_nowhere() -> None:
+    world = a_shop(web=1, api=1)
+    place(world, web="old-1", api="old-1")
+    begin(world, "old-1")
+    change_node(world, "old-2", unschedulable=True)
+    assert evicted(world, "old-1") == []

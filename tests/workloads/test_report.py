@@ -1,0 +1,330 @@
+"""What people read: one line for each workload that waits, what it waits for, and what would unblock it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from shiplift.api.workloads import (
+    MigrationState,
+    Mode,
+    OnBlockedWorkload,
+    OnCycle,
+    OnMissing,
+    Turn,
+    WorkloadMigrationStatus,
+    WorkloadStatus,
+)
+from shiplift.facts.meta import Labels
+from shiplift.facts.nodes import Node
+from shiplift.workloads.decide import decide
+from shiplift.workloads.names import SKIP
+from shiplift.workloads.report import pressing, status_of
+from tests.workloads import nature
+from tests.workloads.players import Operator, run
+from tests.workloads.views import (
+    DEPLOYMENT,
+    STATEFUL_SET,
+    an_id,
+    arrive,
+    change,
+    change_pod,
+    look,
+    say,
+    under_way,
+)
+from tests.workloads.world import NEW, OLD, World
+
+WEB, DB = an_id("web"), an_id("db", STATEFUL_SET)
+HELD, RELEASED = Turn.HELD, Turn.RELEASED
+
+
+def a_shop(**spec: Any) -> World:
+    """web waits for db, which may go."""
+    world = under_way((DEPLOYMENT, "web", 3), (STATEFUL_SET, "db", 2), **spec)
+    world.order("order", [(WEB, DB)])
+    say(world, {WEB.owner_key: HELD, DB.owner_key: RELEASED})
+    return world
+
+
+def status(world: World) -> WorkloadMigrationStatus:
+    return status_of(decide(look(world), world.now))
+
+
+def one_of(world: World, name: str) -> WorkloadStatus:
+    return next(one for one in status(world).workloads if one.name == name)
+
+
+def line(world: World, name: str) -> str:
+    one = one_of(world, name)
+    return f"{one.state} {one.reason}: {one.message}"
+
+
+def cordon_targets(world: World) -> None:
+    for node in world.all(Node):
+        if node.kubelet_version == NEW:
+            world.put(msgspec.structs.replace(node, unschedulable=True))
+
+
+# --- lines ---
+
+
+def test_who_waits_for_a_dependency() -> None:
+    assert line(a_shop(), "web") == (
+        "Held WaitsForDependency: waits for StatefulSet shop/db, 0 of 2 pods moved"
+        " (said by WorkloadOrder shop/order)"
+    )
+
+
+def test_who_waits_for_several() -> None:
+    world = a_shop()
+    more = world.workload(DEPLOYMENT, "api", 1)
+    world.order("more", [(WEB, more)])
+    nature.settle(world)
+    assert " and 1 more" in line(world, "web")
+
+
+def test_who_waits_for_what_does_not_exist() -> None:
+    world = a_shop()
+    world.order("more", [(DB, an_id("bd"))])
+    assert line(world, "db") != ""
+    say(world, {WEB.owner_key: HELD, DB.owner_key: HELD})
+    assert line(world, "db") == (
+        "Blocked MissingDependency: waits for Deployment shop/bd, which does not exist"
+        " (said by WorkloadOrder shop/more); correct it, or set spec.onMissing to Ignore"
+    )
+
+
+def test_who_is_in_a_cycle() -> None:
+    world = a_shop(on_cycle=OnCycle.STOP)
+    world.order("more", [(DB, WEB)])
+    say(world, {WEB.owner_key: HELD, DB.owner_key: HELD})
+    assert line(world, "db") == (
+        "Blocked InCycle: is in a cycle with Deployment shop/web (said by WorkloadOrder shop/more);"
+        " remove a dependency, or set spec.onCycle to Collapse"
+    )
+
+
+def test_who_is_evicted() -> None:
+    world = a_shop()
+    node = world.pods(DB)[1].node
+    assert line(world, "db") == (
+        f"Moving Evicting: move pod shop/db-1 of StatefulSet shop/db away from node {node}"
+    )
+
+
+def test_whose_placement_is_not_in_force() -> None:
+    world = a_shop()
+    decision = decide(look(world, proven=False), world.now)
+    found = next(one for one in status_of(decision).workloads if one.name == "db")
+    assert (found.reason, found.message) == (
+        "PlacementNotInForce",
+        "the API server does not go by the placement yet",
+    )
+
+
+@pytest.mark.parametrize(
+    ("change_it", "expected"),
+    [
+        (
+            {"node": "", "ready": False, "unschedulable": "0/4 nodes are available"},
+            "Blocked PodsPending: pod db-1 fits on no target node: 0/4 nodes are available",
+        ),
+        ({"deleting": 1}, "Moving PodsTerminating: 1 pod still terminating"),
+        (
+            {"ready": False, "waiting": "CrashLoopBackOff"},
+            "Moving PodsNotReady: pod db-1 on new-1 is not Ready (CrashLoopBackOff)",
+        ),
+    ],
+)
+def test_what_is_still_on_its_way(change_it: dict[str, Any], expected: str) -> None:
+    world = a_shop()
+    for pod in world.pods(DB):
+        change_pod(world, pod, node="new-1")
+    change_pod(world, world.pods(DB)[1], **change_it)
+    assert line(world, "db") == expected
+
+
+def test_who_soaks() -> None:
+    world = a_shop(soak="1h")
+    for pod in world.pods(DB):
+        change_pod(world, pod, node="new-1", ready_since=int(world.now.timestamp()))
+    assert line(world, "db") == (
+        "Moving Soaking: all pods are there; they are watched until they have been Ready for 1h"
+    )
+
+
+def test_whose_budget_has_no_room_now() -> None:
+    world = a_shop()
+    arrive(world, "db")
+    say(world, {WEB.owner_key: RELEASED, DB.owner_key: RELEASED})
+    world.budget("web", {"app": "web"}, {"minAvailable": 2})
+    change_pod(world, world.pods(WEB)[0], ready=False, waiting="CrashLoopBackOff", node="new-1")
+    nature.tick(world)
+    assert line(world, "web") == (
+        "Moving BudgetExhausted: 2 pods to move; PodDisruptionBudget shop/web needs 2 healthy pods and has 2"
+    )
+
+
+def test_whose_budget_never_lets_one_go() -> None:
+    world = a_shop()
+    arrive(world, "db")
+    say(world, {WEB.owner_key: RELEASED, DB.owner_key: RELEASED})
+    world.budget("web", {"app": "web"}, {"minAvailable": 3})
+    nature.settle(world)
+    assert line(world, "web") == (
+        "Blocked NeverEvictable: PodDisruptionBudget shop/web needs 3 of 3 pods healthy:"
+        " it never lets one go; change the budget, or set spec.onBlocked to Surge"
+    )
+
+
+def test_who_has_two_budgets() -> None:
+    world = a_shop()
+    arrive(world, "db")
+    say(world, {WEB.owner_key: RELEASED, DB.owner_key: RELEASED})
+    for name in ("one", "two"):
+        world.budget(name, {"app": "web"}, {"maxUnavailable": 1})
+    nature.settle(world)
+    assert line(world, "web") == (
+        "Blocked TwoBudgets: PodDisruptionBudgets shop/one and shop/two both select its pods;"
+        " change the budget, or set spec.onBlocked to Surge"
+    )
+
+
+def test_who_finds_no_slot() -> None:
+    world = a_shop()
+    cordon_targets(world)
+    assert line(world, "db") == (
+        "Blocked NoSlot: 0 of 2 target nodes fit: 2 unschedulable; add target nodes, or wait"
+    )
+
+
+def test_who_is_rolled_out_in_mode_template() -> None:
+    world = a_shop(mode=Mode.TEMPLATE)
+    run(world, operator=Operator(world))
+    assert status(world).message == "all workloads have arrived; 2 nodes of another version left"
+
+
+# --- the whole ---
+
+
+def test_those_that_need_somebody_come_first() -> None:
+    world = a_shop()
+    cordon_targets(world)
+    assert [one.name for one in status(world).workloads] == ["db", "web"]
+
+
+def test_who_has_arrived_or_opted_out_is_not_listed() -> None:
+    world = a_shop()
+    arrive(world, "db")
+    change(world, "web", annotations=Labels({SKIP: "true"}))
+    found = status(world)
+    assert found.workloads == ()
+    assert found.progress.summary == "1/1"
+
+
+def test_progress_waves_and_versions_are_counted() -> None:
+    world = a_shop()
+    for pod in world.pods(DB):
+        change_pod(world, pod, node="new-1")
+    found = status(world)
+    assert (found.progress.summary, found.pods.summary) == ("1/2", "2/5")
+    assert [(one.number, one.workloads.summary) for one in found.waves] == [(0, "1/1"), (1, "0/1")]
+    assert [(one.version, one.nodes) for one in found.versions] == [(OLD, 2), (NEW, 2)]
+
+
+def test_missing_dependencies_and_cycles_are_named() -> None:
+    world = a_shop(on_missing=OnMissing.BLOCK, on_cycle=OnCycle.STOP)
+    world.order("more", [(DB, an_id("bd")), (DB, WEB)])
+    found = status(world)
+    assert [(one.dependent, one.dependency) for one in found.missing] == [
+        ("StatefulSet shop/db", "Deployment shop/bd")
+    ]
+    assert len(found.cycles) == 1
+
+
+def test_moves_add_up_and_begin_anew_with_another_target() -> None:
+    world = a_shop()
+    assert world.migration is not None
+    world.publish(msgspec.structs.replace(world.migration.status, moves=5))
+    assert status_of(decide(look(world), world.now), 2).moves == 7
+    world.migrate(target=OLD)
+    assert status_of(decide(look(world), world.now), 2).moves == 2
+
+
+def test_since_is_kept_while_nothing_moves_and_stuck_is_said_after_the_deadline() -> None:
+    world = a_shop()
+    cordon_targets(world)
+    first = status(world)
+    world.publish(first)
+    began = next(one.since for one in first.workloads if one.name == "db")
+    world.pass_time(timedelta(minutes=11).total_seconds())
+    again = one_of(world, "db")
+    assert again.since == began
+    assert again.message.endswith(" (no progress for 11 min)")
+    assert "no progress" not in one_of(world, "web").message
+
+
+def test_the_eta_comes_from_the_pace_so_far() -> None:
+    world = a_shop()
+    assert world.migration is not None
+    assert status(world).eta is None
+    started = world.now - timedelta(minutes=2)
+    world.publish(msgspec.structs.replace(world.migration.status, started_at=started))
+    for pod in world.pods(DB):
+        change_pod(world, pod, node="new-1")
+    eta = status(world).eta
+    assert eta is not None
+    assert eta.likely == world.now + timedelta(minutes=3)
+
+
+def test_a_block_with_the_policy_stop_stalls_the_whole_and_names_who() -> None:
+    world = a_shop(on_blocked=OnBlockedWorkload.STOP)
+    world.budget("db", {"app": "db"}, {"minAvailable": 2})
+    nature.settle(world)
+    found = status(world)
+    assert found.message.startswith(
+        "StatefulSet shop/db: PodDisruptionBudget shop/db needs 2 of 2 pods healthy"
+    )
+    assert {one.type: one.status.value for one in found.conditions}["Stalled"] == "True"
+
+
+def test_paused_says_so_and_starts_nothing() -> None:
+    world = a_shop(paused=True)
+    decision = decide(look(world), world.now)
+    assert decision.steps == ()
+    assert status_of(decision).message == "paused: what is in flight ends, nothing new starts"
+
+
+def test_without_a_target_only_the_common_part_is_told() -> None:
+    world = a_shop()
+    world.migrate(abort=True)
+    found = status(world)
+    assert (found.state, found.target, found.workloads, found.met) == (
+        MigrationState.NO_UPGRADE,
+        None,
+        (),
+        (),
+    )
+
+
+# --- pressing ---
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"met": ("u",)}, True),
+        ({"emptying": "old-1"}, True),
+        ({"target": OLD}, True),
+        ({"observed_generation": 99}, True),
+        ({"message": "other"}, False),
+        ({"moves": 3}, False),
+    ],
+)
+def test_only_what_decisions_depend_on_is_pressing(changed: dict[str, Any], expected: bool) -> None:
+    before = status(a_shop())
+    assert pressing(before, msgspec.structs.replace(before, **changed)) is expected
