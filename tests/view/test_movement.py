@@ -127,10 +127,12 @@ def test_without_a_migration_nothing_has_arrived() -> None:
     assert only(seen(workload("web", new=Pods(ready=2)))).state is Stand.READY
 
 
-def test_one_that_is_held_names_all_that_it_waits_for_and_how_far_they_are() -> None:
+@pytest.mark.parametrize("reason", ["WaitsForDependency", "Preparing"])
+def test_one_that_is_held_names_all_that_it_waits_for_and_how_far_they_are(reason: str) -> None:
     half = workload("db", new=Pods(ready=1), old=Pods(ready=1))
     there = workload("queue", new=Pods(ready=2))
-    view = seen(half, there, workload("web"), web="queue db", lines=(waiting("web", **HELD, message="…"),))
+    line = waiting("web", "Held", "…", reason=reason)
+    view = seen(half, there, workload("web"), web="queue db", lines=(line,))
     assert {one.name: one.now for one in view.movers}["web"] == "waits for db 1/2"
 
 

@@ -164,16 +164,16 @@ def _now(progress: _Progress, key: Key, state: Stand) -> str:
     line = progress.lines.get(key)
     if line is None:
         return ""
-    if not _waits(line):
-        return line.message.replace(f" of {line}", "")
-    if state is Stand.MOVING:
+    if line.state is api.WorkloadState.HELD and state is Stand.MOVING:
         return "its turn has come"
     waits = [
         f"{one[2] if one[1] == line.namespace else f'{one[1]}/{one[2]}'} {progress.moved[one]}"
         for one in progress.needs(key)
         if not progress.arrived(one)
     ]
-    return f"waits for {', '.join(waits)}"
+    if state is Stand.HELD and waits:
+        return f"waits for {', '.join(waits)}"
+    return line.message.replace(f" of {line}", "")
 
 
 def _tree(graph: Graph[Key]) -> list[tuple[Key, str]]:
