@@ -58,6 +58,17 @@ def two_budgets(trace: Trace) -> list[str]:
     return list(found.values())
 
 
+def begun_anew(trace: Trace) -> list[str]:
+    """Whether a migration that had ended began once more, though nobody asked for another."""
+    states = [
+        change.object.get("status", {}).get("state")
+        for change in trace.changes
+        if change.key.kind == "WorkloadMigration"
+    ]
+    began = sum(now == "Upgrade" != before for before, now in zip(["", *states], states, strict=False))
+    return [f"the migration began {began} times"] if began > 1 else []
+
+
 class _Order:
     """Who was met so far for the target that is in force, and who came too early."""
 

@@ -145,7 +145,7 @@ ALL: tuple[Mutant, ...] = (
         (("chain", _CLEAN),),
     ),
     Mutant(
-        "label removed too early",
+        "ends too early",
         "the end comes while nodes of the old version are there",
         "workloads/decide.py",
         "if view.fleet.off or not view.fleet.targets or view.stale:",

@@ -78,6 +78,7 @@ def judge(scenario: Scenario, evidence: Evidence, clean: Reference | None) -> li
     found = [*evidence.complaints, *_in_logs(evidence.logs), *_in_book(evidence.book)]
     found += invariants.under_budget(trace, scenario)
     found += invariants.two_budgets(trace)
+    found += invariants.begun_anew(trace)
     found += invariants.out_of_order(trace, scenario)
     if any(one.startswith(STUCK) for one in evidence.complaints):
         return found

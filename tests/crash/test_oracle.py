@@ -141,6 +141,12 @@ def test_two_budgets_on_a_pod_are_found() -> None:
     ]
 
 
+def test_a_migration_that_begins_again_is_found() -> None:
+    states = [("WorkloadMigration", migration(state=one)) for one in ("Upgrade", "Upgrade", "NoUpgrade")]
+    assert not invariants.begun_anew(story(*states))
+    assert invariants.begun_anew(story(*states, *states)) == ["the migration began 2 times"]
+
+
 @pytest.mark.parametrize(
     ("kind", "thing", "word"),
     [

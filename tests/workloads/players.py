@@ -28,7 +28,7 @@ from shiplift.workloads.decide import decide
 from shiplift.workloads.holds import is_hold, is_ours
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Migrating, Taken
-from shiplift.workloads.names import SURGE_LEDGER
+from shiplift.workloads.names import SKIP, SURGE_LEDGER
 from shiplift.workloads.observe import Observer
 from shiplift.workloads.report import pressing, status_of
 from shiplift.workloads.tally import is_rolling
@@ -161,6 +161,7 @@ class Judge:
         match step:
             case steps.Evict() | steps.Force() | steps.MarkPod(first_to_go=True):
                 self._may_move(step.workload, step)
+                self._everybody_has_a_place()
             case steps.SetTolerations() if step.target:
                 self._may_move(step.workload, step)
             case steps.WritePlacement():
@@ -185,6 +186,16 @@ class Judge:
                 continue
             gone = row is None and other in self.arrived
             assert other in self.arrived or gone, f"{step.describe()}, but {other} has not arrived"
+
+    def _everybody_has_a_place(self) -> None:
+        """Before the first pod moves, the API server was told about all namespaces."""
+        migration = self._world.migration
+        if migration is None or migration.status.mode is not Mode.INJECT or not self.undisturbed:
+            return
+        rows = [row for id_ in self.ids if (row := self._world.row_of(id_)) is not None]
+        needed = {row.namespace for row in rows if row.annotations.get(SKIP) != "true"}
+        placed = {row.namespace for row in self._world.placements()}
+        assert needed <= placed, f"nobody told the API server about {needed - placed}"
 
     def _strands(self, id_: WorkloadId) -> bool:
         """A pod of it can go nowhere, because somebody closed the old nodes."""
@@ -253,7 +264,7 @@ class Judge:
         row = self._world.row_of(id_)
         if row is None:
             return False
-        if row.annotations.get("shiplift.dev/skip-migration") == "true":
+        if row.annotations.get(SKIP) == "true":
             return True
         sets = [
             one for one in self._world.all(ReplicaSet) if one.controller and one.controller.uid == row.uid

@@ -39,8 +39,8 @@ from shiplift.workloads.model import Migrating
 from shiplift.workloads.names import HOLD_LEDGER, PLACEMENT, UPGRADE_TAINT
 from shiplift.workloads.observe import READS, Observer
 from shiplift.workloads.report import status_of
+from tests.workloads.halfway import budgets, gated, stalled, wait_line
 from tests.workloads.rig import NEW, OLD, Scene
-from tests.workloads.test_situations import budgets, gated, stalled, wait_line
 
 Json = dict[str, Any]
 ETCD_TAKES = 1_500_000

@@ -23,7 +23,8 @@ from shiplift.facts.nodes import Node
 from shiplift.workloads.decide import decide
 from shiplift.workloads.names import SKIP
 from shiplift.workloads.report import pressing, status_of
-from tests.workloads import nature
+from shiplift.workloads.steps import HoldBudget
+from tests.workloads import nature, server
 from tests.workloads.players import Operator, run
 from tests.workloads.views import (
     DEPLOYMENT,
@@ -155,6 +156,14 @@ def test_who_soaks() -> None:
     assert line(world, "db") == (
         "Moving Soaking: all pods are there; they are watched until they have been Ready for 1h"
     )
+
+
+def test_whose_budget_is_still_held() -> None:
+    world = a_shop()
+    uid = world.budget("db", {"app": "db"}, {"maxUnavailable": 1})
+    assert server.take(world, HoldBudget(DB, "db", uid), {}).ok
+    nature.settle(world)
+    assert line(world, "db") == ("Released BudgetStillHeld: its PodDisruptionBudget is being given back")
 
 
 def test_whose_budget_has_no_room_now() -> None:

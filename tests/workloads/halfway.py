@@ -1,0 +1,50 @@
+"""What the tests of situations and of bad input have in common: a scene half-way, and looks at it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shiplift.facts import kinds
+from tests.workloads.rig import Scene
+
+Json = dict[str, Any]
+BUDGET = kinds.POD_DISRUPTION_BUDGET
+HOLD = "shiplift-hold-deployment-web"
+
+
+def gated(scene: Scene, replicas: int = 2) -> str:
+    """`web` is held for as long as the gate is shut."""
+    space = scene.namespace()
+    scene.gate(space)
+    scene.deployment(space, "web", replicas)
+    scene.order(space, web=["gate"])
+    scene.wait_ready(space, web=replicas)
+    return space
+
+
+def budgets(scene: Scene, space: str) -> dict[str, Json]:
+    return {one["metadata"]["name"]: one for one in scene.client.list(BUDGET, space)}
+
+
+def generation(scene: Scene, space: str, name: str) -> int:
+    """1 until somebody changes the spec."""
+    return scene.client.get(BUDGET, name, space)["metadata"]["generation"]
+
+
+def uids(scene: Scene, space: str, app: str) -> set[str]:
+    return {one["metadata"]["uid"] for one in scene.pods(space, app)}
+
+
+def stalled(scene: Scene) -> Json:
+    found = [one for one in scene.status().get("conditions", []) if one["type"] == "Stalled"]
+    return found[0] if found and found[0]["status"] == "True" else {}
+
+
+def wait_line(scene: Scene, name: str, **said: str) -> Json:
+    """The line of a workload, once it says that."""
+
+    def found() -> Json | None:
+        line = scene.line(name)
+        return line if line and all(line.get(key) == value for key, value in said.items()) else None
+
+    return scene.wait(found)
