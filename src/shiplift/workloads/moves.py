@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from shiplift.api.workloads import Mode, OnBlockedWorkload, WorkloadState
+from shiplift.api.workloads import Mode, OnBlockedWorkload, OnNoCapacity, WorkloadState
 from shiplift.engine.step import Answer, Step
 from shiplift.facts.pods import Pod
 from shiplift.workloads import turns
@@ -84,7 +84,10 @@ class Moves:
     def _not_released(self, tally: Tally) -> None:
         """Nobody is released before a target node can take one of its pods: new pods must fit somewhere."""
         self._tell(tally, WorkloadState.RELEASED, Reason.NOT_IN_FORCE, "its release is being written down")
-        if tally.away and (slot := self._slot(tally.away[0])) is not None:
+        # once released it cannot make room among the old nodes any more: with Consolidate it has to fit whole
+        whole = self.view.spec.on_no_capacity is OnNoCapacity.CONSOLIDATE
+        slots = (self._slot(pod) for pod in (tally.away if whole else tally.away[:1]))
+        if (slot := next((one for one in slots if one is not None), None)) is not None:
             self.unplaced.add(tally.id)
             self._no_slot(tally, slot)
         elif not self.view.fleet.targets:
