@@ -135,6 +135,7 @@ def test_daemon_sets_that_do_not_tolerate_are_named_before_anything_is_done(scen
     scene.finish(old)
     assert scene.arrived(space, "web")
     assert not stalled(scene)
+    scene.drop(kinds.DAEMON_SET, "agent", space)
 
 
 def test_daemon_sets_are_unharmed_in_mode_inject(scene: Scene) -> None:
@@ -149,6 +150,7 @@ def test_daemon_sets_are_unharmed_in_mode_inject(scene: Scene) -> None:
     scene.wait(lambda: scene.places(space, "agent") == ["new", "new", "new", "old"])
     scene.open_gate()
     scene.finish(old)
+    scene.drop(kinds.DAEMON_SET, "agent", space)
 
 
 # --- others who drain ---

@@ -19,6 +19,7 @@ from shiplift.api.workloads import (
 )
 from shiplift.engine.step import Outcomes
 from shiplift.facts import kinds
+from shiplift.facts.cluster import Namespace
 from shiplift.facts.custom import Custom
 from shiplift.facts.kinds import Kind
 from shiplift.facts.meta import Row
@@ -268,10 +269,11 @@ def _intolerant(snapshot: Snapshot, wanted: Aim) -> tuple[str, ...]:
     if wanted.mode is not Mode.TEMPLATE:
         return ()
     taint = Taint(UPGRADE_TAINT, label_value(wanted.target), "NoSchedule")
+    ending = {namespace.name for namespace in snapshot.all(Namespace) if namespace.deleting}
     return tuple(
         f"{row.namespace}/{row.name}"
         for row in snapshot.all(DaemonSet)
-        if not _tolerate(row.template.tolerations, taint)
+        if not row.deleting and row.namespace not in ending and not _tolerate(row.template.tolerations, taint)
     )
 
 
