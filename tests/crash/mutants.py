@@ -188,7 +188,7 @@ ALL: tuple[Mutant, ...] = (
         "record forgotten",
         "a toleration that stays on purpose is not written down",
         "workloads/cleaning.py",
-        "if not record.toleration or not tolerates(tally, record.toleration):",
+        "if not record.toleration or not ours:",
         "if record.toleration or not record.toleration:",
         (("template-chain", _CLEAN),),
     ),

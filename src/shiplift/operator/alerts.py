@@ -2,7 +2,8 @@
 
 The most important one is about our own absence: a held workload blocks every drain, so holds without an
 operator must not go unnoticed. It counts our PodDisruptionBudgets through kube-state-metrics, because our own
-metrics are gone with us.
+metrics are gone with us. A user's own budget that we hold in place cannot be told apart there: for those
+it is the alert that no operator leads.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ def rules() -> list[Manifest]:
             "ShipliftMigrationStuck",
             'changes(shiplift_migration_pods{place="target"}[30m]) == 0'
             " and on() shiplift_migration_active == 1 and on() shiplift_migration_paused == 0"
-            ' and on() shiplift_migration_pods{place="elsewhere"} > 0',
+            ' and on() shiplift_migration_pods{place="elsewhere"} > 0'
+            " and on() time() - shiplift_migration_start_timestamp_seconds > 1800",
             "5m",
             "warning",
             "A migration has not moved a pod for half an hour.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import queue
+import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -70,6 +71,7 @@ class Actor:
         self._proven = proven
         self._taken = taken
         self._moved: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._lanes: dict[str, threading.Lock] = {}
 
     def moved(self) -> int:
         """How many pods were evicted so far and not counted yet; they count as counted now."""
@@ -85,6 +87,8 @@ class Actor:
             outcome = self._take(step)
             if isinstance(step, steps.HoldBudget | steps.SetTolerations):
                 self._note(step)
+            elif isinstance(step, steps.RestoreBudget):
+                self._taken.pop(f"hold budget {step.uid}", None)
             return outcome
         except Unknown as error:
             return Outcome.unknown(step, error.message)
@@ -158,30 +162,43 @@ class Actor:
         spec: Json = {"target": step.target, "turns": step.turns, "ledger": step.ledger}
         if not step.uid:
             body = {"metadata": {"name": PLACEMENT, "labels": {MANAGED_BY: MANAGER}}, "spec": spec}
-            return _done(step, self._client.create(kind, body, step.namespace))
-        written = self._client.patch(
-            kind,
-            PLACEMENT,
-            [{"op": "replace", "path": "/spec", "value": spec}],
-            step.namespace,
-            type=PatchType.JSON,
-            uid=step.uid,
-            resource_version=str(step.version),
-        )
+            written = self._client.create(kind, body, step.namespace)
+        else:
+            written = self._client.patch(
+                kind,
+                PLACEMENT,
+                [{"op": "replace", "path": "/spec", "value": spec}],
+                step.namespace,
+                type=PatchType.JSON,
+                uid=step.uid,
+                resource_version=str(step.version),
+            )
+        if step.turns:
+            self._prove_at_once(step.namespace, written.object)
         return _done(step, written)
+
+    def _prove_at_once(self, namespace: str, placement: Json) -> None:
+        """Mostly it is in force by now, which saves a look; whatever goes wrong here is found out later."""
+        with contextlib.suppress(KubeError):
+            seen = self._effective(namespace, _uid(placement))
+            if seen >= placement["metadata"]["generation"]:
+                self._proven[_uid(placement)] = seen
 
     def _prove(self, step: steps.ProvePlacement) -> Outcome:
         """Ask the API server, by an update that is not made, which generation it goes by."""
-        answer = self._client.patch(
-            kinds.WORKLOAD_PLACEMENT, PLACEMENT, ASK, step.namespace, uid=step.uid, dry_run=True
-        )
-        seen = effective_generation(answer.object)
+        seen = self._effective(step.namespace, step.uid)
         if seen < step.generation:
             text = f"the API server goes by generation {seen}, not {step.generation}"
             hint = "" if seen else "; are the policies of `shiplift manifests` installed?"
             return Outcome.refused(step, text + hint, _SOON)
         self._proven[step.uid] = seen
         return Outcome.done(step)
+
+    def _effective(self, namespace: str, uid: str) -> int:
+        kind = kinds.WORKLOAD_PLACEMENT
+        return effective_generation(
+            self._client.patch(kind, PLACEMENT, ASK, namespace, uid=uid, dry_run=True).object
+        )
 
     # --- budgets ---
 
@@ -240,7 +257,8 @@ class Actor:
         namespace = step.workload.namespace
         match step:
             case steps.Evict():
-                written = self._client.evict(step.name, namespace, uid=step.uid)
+                with self._lanes.setdefault(step.lane, threading.Lock()):
+                    written = self._client.evict(step.name, namespace, uid=step.uid)
                 self._moved.put(step.uid)
                 return _done(step, written)
             case steps.Force() | steps.Replace():
@@ -284,7 +302,7 @@ class Actor:
             return Outcome.done(step, message="another workload has its name now")
         old = get(live, TEMPLATE_TOLERATIONS)
         have: list[Json] = [] if old is ABSENT else old
-        others = [one for one in have if one.get("key") != UPGRADE_TAINT]
+        others = [one for one in have if not _is_ours(one)]
         wanted = [*others, toleration(step.target)] if step.target else others
         if wanted:
             patch: Patch = [{"op": "add", "path": TEMPLATE_TOLERATIONS, "value": wanted}]
@@ -369,6 +387,15 @@ def toleration(target: str) -> Json:
         "value": label_value(target),
         "effect": "NoSchedule",
     }
+
+
+def _is_ours(one: Json) -> bool:
+    """A toleration as we write it; a user's own for the same taint stays."""
+    return (one.get("key"), one.get("operator", "Equal"), one.get("effect")) == (
+        UPGRADE_TAINT,
+        "Equal",
+        "NoSchedule",
+    )
 
 
 def selector_json(selector: Selector) -> Json:

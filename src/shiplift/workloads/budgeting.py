@@ -62,6 +62,11 @@ def budget_of(view: View, tally: Tally) -> PodDisruptionBudget | None:
     return view.budgets.get(tally.budgets[0]) if len(tally.budgets) == 1 else None
 
 
+def lane_of(tally: Tally) -> str:
+    """What evictions of the workload would conflict over."""
+    return tally.budgets[0] if tally.budgets else tally.row.uid
+
+
 def in_order(tally: Tally) -> list[Pod]:
     """The pods to move: those that serve nobody first, then from the highest ordinal down."""
     if isinstance(tally.row, StatefulSet):
@@ -80,8 +85,11 @@ def free_to_go(view: View, tally: Tally, pod: Pod) -> bool:
         return False
     budget = budget_of(view, tally)
     if budget is None:
+        if not isinstance(tally.row, StatefulSet):
+            return True
         others = [one for one in tally.pods if one.uid != pod.uid]
-        return not isinstance(tally.row, StatefulSet) or all(one.ready for one in others)
+        whole = not tally.leaving and len(tally.pods) >= tally.row.replicas
+        return whole and all(one.ready for one in others)
     healthy = budget.current_healthy >= budget.desired_healthy > 0
     return budget.unhealthy_policy == ALWAYS_ALLOW or healthy
 

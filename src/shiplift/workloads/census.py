@@ -29,7 +29,7 @@ from shiplift.facts.workloads import (
 from shiplift.workloads.aim import marks, role
 from shiplift.workloads.identity import WorkloadId, workload_id
 from shiplift.workloads.model import Aim, Fleet, Role, Tally
-from shiplift.workloads.names import HOLD_LEDGER, MANAGED_BY, MANAGER
+from shiplift.workloads.names import HOLD_LEDGER, is_made_hold
 from shiplift.workloads.occupancy import Occupancy, Room
 from shiplift.workloads.steps import MarkNode
 from shiplift.workloads.tally import tally
@@ -328,7 +328,7 @@ class Census:
     def _put_budget(self, row: PodDisruptionBudget) -> None:
         self.budgets[row.uid] = row
         self._budgets_by.setdefault(_asked(row), {})[row.uid] = None
-        if row.labels.get(MANAGED_BY) == MANAGER or HOLD_LEDGER in row.annotations:
+        if is_made_hold(row.labels, row.name) or HOLD_LEDGER in row.annotations:
             self.holds[row.uid] = row
         else:
             self.holds.pop(row.uid, None)

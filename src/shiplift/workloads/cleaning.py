@@ -20,7 +20,7 @@ from shiplift.engine.step import Step
 from shiplift.workloads import holds, surging, turns
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Migrating, Placement, Reason, Tally, View
-from shiplift.workloads.moves import tolerates
+from shiplift.workloads.moves import is_our_toleration
 from shiplift.workloads.record import Record
 from shiplift.workloads.steps import SetTolerations, WritePlacement, encode_ledger
 
@@ -109,7 +109,8 @@ def _record(view: View, tally: Tally, record: Record, *, marked: bool) -> tuple[
         if undone:
             return list(undone), record
         record = Record(record.toleration, record.template)
-    if not record.toleration or not tolerates(tally, record.toleration):
+    ours = any(is_our_toleration(one, record.toleration) for one in tally.row.template.tolerations)
+    if not record.toleration or not ours:
         return [], Record()
     if marked:
         return [], record

@@ -13,7 +13,7 @@ from shiplift.api.workloads import OnNoCapacity
 from shiplift.engine.step import Step
 from shiplift.facts.pods import Pod
 from shiplift.workloads import turns
-from shiplift.workloads.budgeting import Allowances, in_order, never_evictable
+from shiplift.workloads.budgeting import Allowances, in_order, lane_of, never_evictable
 from shiplift.workloads.model import Role, Tally, View
 from shiplift.workloads.occupancy import Room
 from shiplift.workloads.room import Booking, NoSlot
@@ -71,5 +71,5 @@ def _evictions(tally: Tally, here: list[Pod], allowances: Allowances, booking: B
         if isinstance(booking.book(pod), NoSlot):
             break
         allowances.take(tally)
-        steps.append(Evict(tally.id, pod.name, pod.uid, pod.node))
+        steps.append(Evict(tally.id, pod.name, pod.uid, pod.node, lane_of(tally)))
     return steps

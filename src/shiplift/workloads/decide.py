@@ -8,7 +8,7 @@ What is kept true, whatever happens in between:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ import msgspec
 from shiplift.api.values import duration
 from shiplift.api.workloads import MigrationState, Mode, OnBlockedWorkload, OnNoCapacity
 from shiplift.engine.decision import LookAgain, await_change, earliest, requeue
-from shiplift.engine.step import Step
+from shiplift.engine.step import Answer, Step
 from shiplift.workloads import consolidate, holds, turns
 from shiplift.workloads.cleaning import cleaning
 from shiplift.workloads.identity import WorkloadId
@@ -25,7 +25,7 @@ from shiplift.workloads.model import Migrating, Reason, Tally, View
 from shiplift.workloads.moves import BLOCKING, Moves
 from shiplift.workloads.patience import undone, wait
 from shiplift.workloads.rescue import Rescued, rescued
-from shiplift.workloads.steps import HoldBudget, SetTolerations
+from shiplift.workloads.steps import HoldBudget, PodStep, SetTolerations, WritePlacement
 
 _LOOK_AGAIN = timedelta(seconds=30)
 
@@ -42,8 +42,8 @@ def decide(view: View, now: datetime) -> Migrating:
 
 
 def _decided(view: View, now: datetime) -> Migrating:
-    if trouble := _unreadable(view):
-        return Migrating(view=view, now=now, reason=Reason.UNREADABLE, message=trouble, stalled=True)
+    if view.unreadable:
+        return _blind(view, now, "; ".join(view.unreadable[:3]))
     if not view.aim.target:
         return cleaning(view, now)
     if not _begun(view):
@@ -54,10 +54,12 @@ def _decided(view: View, now: datetime) -> Migrating:
     return _moving(view, now, met)
 
 
-def _unreadable(view: View) -> str:
-    """Our own objects that cannot be read: to act without them would be to guess."""
-    needed = [one for one in view.unreadable if not one.startswith("WorkloadOrder")]
-    return "; ".join(needed[:3])
+def _blind(view: View, now: datetime, trouble: str) -> Migrating:
+    """Objects of ours cannot be read: to act without them would be to guess. What was told stays told."""
+    if not _begun(view) or view.migration is None:
+        return Migrating(view=view, now=now, reason=Reason.UNREADABLE, message=trouble, stalled=True)
+    waiting = _waiting(view, now, view.migration.status.met, Reason.UNREADABLE, trouble)
+    return msgspec.structs.replace(waiting, stalled=True)
 
 
 def _begun(view: View) -> bool:
@@ -88,20 +90,25 @@ def _begin(view: View, now: datetime) -> Migrating:
 def arrived(view: View, now: datetime) -> tuple[str, ...]:
     """Who has arrived, by uid: those that had before, and those that are complete and have soaked now."""
     known = view.migration.status.met if view.migration else ()
+    if view.stale:
+        return known
     soak = duration(view.spec.soak).total_seconds()
     fresh = [
         tally.row.uid
         for id_, tally in view.tallies.items()
         if tally.complete and id_ not in view.order.met and _has_arrived(view, tally, now, soak)
     ]
-    return (*known, *sorted(fresh)) if fresh else known
+    if not fresh:
+        return known
+    alive = {tally.row.uid for tally in view.tallies.values()}
+    return (*(uid for uid in known if uid in alive), *sorted(fresh))
 
 
 def _has_arrived(view: View, tally: Tally, now: datetime, soak: float) -> bool:
     if turns.record_of(view, tally.id).surge is not None:
         return False
     if not tally.row.replicas:
-        return tally.id in view.order.ready
+        return tally.id in view.order.ready or not view.fleet.off
     return now.timestamp() >= tally.last_ready + soak
 
 
@@ -124,7 +131,7 @@ def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
     going -= moves.unplaced
     stuck = bool(moves.lines) and all(line.reason is Reason.NO_SLOT for line in moves.lines.values())
     emptying = "" if view.spec.paused else consolidate.chosen(view, stuck=stuck)
-    held = holds.holding(view, going)
+    held = holds.holding(view, going | moves.unplaced)
     steps = _steps(view, _Plan(going, held, moves, rescue, emptying))
     reason, message, stalled = _headline(view, moves, steps)
     if stalled:
@@ -142,7 +149,7 @@ def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
         lines=moves.lines,
         exceptions=rescue.exceptions or (view.migration.status.exceptions if view.migration else ()),
         emptying=emptying,
-        notes=(*_notes(view, held), *_undone(view, steps)),
+        notes=(*_notes(view, held), *_failures(view, steps), *_undone(view, steps)),
     )
 
 
@@ -174,14 +181,14 @@ def _steps(view: View, plan: _Plan) -> list[Step]:
     """All that can be done now; each kind of step waits until what it relies on is seen to be there."""
     steps: list[Step] = [*view.fleet.labels.values(), *plan.held.steps]
     if view.aim.mode is Mode.TEMPLATE:
-        if not plan.held.complete:
+        if view.fleet.taints and not plan.held.complete:
             return steps
         steps += [step for name, step in view.fleet.taints.items() if name not in view.fleet.labels]
         if view.fleet.taints:
             return steps
     written = turns.placement_steps(view, plan.going, plan.moves.records)
     steps += [*written, *plan.rescue.steps, *turns.proofs(view, plan.moves.proofs)]
-    if written and not _prepared(view):
+    if written and not _prepared(view, written):
         return steps
     steps += plan.moves.steps
     if plan.emptying and view.migration is not None and view.migration.status.emptying == plan.emptying:
@@ -189,12 +196,19 @@ def _steps(view: View, plan: _Plan) -> list[Step]:
     return steps
 
 
-def _prepared(view: View) -> bool:
-    """Whether every namespace has its placement for this target: before that, nobody is moved."""
+def _prepared(view: View, written: Sequence[WritePlacement]) -> bool:
+    """Whether every namespace has its placement: before that nobody is moved, unless it cannot be written."""
     if view.aim.mode is Mode.TEMPLATE:
         return True
+    impossible = {step.namespace for step in written if _failed(view, step)}
     needed = {id_.namespace for id_, tally in view.tallies.items() if not tally.skipped}
-    return needed <= view.placements.keys()
+    return needed <= view.placements.keys() | impossible
+
+
+def _failed(view: View, step: Step) -> str:
+    """What a step was answered that failed when it was last tried; empty where it did not."""
+    last = view.outcomes.of(step)
+    return last.message if last is not None and last.answer is Answer.FAILED else ""
 
 
 def _headline(view: View, moves: Moves, steps: list[Step]) -> tuple[Reason, str, bool]:
@@ -233,8 +247,14 @@ def _waits_for_nodes(view: View) -> str:
 
 def _notes(view: View, held: holds.Holding) -> tuple[str, ...]:
     broken = [text for one in view.placements.values() for text in one.broken.values()]
-    orders = [one for one in view.unreadable if one.startswith("WorkloadOrder")]
-    return (*view.order.problems, *orders, *broken, *held.notes)
+    return (*view.order.problems, *broken, *held.notes)
+
+
+def _failures(view: View, steps: list[Step]) -> Iterator[str]:
+    """What could not be done and is in no workload's own line."""
+    for step in steps:
+        if not isinstance(step, PodStep) and (why := _failed(view, step)):
+            yield f"{step.describe()}: {why}"
 
 
 def _undone(view: View, steps: list[Step]) -> Iterator[str]:

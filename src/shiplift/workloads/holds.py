@@ -14,7 +14,7 @@ from shiplift.engine.step import Step
 from shiplift.facts.workloads import PodDisruptionBudget
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Tally, View
-from shiplift.workloads.names import HOLD_LEDGER, MANAGED_BY, MANAGER, hold_name
+from shiplift.workloads.names import HOLD_LEDGER, hold_name, is_made_hold
 from shiplift.workloads.steps import DeleteHold, HoldBudget, MakeHold, RestoreBudget
 
 
@@ -32,7 +32,7 @@ class Holding(msgspec.Struct, frozen=True):
 
 def is_ours(budget: PodDisruptionBudget) -> bool:
     """Made by us, not merely held."""
-    return budget.labels.get(MANAGED_BY) == MANAGER
+    return is_made_hold(budget.labels, budget.name)
 
 
 def is_hold(budget: PodDisruptionBudget) -> bool:

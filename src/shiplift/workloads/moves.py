@@ -7,11 +7,13 @@ their way already are set aside first.
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime
 
 from shiplift.api.workloads import Mode, OnBlockedWorkload, OnNoCapacity, WorkloadState
 from shiplift.engine.step import Answer, Step
-from shiplift.facts.pods import Pod
+from shiplift.facts.nodes import Taint
+from shiplift.facts.pods import Pod, Toleration
 from shiplift.workloads import turns
 from shiplift.workloads.budgeting import (
     Allowances,
@@ -19,6 +21,7 @@ from shiplift.workloads.budgeting import (
     explained,
     free_to_go,
     in_order,
+    lane_of,
     never_evictable,
 )
 from shiplift.workloads.holds import is_hold
@@ -61,6 +64,7 @@ class Moves:
             self._set_aside(tally)
         for tally in waiting:
             self._one(tally)
+        self.steps = interleaved(self.steps)
 
     def _set_aside(self, tally: Tally) -> None:
         """Replacements that are pending, or that the owner will make in a moment, have their slots first."""
@@ -84,18 +88,30 @@ class Moves:
     def _not_released(self, tally: Tally) -> None:
         """Nobody is released before a target node can take one of its pods: new pods must fit somewhere."""
         self._tell(tally, WorkloadState.RELEASED, Reason.NOT_IN_FORCE, "its release is being written down")
-        # once released it cannot make room among the old nodes any more: with Consolidate it has to fit whole
-        whole = self.view.spec.on_no_capacity is OnNoCapacity.CONSOLIDATE
-        slots = (self._slot(pod) for pod in (tally.away if whole else tally.away[:1]))
-        if (slot := next((one for one in slots if one is not None), None)) is not None:
-            self.unplaced.add(tally.id)
-            self._no_slot(tally, slot)
-        elif not self.view.fleet.targets:
+        if self._too_many(tally):
+            return
+        consolidates = self.view.spec.on_no_capacity is OnNoCapacity.CONSOLIDATE
+        if not self.view.fleet.targets and not consolidates:
             self.unplaced.add(tally.id)
             text = f"no node runs {self.view.aim.target} yet"
             self._tell(tally, WorkloadState.HELD, Reason.WAITING_FOR_NODES, text)
+            return
+        # once released it cannot make room among the old nodes any more: with Consolidate it has to fit whole
+        slots = (self._slot(pod) for pod in (tally.away if consolidates else tally.away[:1]))
+        if (slot := next((one for one in slots if one is not None), None)) is not None:
+            self.unplaced.add(tally.id)
+            self._no_slot(tally, slot)
         elif self.view.aim.mode is Mode.TEMPLATE and not self.view.spec.paused:
             self._give_toleration(tally)
+
+    def _too_many(self, tally: Tally) -> bool:
+        """A namespace with more workloads than a placement can name: the others cannot be moved by us."""
+        placement = self.view.placements.get(tally.id.namespace)
+        if placement is None or len(placement.listed) < turns.MOST_TURNS or tally.id in placement.listed:
+            return False
+        text = f"its namespace has more than {turns.MOST_TURNS} workloads; move it yourself, or leave it out"
+        self._tell(tally, WorkloadState.BLOCKED, Reason.NOT_IN_FORCE, text)
+        return True
 
     def _arrived(self, tally: Tally) -> None:
         text = f"all pods are there; they are watched until they have been Ready for {self.view.spec.soak}"
@@ -117,10 +133,7 @@ class Moves:
         if view.aim.mode is Mode.INJECT and not self._is_in_force(tally.id.namespace):
             self.proofs.add(tally.id.namespace)
             self._tell(
-                tally,
-                WorkloadState.RELEASED,
-                Reason.NOT_IN_FORCE,
-                "the API server does not go by the placement yet",
+                tally, WorkloadState.RELEASED, Reason.NOT_IN_FORCE, self._not_proven(tally.id.namespace)
             )
             return True
         if tally.rolling:
@@ -132,6 +145,12 @@ class Moves:
                 " off the old nodes",
             )
         return tally.rolling
+
+    def _not_proven(self, namespace: str) -> str:
+        """Why nothing is moved yet, in the words of the last attempt where there was one."""
+        asked = turns.proofs(self.view, [namespace])
+        last = self.view.outcomes.of(asked[0]) if asked else None
+        return last.message if last and last.message else "the API server does not go by the placement yet"
 
     def _is_in_force(self, namespace: str) -> bool:
         if namespace not in self._in_force:
@@ -172,7 +191,7 @@ class Moves:
     def _replace_misplaced(self, tally: Tally) -> None:
         """Pending pods that were made while the workload was held can never go to target nodes."""
         for pod in tally.pending:
-            if pod.unschedulable and is_kept_off(pod, label_value(self.view.aim.target)):
+            if pod.unschedulable and is_kept_off(pod, TARGET_LABEL, label_value(self.view.aim.target)):
                 self._do(Replace(tally.id, pod.name, pod.uid), tally, Reason.PENDING)
 
     def _still_coming(self, tally: Tally) -> None:
@@ -229,7 +248,10 @@ class Moves:
 
     def _force(self, tally: Tally) -> None:
         """One at a time, and only while all the others are Ready."""
-        pod = in_order(tally)[0]
+        movable = self._movable(tally)
+        if not movable:
+            return
+        pod = movable[0]
         others = [one for one in tally.pods if one.uid != pod.uid]
         if tally.leaving or not all(one.ready for one in others):
             self._still_coming(tally)
@@ -245,19 +267,34 @@ class Moves:
         if tally.ready == len(tally.pods) and self._left(tally) <= 0:
             self._waits_for_budget(tally)
             return
-        for pod in in_order(tally):
+        for pod in self._movable(tally):
             free = free_to_go(self.view, tally, pod)
             if not free and self._left(tally) <= 0:
                 break
             if (slot := self._slot(pod)) is not None:
                 self._no_slot(tally, slot)
                 return
-            if self._do(Evict(tally.id, pod.name, pod.uid, pod.node), tally, Reason.EVICTING) and not free:
+            if (
+                self._do(Evict(tally.id, pod.name, pod.uid, pod.node, lane_of(tally)), tally, Reason.EVICTING)
+                and not free
+            ):
                 self._took(tally)
             if self._evictions >= MOST_AT_ONCE:
                 return
         if tally.id not in self.lines:
             self._waits_for_budget(tally)
+
+    def _movable(self, tally: Tally) -> list[Pod]:
+        """In mode Template a replacement that does not tolerate the taint would only come back."""
+        pods = in_order(tally)
+        if self.view.aim.mode is not Mode.TEMPLATE:
+            return pods
+        taint = upgrade_taint(self.view.aim.target)
+        movable = [pod for pod in pods if any(one.tolerates(taint) for one in pod.spec.tolerations)]
+        if not movable:
+            text = "its pods are of an older template (a paused or partitioned rollout); finish the rollout"
+            self._tell(tally, WorkloadState.BLOCKED, Reason.ROLLOUT_RUNNING, text)
+        return movable
 
     def _left(self, tally: Tally) -> int:
         return self._allowances.of(tally) - self._own_taken.get(tally.id, 0)
@@ -298,20 +335,37 @@ class Moves:
         self.lines[tally.id] = Line(state, reason, message)
 
 
+def interleaved(steps: list[Step]) -> list[Step]:
+    """The first eviction of each lane, then the second of each: no lane holds up the others."""
+    counts: Counter[str] = Counter()
+    turns_: list[int] = []
+    for step in steps:
+        lane = step.lane if isinstance(step, Evict) else ""
+        turns_.append(counts[lane] if lane else 0)
+        counts[lane] += 1
+    return [step for _, step in sorted(zip(turns_, steps, strict=True), key=lambda pair: pair[0])]
+
+
+def upgrade_taint(target: str) -> Taint:
+    """What keeps pods off the target nodes in mode Template."""
+    return Taint(UPGRADE_TAINT, label_value(target), "NoSchedule")
+
+
 def tolerates(tally: Tally, target: str) -> bool:
-    """Whether the template carries our toleration for that target."""
-    return any(is_our_toleration(one.key, one.value, target) for one in tally.row.template.tolerations)
+    """Whether its pods may go to the target nodes in mode Template, by our toleration or one of its own."""
+    taint = upgrade_taint(target)
+    return any(one.tolerates(taint) for one in tally.row.template.tolerations)
 
 
-def is_our_toleration(key: str, value: str, target: str) -> bool:
-    """Ours is told by its key, and by its value for which target."""
-    return key == UPGRADE_TAINT and value == label_value(target)
+def is_our_toleration(one: Toleration, target: str) -> bool:
+    """Ours is told by its key, by how it is written, and by its value for which target."""
+    return one.key == UPGRADE_TAINT and one.operator == "Equal" and one.value == label_value(target)
 
 
-def is_kept_off(pod: Pod, value: str) -> bool:
-    """Whether a pod was made to keep off the target nodes."""
+def is_kept_off(pod: Pod, label: str, value: str) -> bool:
+    """Whether a pod was made to keep off the nodes with that label."""
     return any(
-        one.key == TARGET_LABEL and one.operator == "NotIn" and value in one.values
+        one.key == label and one.operator == "NotIn" and value in one.values
         for term in pod.spec.node_terms or ()
         for one in term.labels
     )

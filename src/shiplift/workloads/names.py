@@ -7,6 +7,7 @@ is never taken for one of the current migration.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 
 from shiplift.api.workloads import PLACEMENT as PLACEMENT  # noqa: PLC0414 - handed on
 from shiplift.api.workloads import WorkloadKind
@@ -36,6 +37,7 @@ MANAGED_BY = "app.kubernetes.io/managed-by"
 MANAGER = "shiplift"
 """The value of `MANAGED_BY` on all that we make."""
 
+HOLD_PREFIX = "shiplift-hold-"
 _LONGEST_NAME = 253
 _DIGEST = 16
 
@@ -50,9 +52,14 @@ def owner_key(kind: WorkloadKind, name: str) -> str:
     return f"{kind}.{name}"
 
 
+def is_made_hold(labels: Mapping[str, str], name: str) -> bool:
+    """Whether a PodDisruptionBudget was made by us to hold a workload."""
+    return labels.get(MANAGED_BY) == MANAGER and name.startswith(HOLD_PREFIX)
+
+
 def hold_name(kind: WorkloadKind, name: str) -> str:
     """The name of our PodDisruptionBudget for a workload: one of its own, however long its name is."""
-    full = f"shiplift-hold-{kind.lower()}-{name}"
+    full = f"{HOLD_PREFIX}{kind.lower()}-{name}"
     if len(full) <= _LONGEST_NAME:
         return full
     digest = hashlib.sha256(full.encode()).hexdigest()[:_DIGEST]

@@ -33,7 +33,7 @@ from shiplift.workloads.aim import aim, counted, selector_of
 from shiplift.workloads.census import Census
 from shiplift.workloads.identity import WorkloadId, workload_id
 from shiplift.workloads.model import Aim, Placed, Placement, Reason, Role, Taken, View
-from shiplift.workloads.names import HOLD_LEDGER, MANAGED_BY, MANAGER, MIGRATION, UPGRADE_TAINT, label_value
+from shiplift.workloads.names import HOLD_LEDGER, MIGRATION, UPGRADE_TAINT, is_made_hold, label_value
 from shiplift.workloads.ordering import Ordering
 from shiplift.workloads.record import readable
 
@@ -117,6 +117,7 @@ class Observer:
         return view
 
     def _start_over(self) -> None:
+        self.taken.clear()
         self._census, self._ordering, self._begun = Census(), Ordering(), False
 
     def _take_news(self) -> list[tuple[Kind, Row]]:
@@ -260,7 +261,7 @@ def _holds(snapshot: Snapshot) -> tuple[PodDisruptionBudget, ...]:
     return tuple(
         row
         for row in snapshot.all(PodDisruptionBudget)
-        if row.labels.get(MANAGED_BY) == MANAGER or HOLD_LEDGER in row.annotations
+        if is_made_hold(row.labels, row.name) or HOLD_LEDGER in row.annotations
     )
 
 

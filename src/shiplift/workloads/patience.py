@@ -10,6 +10,8 @@ from shiplift.workloads.model import Taken
 
 _LONGEST = timedelta(seconds=30)
 _MOST_DOUBLINGS = 6
+_SOON_ENOUGH = 8
+"""So often a refusal that is everyday is answered by trying again at once."""
 NOW = timedelta(0)
 
 
@@ -21,6 +23,9 @@ def wait(outcomes: Outcomes, step: Step, now: datetime) -> timedelta:
     pause = last.retry_after or NOW
     if last.answer is Answer.FAILED:
         pause = max(pause, min(timedelta(seconds=2 ** min(last.attempt - 1, _MOST_DOUBLINGS)), _LONGEST))
+    elif last.attempt > _SOON_ENOUGH:
+        growth = timedelta(seconds=2 ** min(last.attempt - _SOON_ENOUGH - 1, _MOST_DOUBLINGS))
+        pause = max(pause, min(growth, _LONGEST)) if not last.ok else pause
     return max(last.at + pause - now, NOW)
 
 

@@ -18,10 +18,11 @@ from shiplift.kube.errors import KubeError, NotFound
 from shiplift.kube.store import Store
 from shiplift.workloads.act import Actor
 from shiplift.workloads.decide import decide
+from shiplift.workloads.model import Reason
 from shiplift.workloads.names import MIGRATION
 from shiplift.workloads.observe import Observer
 
-_MOST_ROUNDS = 50
+_MOST_SECONDS = 600.0
 _SETTLE_SECONDS = 30.0
 _PAUSE_SECONDS = 1.0
 
@@ -41,9 +42,13 @@ def release_all(client: Client, store: Store, say: Callable[[str], None]) -> int
     store.subscribe(observer.heard)
     actor = Actor(client, observer.proven, {})
     changes = 0
-    for _ in range(_MOST_ROUNDS):
-        steps = decide(observer.observe(Outcomes()), datetime.now(UTC)).steps
-        if not steps:
+    give_up = time.monotonic() + _MOST_SECONDS
+    while time.monotonic() < give_up:
+        decision = decide(observer.observe(Outcomes()), datetime.now(UTC))
+        steps = decision.steps
+        if not steps and decision.reason is not Reason.CLEANING_UP:
+            for note in decision.notes:
+                say(note)
             return changes
         outcomes = [_act(actor, step, say) for step in steps]
         changes += sum(one.ok for one in outcomes)
@@ -64,7 +69,7 @@ def _act(actor: Actor, step: Step, say: Callable[[str], None]) -> Outcome:
 
 def _refuse_failures(steps: Sequence[Step], outcomes: Sequence[Outcome]) -> None:
     """What is refused for now is tried again; when nothing at all worked, somebody has to know."""
-    if any(one.ok for one in outcomes):
+    if not outcomes or any(one.ok for one in outcomes):
         return
     for step, outcome in zip(steps, outcomes, strict=True):
         if outcome.retry_after is None or outcome.answer.value == "failed":

@@ -30,6 +30,7 @@ from shiplift.engine.graph import Edge as GraphEdge
 from shiplift.workloads.cleaning import inert
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Line, Migrating, Reason, Tally, View
+from shiplift.workloads.names import SKIP
 
 MOST_LISTED = 2000
 _MOST_NOTES = 64
@@ -173,7 +174,7 @@ def _overdue(view: View, line: Line, since: datetime, now: datetime) -> str:
     if line.state is WorkloadState.HELD or now - since < limit:
         return ""
     minutes = (now - since) // timedelta(minutes=1)
-    return f" (no progress for {minutes} min)"
+    return f" (no progress for {minutes} min; repair it, or leave it out with {SKIP}: true)"
 
 
 def line_of(decision: Migrating, tally: Tally) -> Line:

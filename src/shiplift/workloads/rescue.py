@@ -14,10 +14,12 @@ import msgspec
 from shiplift.api.workloads import Mode, OrderException
 from shiplift.engine.step import Step
 from shiplift.facts.pods import Pod
+from shiplift.workloads import turns
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Reason, Role, Tally, View
-from shiplift.workloads.moves import is_our_toleration
-from shiplift.workloads.steps import Rescue
+from shiplift.workloads.moves import is_kept_off, upgrade_taint
+from shiplift.workloads.names import OFF_TARGET_LABEL, label_value
+from shiplift.workloads.steps import Replace, Rescue
 
 MOST_EXCEPTIONS = 256
 
@@ -33,6 +35,8 @@ class Rescued(msgspec.Struct, frozen=True):
 def rescued(view: View, now: datetime) -> Rescued:
     """Pending pods of held workloads that no open node is left for."""
     before = view.migration.status.exceptions if view.migration else ()
+    if view.aim.mode is Mode.INJECT and not view.fleet.targets:
+        return Rescued(steps=_brought_back(view), exceptions=before)
     if not _closed(view):
         return Rescued(exceptions=before)
     stranded = [(tally, pod) for tally in _held(view) for pod in tally.pending if pod.unschedulable]
@@ -47,10 +51,25 @@ def rescued(view: View, now: datetime) -> Rescued:
         steps = tuple(
             Rescue(tally.id, pod.name, pod.uid, view.aim.target)
             for tally, pod in stranded
-            if not any(is_our_toleration(one.key, one.value, view.aim.target) for one in pod.spec.tolerations)
+            if not any(one.tolerates(upgrade_taint(view.aim.target)) for one in pod.spec.tolerations)
         )
         return Rescued(steps=steps, exceptions=exceptions)
     return Rescued(early=frozenset(tally.id for tally, _ in stranded), exceptions=exceptions)
+
+
+def _brought_back(view: View) -> tuple[Step, ...]:
+    """The target nodes are gone again: pods that were made for them are made again, for the old ones."""
+    value = label_value(view.aim.target)
+    return tuple(
+        Replace(tally.id, pod.name, pod.uid)
+        for tally in view.tallies.values()
+        for pod in tally.pending
+        if pod.unschedulable and is_kept_off(pod, OFF_TARGET_LABEL, value) and _is_written_held(view, tally)
+    )
+
+
+def _is_written_held(view: View, tally: Tally) -> bool:
+    return tally.id not in turns.released(view)
 
 
 def _closed(view: View) -> bool:
@@ -62,8 +81,13 @@ def _held(view: View) -> Iterable[Tally]:
     return (
         tally
         for id_, tally in view.tallies.items()
-        if tally.pending and not tally.skipped and id_ not in view.order.ready and id_ not in view.order.met
+        if tally.pending and not tally.skipped and id_ not in view.order.ready and _may_be_stranded(view, id_)
     )
+
+
+def _may_be_stranded(view: View, id_: WorkloadId) -> bool:
+    """Who has arrived goes to target nodes by itself, but not in mode Template if it had no pods then."""
+    return view.aim.mode is Mode.TEMPLATE or id_ not in view.order.met
 
 
 def _exception(tally: Tally, pod: Pod, now: datetime) -> OrderException:

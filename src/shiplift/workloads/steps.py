@@ -103,6 +103,9 @@ class Evict(PodStep, frozen=True):
     """Move a pod: its replacement may only go to target nodes."""
 
     node: str
+    lane: str
+    """Evictions of one lane are sent one after the other: side by side they would conflict over their budget,
+    and the API server answers a conflict by waiting half a second."""
 
     @property
     def key(self) -> str:

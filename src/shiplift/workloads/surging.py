@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import msgspec
 
-from shiplift.api.workloads import Mode
 from shiplift.engine.step import Step
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import Deployment
@@ -39,7 +38,7 @@ class Surging(msgspec.Struct, frozen=True):
 def surge(view: View, tally: Tally, booking: Booking) -> Surging:
     """The next thing to do to move one pod by surge."""
     record = turns.record_of(view, tally.id)
-    if impossible := _impossible(view, tally, record):
+    if impossible := _impossible(tally, record):
         return Surging(Reason.SURGE_IMPOSSIBLE, impossible)
     plan = record.surge
     if plan is None:
@@ -51,11 +50,9 @@ def surge(view: View, tally: Tally, booking: Booking) -> Surging:
     return _swap(tally, plan)
 
 
-def _impossible(view: View, tally: Tally, record: Record) -> str:
+def _impossible(tally: Tally, record: Record) -> str:
     if not isinstance(tally.row, Deployment):
         return "a StatefulSet cannot surge; give its budget room, or set spec.onBlocked to Force"
-    if view.aim.mode is not Mode.INJECT and record.surge is None:
-        return ""
     scaler = tally.autoscaler
     if scaler is None or record.surge is not None:
         return ""

@@ -39,17 +39,18 @@ def tally(
             leaving += 1
             continue
         here.append(pod)
-        if pod.ready:
-            ready += 1
-            last_ready = max(last_ready, pod.ready_since)
         if not pod.node:
             pending.append(pod)
             continue
         own = roles.get(pod.node)
+        if own is None:
+            leaving += 1
+            continue
+        if pod.ready:
+            ready += 1
+            last_ready = max(last_ready, pod.ready_since)
         if own is Role.OFF:
             away.append(pod)
-        elif own is None:
-            leaving += 1
     rolling = is_rolling(row, sets)
     complete = not (rolling or away or pending or leaving) and len(here) == ready == row.replicas
     skipped = row.annotations.get(SKIP) == "true"

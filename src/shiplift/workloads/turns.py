@@ -45,6 +45,9 @@ def released(view: View) -> Collection[WorkloadId]:
 
 def may_go(view: View, early: frozenset[WorkloadId]) -> frozenset[WorkloadId]:
     """Who is released or may be: those that are, and unless we are paused, those that wait for nothing."""
+    if view.aim.mode is Mode.INJECT and not view.fleet.targets:
+        # whoever was released before the target nodes went could run nowhere
+        return frozenset()
     kept = frozenset(released(view))
     if view.spec.paused:
         return frozenset(id_ for id_ in kept if id_ in view.tallies)
