@@ -228,8 +228,10 @@ def test_what_ends_a_hold_is_told_by_who_made_it() -> None:
     world = a_shop()
     a_budget(world, "web", app="web")
     (row,) = world.all(PodDisruptionBudget)
-    ours = msgspec.structs.replace(row, labels=Labels({MANAGED_BY: MANAGER}))
+    name = "shiplift-hold-deployment-web"
+    ours = msgspec.structs.replace(row, name=name, labels=Labels({MANAGED_BY: MANAGER}))
+    another = msgspec.structs.replace(row, labels=Labels({MANAGED_BY: MANAGER}))
     theirs = msgspec.structs.replace(row, annotations=Labels({HOLD_LEDGER: "1"}))
-    assert holds.undo(ours) == DeleteHold(SPACE, "web", row.uid, row.resource_version)
+    assert holds.undo(ours) == DeleteHold(SPACE, name, row.uid, row.resource_version)
     assert holds.undo(theirs) == RestoreBudget(SPACE, "web", row.uid)
-    assert [holds.is_hold(one) for one in (row, ours, theirs)] == [False, True, True]
+    assert [holds.is_hold(one) for one in (row, ours, theirs, another)] == [False, True, True, False]
