@@ -182,17 +182,22 @@ def line_of(decision: Migrating, tally: Tally) -> Line:
     known = decision.lines.get(tally.id)
     if known is not None:
         return known
-    view = decision.view
-    if tally.id not in view.order.graph.number or tally.id in view.order.ready:
-        if tally.complete:
-            return Line(WorkloadState.MOVING, Reason.SOAKING, "all pods are there")
-        if view.spec.paused:
-            return Line(WorkloadState.HELD, Reason.PAUSED, "paused; `shiplift resume` goes on")
-        return Line(WorkloadState.RELEASED, Reason.NOT_IN_FORCE, "its turn has come")
-    waits = view.order.progress.waits_for(tally.id)
-    if not waits:
-        return Line(WorkloadState.RELEASED, Reason.NOT_IN_FORCE, "its turn has come")
-    return _held(view, tally.id, waits)
+    order = decision.view.order
+    waits = order.progress.waits_for(tally.id) if tally.id in order.graph.number else ()
+    if tally.id in order.ready or not waits:
+        return _at_its_turn(decision.view, tally)
+    return _held(decision.view, tally.id, waits)
+
+
+def _at_its_turn(view: View, tally: Tally) -> Line:
+    """It waits for nobody, and nothing was decided about it yet."""
+    if tally.complete:
+        return Line(WorkloadState.MOVING, Reason.SOAKING, "all pods are there")
+    if not view.fleet.targets:
+        return Line(WorkloadState.HELD, Reason.WAITING_FOR_NODES, f"no node runs {view.aim.target} yet")
+    if view.spec.paused:
+        return Line(WorkloadState.HELD, Reason.PAUSED, "paused; `shiplift resume` goes on")
+    return Line(WorkloadState.RELEASED, Reason.NOT_IN_FORCE, "its turn has come")
 
 
 def _held(view: View, id_: WorkloadId, waits: Sequence[GraphEdge[WorkloadId]]) -> Line:

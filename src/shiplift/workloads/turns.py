@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from shiplift.api.workloads import Mode, Turn
+from shiplift.api.workloads import Mode, OnNoCapacity, Turn
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Placement, View
 from shiplift.workloads.names import label_value
@@ -45,7 +45,8 @@ def released(view: View) -> Collection[WorkloadId]:
 
 def may_go(view: View, early: frozenset[WorkloadId]) -> frozenset[WorkloadId]:
     """Who is released or may be: those that are, and unless we are paused, those that wait for nothing."""
-    if view.aim.mode is Mode.INJECT and not view.fleet.targets:
+    makes_room = view.spec.on_no_capacity is OnNoCapacity.CONSOLIDATE
+    if view.aim.mode is Mode.INJECT and not view.fleet.targets and not makes_room:
         # whoever was released before the target nodes went could run nowhere
         return frozenset()
     kept = frozenset(released(view))

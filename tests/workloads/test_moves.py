@@ -1,0 +1,133 @@
+"""Which pods go now, in which order, and what keeps the others."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import msgspec
+
+from shiplift.api.workloads import MigrationState, Mode, Turn, WorkloadState
+from shiplift.engine.step import Answer, Outcome, Outcomes
+from shiplift.facts import kinds
+from shiplift.facts.nodes import Node
+from shiplift.facts.pods import PodSpec, Toleration
+from shiplift.workloads.decide import decide
+from shiplift.workloads.model import Migrating, Reason
+from shiplift.workloads.moves import interleaved
+from shiplift.workloads.names import UPGRADE_TAINT, label_value
+from shiplift.workloads.record import Record
+from shiplift.workloads.report import status_of
+from shiplift.workloads.steps import Evict, MakeHold, Replace, Step, WritePlacement
+from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, change, look, say, under_way
+from tests.workloads.world import NEW, World
+
+WEB, API, DB = an_id("web"), an_id("api"), an_id("db", STATEFUL_SET)
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+def released(world: World) -> World:
+    say(world, {WEB.owner_key: Turn.RELEASED})
+    return world
+
+
+def decided(world: World, outcomes: Outcomes | None = None) -> Migrating:
+    return decide(look(world, outcomes), NOW)
+
+
+def of(decision: Migrating, kind: type[Step]) -> list[Step]:
+    return [step for step in decision.steps if isinstance(step, kind)]
+
+
+def without_target_nodes(world: World) -> World:
+    for node in world.all(Node):
+        if node.kubelet_version == NEW:
+            world.remove(node)
+    return world
+
+
+def test_the_first_of_each_lane_goes_before_the_second_of_any() -> None:
+    def evict(lane: str, name: str) -> Evict:
+        return Evict(WEB, name, f"uid-{name}", "old-1", lane)
+
+    steps: list[Step] = [
+        evict("a", "a1"),
+        evict("a", "a2"),
+        evict("a", "a3"),
+        evict("b", "b1"),
+        evict("b", "b2"),
+    ]
+    assert [one.name for one in interleaved(steps) if isinstance(one, Evict)] == [
+        "a1",
+        "b1",
+        "a2",
+        "b2",
+        "a3",
+    ]
+
+
+def test_pods_under_one_budget_are_of_one_lane() -> None:
+    world = under_way((DEPLOYMENT, "web", 8))
+    lanes = {step.lane for step in of(decided(released(world)), Evict) if isinstance(step, Evict)}
+    assert len(lanes) == 1
+
+
+def test_when_the_target_nodes_are_gone_again_nobody_stays_released() -> None:
+    world = without_target_nodes(released(under_way((DEPLOYMENT, "web", 2))))
+    (step,) = of(decided(world), WritePlacement)
+    assert isinstance(step, WritePlacement)
+    assert step.turns == {WEB.owner_key: Turn.HELD}
+
+
+def test_before_the_first_target_node_a_workload_waits_and_is_not_blocked() -> None:
+    decision = decided(without_target_nodes(under_way((DEPLOYMENT, "web", 2))))
+    (line,) = status_of(decision).workloads
+    assert (line.state, line.reason) == (WorkloadState.HELD, Reason.WAITING_FOR_NODES.value)
+    assert not of(decision, Replace)
+
+
+def test_who_has_no_slot_is_not_held_against_a_drain() -> None:
+    world = under_way((DEPLOYMENT, "web", 2))
+    for node in world.all(Node):
+        world.put(msgspec.structs.replace(node, unschedulable=True))
+    decision = decided(world)
+    assert decision.lines[WEB].reason is Reason.NO_SLOT
+    assert not of(decision, MakeHold)
+
+
+def test_in_mode_template_a_pod_of_an_older_template_stays() -> None:
+    world = under_way((STATEFUL_SET, "db", 2), mode=Mode.TEMPLATE)
+    mine = Toleration(UPGRADE_TAINT, "Equal", label_value(NEW), "NoSchedule")
+    change(world, "db", partition=2, template=PodSpec(tolerations=(mine,)))
+    say(world, records={DB.owner_key: Record(toleration=NEW)})
+    decision = decided(world)
+    assert not of(decision, Evict)
+    assert decision.lines[DB].state is WorkloadState.BLOCKED
+    assert "partitioned" in decision.lines[DB].message
+
+
+def test_a_namespace_that_cannot_be_written_is_named_and_stops_nobody_else() -> None:
+    world = released(under_way((DEPLOYMENT, "web", 2)))
+    world.workload(DEPLOYMENT, "api", 1, namespace="closed")
+    step = next(one for one in of(decided(world), WritePlacement) if one.key.endswith("closed"))
+    failed = Outcome(step=step.key, answer=Answer.FAILED, message="quota exceeded", at=NOW)
+    decision = decided(world, Outcomes({step.key: failed}))
+    assert of(decision, Evict)
+    assert any("closed" in note and "quota exceeded" in note for note in decision.notes)
+
+
+def test_what_cannot_be_read_stops_everything_and_forgets_nothing() -> None:
+    world = released(under_way((DEPLOYMENT, "web", 2)))
+    view = msgspec.structs.replace(look(world), unreadable=("WorkloadOrder shop/order: not a list",))
+    decision = decide(view, NOW)
+    status = status_of(decision)
+    assert not decision.steps
+    assert decision.stalled
+    assert (status.state, status.target, status.mode) == (MigrationState.UPGRADE, NEW, Mode.INJECT)
+
+
+def test_nothing_arrives_from_a_view_that_may_be_old() -> None:
+    world = released(under_way((DEPLOYMENT, "web", 0)))
+    fresh = look(world)
+    stale = msgspec.structs.replace(fresh, stale=(kinds.POD,))
+    assert decide(fresh, NOW).met
+    assert not decide(stale, NOW).met
