@@ -76,7 +76,7 @@ def leave_behind(client: Client) -> None:
     theirs = {"metadata": {"name": "theirs"}, "spec": {"minAvailable": 2, "selector": selector}}
     uid = client.create(budgets, theirs, "default").object["metadata"]["uid"]
     hold = HoldBudget(WorkloadId("Deployment", "default", "web"), "theirs", uid)
-    assert Actor(client, lambda _uid, _generation: None).act(hold).ok
+    assert Actor(client, {}, {}).act(hold).ok
     client.create(kinds.WORKLOAD_MIGRATION, {"metadata": {"name": "cluster"}, "spec": {"target": TARGET}})
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from shiplift.facts import kinds
 from tests.until import until
 from tests.workloads.conftest import rig, scene
 from tests.workloads.rig import NEW, OLD, Rig, Scene
@@ -35,16 +36,16 @@ def space(rig: Rig, scene: Scene) -> str:
     """`web` waits for `gate`, which no eviction can move; an operator is at work."""
     scene.nodes("old", OLD)
     space = scene.namespace()
-    scene.gate(space)
+    scene.deployment(space, "gate", 1)
+    scene.budget(space, "gate", "gate", minAvailable=1)
     scene.deployment(space, "web", 2)
     scene.order(space, web=["gate"])
-    scene.wait_ready(space, web=2)
+    scene.wait_ready(space, gate=1, web=2)
     scene.nodes("new", NEW)
     rig.start()
     scene.migrate()
-    until(
-        lambda: scene.line("web").get("state") == "Held" and scene.line("gate").get("state") == "Blocked", 60
-    )
+    until(lambda: scene.line("web").get("reason") == "WaitsForDependency", 60)
+    until(lambda: scene.line("gate").get("state") == "Blocked", 60)
     return space
 
 
@@ -71,7 +72,7 @@ def test_what_stands_still_and_why_can_be_read(run: Run, space: str) -> None:
 def test_the_operator_pauses_goes_on_and_aborts_when_told(run: Run, scene: Scene, space: str) -> None:
     assert run("pause").startswith("paused: ")
     until(lambda: run("status").startswith(f"Workloads  paused on the way to {NEW}") and seen(scene))
-    scene.open_gate(space)
+    scene.drop(kinds.POD_DISRUPTION_BUDGET, "gate", space)
     assert run("resume").startswith("resumed: ")
     until(lambda: scene.arrived(space, "gate", "web"), 60)
     assert run("abort", "--yes").startswith("aborted: ")
