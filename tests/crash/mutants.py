@@ -140,7 +140,7 @@ ALL: tuple[Mutant, ...] = (
         "ratchet lost",
         "who has arrived is forgotten at the next look",
         "workloads/decide.py",
-        "known = view.migration.status.met if view.migration else ()",
+        "known = view.status.met",
         "known: tuple[str, ...] = ()",
         (("chain", _CLEAN),),
     ),

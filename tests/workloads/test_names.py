@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shiplift.api.workloads import WorkloadKind
-from shiplift.workloads.names import hold_name, label_value, owner_key
+from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.names import hold_name, label_value
 
 PART = st.text("a0-", min_size=1, max_size=63).map(lambda text: f"a{text[1:]}".rstrip("-"))
 NAME = st.lists(PART, min_size=1, max_size=9).map(".".join).map(lambda name: name[:253].rstrip("-."))
@@ -42,8 +43,8 @@ def test_every_version_becomes_a_valid_value(version: str) -> None:
 
 
 def test_a_workload_is_known_by_kind_and_name() -> None:
-    assert owner_key(WorkloadKind.DEPLOYMENT, "web") == "Deployment.web"
-    assert owner_key(WorkloadKind.STATEFUL_SET, "db.eu") == "StatefulSet.db.eu"
+    assert WorkloadId(WorkloadKind.DEPLOYMENT, "shop", "web").owner_key == "Deployment.web"
+    assert WorkloadId(WorkloadKind.STATEFUL_SET, "shop", "db.eu").owner_key == "StatefulSet.db.eu"
 
 
 def test_a_hold_is_called_after_its_workload() -> None:

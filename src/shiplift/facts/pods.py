@@ -36,6 +36,11 @@ class Toleration(msgspec.Struct, frozen=True, gc=False):
         return self.operator == "Equal" and bool(self.key) and self.value == taint.value
 
 
+def tolerated(tolerations: tuple[Toleration, ...], taint: Taint) -> bool:
+    """Whether any of these tolerates the taint."""
+    return any(one.tolerates(taint) for one in tolerations)
+
+
 class PodTerm(msgspec.Struct, frozen=True, gc=False):
     """One required term of pod affinity or anti-affinity."""
 

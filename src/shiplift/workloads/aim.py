@@ -23,6 +23,7 @@ from shiplift.workloads.names import (
     UPGRADE_TAINT,
     label_value,
 )
+from shiplift.workloads.signs import upgrade_taint
 from shiplift.workloads.steps import MarkNode
 
 CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
@@ -147,7 +148,7 @@ def _taints(own: Role, aim_: Aim) -> tuple[Taint, ...]:
         return ()
     value = label_value(aim_.target)
     if own is Role.TARGET:
-        return (Taint(UPGRADE_TAINT, value, "NoSchedule"),)
+        return (upgrade_taint(aim_.target),)
     return (Taint(OFF_TARGET_TAINT, value, "PreferNoSchedule"),)
 
 

@@ -18,7 +18,7 @@ _DEFAULT_UNAVAILABLE = "25%"
 
 
 class Allowances:
-    """What is left to give in one decision; one budget may cover several workloads."""
+    """What is left to give in one decision, by lane: one budget may cover several workloads."""
 
     def __init__(self, view: View) -> None:
         self._view = view
@@ -26,18 +26,15 @@ class Allowances:
 
     def of(self, tally: Tally) -> int:
         """How many Ready pods of the workload may go now."""
-        budget = budget_of(self._view, tally)
-        if budget is None:
-            return self._own(tally)
-        if budget.uid not in self._left:
-            self._left[budget.uid] = self._allowed(budget)
-        return self._left[budget.uid]
+        lane = lane_of(tally)
+        if lane not in self._left:
+            budget = budget_of(self._view, tally)
+            self._left[lane] = self._own(tally) if budget is None else self._allowed(budget)
+        return self._left[lane]
 
     def take(self, tally: Tally) -> None:
         """One of them goes."""
-        budget = budget_of(self._view, tally)
-        if budget is not None:
-            self._left[budget.uid] = self.of(tally) - 1
+        self._left[lane_of(tally)] = self.of(tally) - 1
 
     def _allowed(self, budget: PodDisruptionBudget) -> int:
         if budget.observed_generation < budget.generation:
@@ -101,14 +98,10 @@ def never_evictable(view: View, tally: Tally) -> str:
         return ""
     covered = view.covers.get(budget.uid, ())
     expected = max(budget.expected_pods, sum(view.tallies[id_].row.replicas for id_ in covered))
-    if budget.min_available is not None and not isinstance(budget.min_available, str):
-        most = Disruptions(min_available=budget.min_available).allowed(expected, expected)
-        need = budget.min_available
-    else:
-        limits = Disruptions(budget.min_available, budget.max_unavailable)
-        most, need = limits.allowed(expected, expected), limits.desired_healthy(expected)
-    if most or not expected:
+    limits = Disruptions(budget.min_available, budget.max_unavailable)
+    if limits.allowed(expected, expected) or not expected:
         return ""
+    need = limits.desired_healthy(expected)
     return (
         f"PodDisruptionBudget {budget.namespace}/{budget.name} needs {need} of {expected} pods healthy:"
         " it never lets one go"

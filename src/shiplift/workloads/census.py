@@ -12,12 +12,10 @@ from typing import Protocol, TypeVar
 from shiplift.api.workloads import WorkloadKind
 from shiplift.facts import kinds
 from shiplift.facts.cluster import Namespace
-from shiplift.facts.custom import Custom
 from shiplift.facts.kinds import Kind
-from shiplift.facts.meta import NO_LABELS, Row
+from shiplift.facts.meta import Row
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod
-from shiplift.facts.selectors import Selector
 from shiplift.facts.storage import PersistentVolume, PersistentVolumeClaim
 from shiplift.facts.workloads import (
     Deployment,
@@ -27,9 +25,9 @@ from shiplift.facts.workloads import (
     StatefulSet,
 )
 from shiplift.workloads.aim import marks, role
+from shiplift.workloads.holds import is_hold
 from shiplift.workloads.identity import WorkloadId, workload_id
-from shiplift.workloads.model import Aim, Fleet, Role, Tally
-from shiplift.workloads.names import HOLD_LEDGER, is_made_hold
+from shiplift.workloads.model import Fleet, Role, Scope, Tally
 from shiplift.workloads.occupancy import Occupancy, Room
 from shiplift.workloads.steps import MarkNode
 from shiplift.workloads.tally import tally
@@ -47,34 +45,18 @@ class Snapshot(Protocol):
 
     def all(self, rows: type[R]) -> Iterable[R]: ...
     def by_uid(self, rows: type[R], uid: str) -> R | None: ...
-    def customs(self, kind: Kind) -> Iterable[Custom]: ...
     def find(self, rows: type[R], name: str, namespace: str = "") -> R | None: ...
     def pods_of(self, owner_uid: str) -> Iterator[Pod]: ...
     def pods_on(self, node: str) -> Iterator[Pod]: ...
-    def pods_matching(self, namespace: str, selector: Selector | None) -> Iterator[Pod]: ...
-
-
-class Scope(Protocol):
-    """What the counting depends on besides the cluster."""
-
-    @property
-    def aim(self) -> Aim: ...
-    @property
-    def selector(self) -> Selector: ...
-    @property
-    def excluded(self) -> frozenset[str]: ...
-    @property
-    def emptying(self) -> str: ...
-
-
-_NO_SCOPE: tuple[Aim | None, Selector, frozenset[str], str] = (None, Selector(NO_LABELS), frozenset(), "")
 
 
 class Census:
     """The sums, for one thread."""
 
     def __init__(self) -> None:
-        self._scope = _NO_SCOPE
+        self._scope = Scope()
+        self._counted = False
+        """Whether the sums are those of the scope; if not, all has to be counted."""
         self.declarations = 0
         """Counts up whenever the dependency graph may have become another."""
         self._changes: Mapping[Kind, Callable[[Snapshot, Row], Iterable[WorkloadId]]] = {
@@ -110,21 +92,19 @@ class Census:
 
     def refresh(self, snapshot: Snapshot, scope: Scope, news: Iterable[tuple[Kind, Row]]) -> None:
         """Bring the sums up to the snapshot; `news` is what was heard before it was taken."""
-        wanted = (scope.aim, scope.selector, scope.excluded, scope.emptying)
-        if wanted == self._scope:
+        if self._counted and scope == self._scope:
             self._recount(snapshot, self._dirty(snapshot, news))
-        if wanted != self._scope:
+        if not self._counted or scope != self._scope:
             self._forget()
-            self._scope = wanted
+            self._scope, self._counted = scope, True
             self._count_all(snapshot)
 
     def count_nodes(self, snapshot: Snapshot, scope: Scope) -> None:
         """While nothing is moved only marks of ours on nodes matter."""
         self._forget()
-        self._scope = (scope.aim, scope.selector, scope.excluded, scope.emptying)
+        self._scope, self._counted = scope, False
         for node in snapshot.all(Node):
             self._put_node(node)
-        self._scope = _NO_SCOPE
 
     def fleet(self, versions: Mapping[str, int]) -> Fleet:
         """The nodes as they stand."""
@@ -143,7 +123,7 @@ class Census:
 
     def room(self, own: Role, but: str = "") -> Room:
         """What fits on the nodes of a role but that one; a node that is being emptied takes nothing."""
-        closed = (self._scope[3], but)
+        closed = (self._scope.emptying, but)
         return self._occupancy.room(
             lambda node: self._roles.get(node.name) is own and node.name not in closed
         )
@@ -217,7 +197,7 @@ class Census:
                 self._namespace_ends(heard.name)
             elif heard.name in self._ending:
                 # made again under the same name, and what is in it may have been heard of before it
-                self._scope = _NO_SCOPE
+                self._counted = False
 
     def _namespace_ends(self, name: str) -> None:
         self._ending.add(name)
@@ -251,12 +231,12 @@ class Census:
         return [owner for pod in snapshot.pods_on(heard.name) if (owner := self._owner(pod)) is not None]
 
     def _put_node(self, node: Node) -> None:
-        aim, selector, emptying = self._scope[0] or Aim(), self._scope[1], self._scope[3]
-        own = role(node, selector, aim.target)
+        aim = self._scope.aim
+        own = role(node, self._scope.selector, aim.target)
         self._rows[node.name], self._roles[node.name] = node, own
         self._fleet = None
         self._occupancy.put_node(node)
-        empties = node.name == emptying
+        empties = node.name == self._scope.emptying
         _note(self._labels, node.name, marks(node, own, aim, emptying=empties, tainted=False))
         _note(self._taints, node.name, marks(node, own, aim, emptying=empties, tainted=True))
 
@@ -282,7 +262,7 @@ class Census:
         return [self._ids[heard.uid]] if heard.uid in self._ids else ()
 
     def _know(self, kind: Kind, row: Deployment | StatefulSet) -> None:
-        if row.deleting or row.namespace in self._scope[2] or row.namespace in self._ending:
+        if row.deleting or row.namespace in self._scope.excluded or row.namespace in self._ending:
             return
         id_ = workload_id(kind.kind, row.namespace, row.name)
         self._ids[row.uid] = id_
@@ -328,7 +308,7 @@ class Census:
     def _put_budget(self, row: PodDisruptionBudget) -> None:
         self.budgets[row.uid] = row
         self._budgets_by.setdefault(_asked(row), {})[row.uid] = None
-        if is_made_hold(row.labels, row.name) or HOLD_LEDGER in row.annotations:
+        if is_hold(row):
             self.holds[row.uid] = row
         else:
             self.holds.pop(row.uid, None)

@@ -18,10 +18,10 @@ from shiplift.api.workloads import Cleanup
 from shiplift.engine.decision import await_change, requeue
 from shiplift.engine.step import Step
 from shiplift.workloads import holds, surging, turns
-from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.identity import WorkloadId, owned_by
 from shiplift.workloads.model import Migrating, Placement, Reason, Tally, View
-from shiplift.workloads.moves import is_our_toleration
 from shiplift.workloads.record import Record
+from shiplift.workloads.signs import is_our_toleration
 from shiplift.workloads.steps import SetTolerations, WritePlacement, encode_ledger
 
 _LOOK_AGAIN = timedelta(seconds=2)
@@ -82,7 +82,7 @@ def _placement(
     steps: list[Step] = []
     records: dict[str, Record] = {}
     for owner, record in placement.records.items():
-        tally = view.tallies.get(_id(placement, owner))
+        tally = view.tallies.get(owned_by(placement.row.namespace, owner))
         if tally is None:
             continue
         own, kept = _record(view, tally, record, marked=marked)
@@ -93,13 +93,8 @@ def _placement(
     if not texts:
         return (steps or [turns.deletion(placement)]), {}
     shortened = _shortened(placement, texts)
-    kept = {_id(placement, owner): record for owner, record in records.items()}
+    kept = {owned_by(placement.row.namespace, owner): record for owner, record in records.items()}
     return [*steps, *([shortened] if shortened else [])], kept
-
-
-def _id(placement: Placement, owner: str) -> WorkloadId:
-    kind, _, name = owner.partition(".")
-    return WorkloadId(kind, placement.row.namespace, name)
 
 
 def _record(view: View, tally: Tally, record: Record, *, marked: bool) -> tuple[list[Step], Record]:
@@ -164,4 +159,4 @@ def inert(view: View) -> Iterable[WorkloadId]:
     for placement in view.placements.values():
         for owner, record in placement.records.items():
             if record.template:
-                yield _id(placement, owner)
+                yield owned_by(placement.row.namespace, owner)

@@ -22,7 +22,7 @@ from shiplift.workloads.steps import Evict
 
 def chosen(view: View, *, stuck: bool) -> str:
     """The node to empty: the one begun, as long as it is old; else, if nobody can move, the emptiest."""
-    begun = view.migration.status.emptying if view.migration else ""
+    begun = view.status.emptying
     if view.fleet.roles.get(begun) is Role.OFF:
         return begun
     if not stuck or view.old_room is None or view.spec.on_no_capacity is not OnNoCapacity.CONSOLIDATE:
@@ -33,8 +33,9 @@ def chosen(view: View, *, stuck: bool) -> str:
 def _emptiest(view: View, room: Callable[[str], Room]) -> str:
     there: Counter[str] = Counter()
     closed: set[str] = set(view.fleet.cordoned)
+    released = turns.released(view)
     for id_, tally in view.tallies.items():
-        fixed = tally.skipped or turns.is_released(view, id_) or bool(never_evictable(view, tally))
+        fixed = tally.skipped or id_ in released or bool(never_evictable(view, tally))
         for pod in tally.away:
             there[pod.node] += 1
             if fixed:
@@ -55,10 +56,11 @@ def emptying_steps(view: View, node: str) -> list[Step]:
     steps: list[Step] = []
     if view.old_room is None or node in view.fleet.labels:
         return steps
+    released = turns.released(view)
     allowances, booking = Allowances(view), Booking(view.old_room(node))
     for tally in view.tallies.values():
         here = [pod for pod in in_order(tally) if pod.node == node]
-        if here and not tally.skipped and not turns.is_released(view, tally.id):
+        if here and not tally.skipped and tally.id not in released:
             steps += _evictions(tally, here, allowances, booking)
     return steps
 

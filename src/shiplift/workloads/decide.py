@@ -56,17 +56,15 @@ def _decided(view: View, now: datetime) -> Migrating:
 
 def _blind(view: View, now: datetime, trouble: str) -> Migrating:
     """Objects of ours cannot be read: to act without them would be to guess. What was told stays told."""
-    if not _begun(view) or view.migration is None:
+    if not _begun(view):
         return Migrating(view=view, now=now, reason=Reason.UNREADABLE, message=trouble, stalled=True)
-    waiting = _waiting(view, now, view.migration.status.met, Reason.UNREADABLE, trouble)
+    waiting = _waiting(view, now, view.status.met, Reason.UNREADABLE, trouble)
     return msgspec.structs.replace(waiting, stalled=True)
 
 
 def _begun(view: View) -> bool:
     """Whether target and mode were written down."""
-    if view.migration is None:
-        return False
-    status = view.migration.status
+    status = view.status
     return (
         status.state is MigrationState.UPGRADE
         and status.target == view.aim.target
@@ -89,7 +87,7 @@ def _begin(view: View, now: datetime) -> Migrating:
 
 def arrived(view: View, now: datetime) -> tuple[str, ...]:
     """Who has arrived, by uid: those that had before, and those that are complete and have soaked now."""
-    known = view.migration.status.met if view.migration else ()
+    known = view.status.met
     if view.stale:
         return known
     soak = duration(view.spec.soak).total_seconds()
@@ -122,11 +120,11 @@ def _finished(view: View, met: tuple[str, ...]) -> bool:
 
 def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
     """Mark, hold, release, move."""
+    if view.stale:
+        return _waiting(view, now, met, Reason.STALE_VIEW, f"what is known of {view.stale[0]} may be old")
     rescue = Rescued() if view.spec.paused else rescued(view, now)
     going = turns.may_go(view, rescue.early)
     moves = Moves(view, now)
-    if view.stale:
-        return _waiting(view, now, met, Reason.STALE_VIEW, f"what is known of {view.stale[0]} may be old")
     moves.all(going)
     going -= moves.unplaced
     stuck = bool(moves.lines) and all(line.reason is Reason.NO_SLOT for line in moves.lines.values())
@@ -147,7 +145,7 @@ def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
         moving=True,
         met=met,
         lines=moves.lines,
-        exceptions=rescue.exceptions or (view.migration.status.exceptions if view.migration else ()),
+        exceptions=rescue.exceptions or view.status.exceptions,
         emptying=emptying,
         notes=(*_notes(view, held), *_failures(view, steps), *_undone(view, steps)),
     )
@@ -162,8 +160,8 @@ def _waiting(view: View, now: datetime, met: tuple[str, ...], reason: Reason, me
         message=message,
         moving=True,
         met=met,
-        exceptions=view.migration.status.exceptions if view.migration else (),
-        emptying=view.migration.status.emptying if view.migration else "",
+        exceptions=view.status.exceptions,
+        emptying=view.status.emptying,
     )
 
 
@@ -191,7 +189,7 @@ def _steps(view: View, plan: _Plan) -> list[Step]:
     if written and not _prepared(view, written):
         return steps
     steps += plan.moves.steps
-    if plan.emptying and view.migration is not None and view.migration.status.emptying == plan.emptying:
+    if plan.emptying and view.status.emptying == plan.emptying:
         steps += consolidate.emptying_steps(view, plan.emptying)
     return steps
 

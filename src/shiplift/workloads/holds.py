@@ -73,7 +73,7 @@ def holding(view: View, going: frozenset[WorkloadId]) -> Holding:
 
 def emptying(view: View) -> str:
     """The old node that we empty to make room."""
-    return view.migration.status.emptying if view.migration else ""
+    return view.status.emptying
 
 
 def _makes_room(view: View, tally: Tally) -> bool:

@@ -22,6 +22,12 @@ class WorkloadId(NamedTuple):
         return f"{self.kind}.{self.name}"
 
 
+def owned_by(namespace: str, owner: str) -> WorkloadId:
+    """The workload that a WorkloadPlacement of that namespace calls `owner`."""
+    kind, _, name = owner.partition(".")
+    return workload_id(kind, namespace, name)
+
+
 @lru_cache(100_000)
 def workload_id(kind: str, namespace: str, name: str) -> WorkloadId:
     """The one object for that name: sets of them compare by identity then, which is much faster."""

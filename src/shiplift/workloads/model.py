@@ -14,6 +14,7 @@ from shiplift.api.workloads import (
     OrderException,
     WorkloadMigration,
     WorkloadMigrationSpec,
+    WorkloadMigrationStatus,
     WorkloadPlacementSpec,
     WorkloadState,
 )
@@ -23,7 +24,9 @@ from shiplift.engine.graph import Graph, Progress
 from shiplift.engine.step import Outcomes
 from shiplift.facts.custom import Custom
 from shiplift.facts.kinds import Kind
+from shiplift.facts.meta import NO_LABELS
 from shiplift.facts.pods import Pod
+from shiplift.facts.selectors import Selector
 from shiplift.facts.workloads import Deployment, HorizontalPodAutoscaler, PodDisruptionBudget, StatefulSet
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.occupancy import Room
@@ -109,6 +112,15 @@ class Aim(msgspec.Struct, frozen=True):
     reason: Reason = Reason.NO_UPGRADE
     message: str = ""
     stalled: bool = False
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """What the counting depends on besides the cluster."""
+
+    aim: Aim = Aim()
+    selector: Selector = Selector(NO_LABELS)
+    excluded: frozenset[str] = frozenset()
+    emptying: str = ""
 
 
 class Fleet(msgspec.Struct, frozen=True):
@@ -241,6 +253,11 @@ class View(msgspec.Struct, frozen=True):
     @property
     def spec(self) -> WorkloadMigrationSpec:
         return self.migration.spec if self.migration else WorkloadMigrationSpec()
+
+    @property
+    def status(self) -> WorkloadMigrationStatus:
+        """What was written down so far."""
+        return self.migration.status if self.migration else WorkloadMigrationStatus()
 
 
 class Line(msgspec.Struct, frozen=True):

@@ -12,12 +12,10 @@ from datetime import datetime
 
 from shiplift.api.workloads import Mode, OnBlockedWorkload, OnNoCapacity, WorkloadState
 from shiplift.engine.step import Answer, Step
-from shiplift.facts.nodes import Taint
-from shiplift.facts.pods import Pod, Toleration
+from shiplift.facts.pods import Pod, tolerated
 from shiplift.workloads import turns
 from shiplift.workloads.budgeting import (
     Allowances,
-    budget_of,
     explained,
     free_to_go,
     in_order,
@@ -27,10 +25,11 @@ from shiplift.workloads.budgeting import (
 from shiplift.workloads.holds import is_hold
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Line, Reason, Tally, View
-from shiplift.workloads.names import TARGET_LABEL, UPGRADE_TAINT, label_value
+from shiplift.workloads.names import TARGET_LABEL, label_value
 from shiplift.workloads.patience import wait
 from shiplift.workloads.record import Record
 from shiplift.workloads.room import Booking, NoSlot
+from shiplift.workloads.signs import is_kept_off, upgrade_taint
 from shiplift.workloads.steps import Evict, Force, Replace, SetTolerations
 from shiplift.workloads.surging import Surging, surge
 
@@ -54,7 +53,6 @@ class Moves:
         self._in_force: dict[str, bool] = {}
         self._allowances = Allowances(view)
         self._booking = Booking(view.room)
-        self._own_taken: dict[WorkloadId, int] = {}
         self._evictions = 0
 
     def all(self, going: frozenset[WorkloadId]) -> None:
@@ -166,7 +164,7 @@ class Moves:
             self.records[tally.id] = Record(toleration=self.view.aim.target, surge=record.surge)
 
     def _toleration_missing(self, tally: Tally) -> bool:
-        if tolerates(tally, self.view.aim.target):
+        if tolerated(tally.row.template.tolerations, upgrade_taint(self.view.aim.target)):
             return False
         if self.view.spec.paused:
             self._tell(tally, WorkloadState.RELEASED, Reason.PAUSED, "paused; `shiplift resume` goes on")
@@ -216,7 +214,7 @@ class Moves:
 
     def _blocked(self, tally: Tally) -> bool:
         """Pods that can never be evicted, and what the policy makes of it."""
-        if len(tally.budgets) <= 1 and self._left(tally) > 0:
+        if len(tally.budgets) <= 1 and self._allowances.of(tally) > 0:
             return False
         reason, why = Reason.NEVER_EVICTABLE, never_evictable(self.view, tally)
         if len(tally.budgets) > 1:
@@ -264,12 +262,12 @@ class Moves:
         if self._evictions >= MOST_AT_ONCE:
             self._tell(tally, WorkloadState.MOVING, Reason.EVICTING, "its pods go in a moment")
             return
-        if tally.ready == len(tally.pods) and self._left(tally) <= 0:
+        if tally.ready == len(tally.pods) and self._allowances.of(tally) <= 0:
             self._waits_for_budget(tally)
             return
         for pod in self._movable(tally):
             free = free_to_go(self.view, tally, pod)
-            if not free and self._left(tally) <= 0:
+            if not free and self._allowances.of(tally) <= 0:
                 break
             if (slot := self._slot(pod)) is not None:
                 self._no_slot(tally, slot)
@@ -278,7 +276,8 @@ class Moves:
                 self._do(Evict(tally.id, pod.name, pod.uid, pod.node, lane_of(tally)), tally, Reason.EVICTING)
                 and not free
             ):
-                self._took(tally)
+                self._evictions += 1
+                self._allowances.take(tally)
             if self._evictions >= MOST_AT_ONCE:
                 return
         if tally.id not in self.lines:
@@ -290,21 +289,11 @@ class Moves:
         if self.view.aim.mode is not Mode.TEMPLATE:
             return pods
         taint = upgrade_taint(self.view.aim.target)
-        movable = [pod for pod in pods if any(one.tolerates(taint) for one in pod.spec.tolerations)]
+        movable = [pod for pod in pods if tolerated(pod.spec.tolerations, taint)]
         if not movable:
             text = "its pods are of an older template (a paused or partitioned rollout); finish the rollout"
             self._tell(tally, WorkloadState.BLOCKED, Reason.ROLLOUT_RUNNING, text)
         return movable
-
-    def _left(self, tally: Tally) -> int:
-        return self._allowances.of(tally) - self._own_taken.get(tally.id, 0)
-
-    def _took(self, tally: Tally) -> None:
-        self._evictions += 1
-        if budget_of(self.view, tally) is None:
-            self._own_taken[tally.id] = self._own_taken.get(tally.id, 0) + 1
-        else:
-            self._allowances.take(tally)
 
     def _waits_for_budget(self, tally: Tally) -> None:
         why = explained(self.view, tally)
@@ -344,31 +333,6 @@ def interleaved(steps: list[Step]) -> list[Step]:
         turns_.append(counts[lane] if lane else 0)
         counts[lane] += 1
     return [step for _, step in sorted(zip(turns_, steps, strict=True), key=lambda pair: pair[0])]
-
-
-def upgrade_taint(target: str) -> Taint:
-    """What keeps pods off the target nodes in mode Template."""
-    return Taint(UPGRADE_TAINT, label_value(target), "NoSchedule")
-
-
-def tolerates(tally: Tally, target: str) -> bool:
-    """Whether its pods may go to the target nodes in mode Template, by our toleration or one of its own."""
-    taint = upgrade_taint(target)
-    return any(one.tolerates(taint) for one in tally.row.template.tolerations)
-
-
-def is_our_toleration(one: Toleration, target: str) -> bool:
-    """Ours is told by its key, by how it is written, and by its value for which target."""
-    return one.key == UPGRADE_TAINT and one.operator == "Equal" and one.value == label_value(target)
-
-
-def is_kept_off(pod: Pod, label: str, value: str) -> bool:
-    """Whether a pod was made to keep off the nodes with that label."""
-    return any(
-        one.key == label and one.operator == "NotIn" and value in one.values
-        for term in pod.spec.node_terms or ()
-        for one in term.labels
-    )
 
 
 def _count(number: int, what: str) -> str:

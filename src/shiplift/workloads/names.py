@@ -47,11 +47,6 @@ def label_value(version: str) -> str:
     return version.replace("+", "_").rstrip("-_.")
 
 
-def owner_key(kind: WorkloadKind, name: str) -> str:
-    """How a WorkloadPlacement knows a workload: `Deployment.web`."""
-    return f"{kind}.{name}"
-
-
 def is_made_hold(labels: Mapping[str, str], name: str) -> bool:
     """Whether a PodDisruptionBudget was made by us to hold a workload."""
     return labels.get(MANAGED_BY) == MANAGER and name.startswith(HOLD_PREFIX)

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, cast
 
-import msgspec
-
 from shiplift.api.workloads import (
     MigrationState,
     Mode,
@@ -23,19 +21,21 @@ from shiplift.facts.cluster import Namespace
 from shiplift.facts.custom import Custom
 from shiplift.facts.kinds import Kind
 from shiplift.facts.meta import Row
-from shiplift.facts.nodes import Node, Taint
-from shiplift.facts.pods import Toleration
+from shiplift.facts.nodes import Node
+from shiplift.facts.pods import tolerated
 from shiplift.facts.selectors import Selector
 from shiplift.facts.workloads import DaemonSet, PodDisruptionBudget
 from shiplift.kube.collection import paused_collection
 from shiplift.kube.store import Snapshot, Store
 from shiplift.workloads.aim import aim, counted, selector_of
 from shiplift.workloads.census import Census
-from shiplift.workloads.identity import WorkloadId, workload_id
-from shiplift.workloads.model import Aim, Placed, Placement, Reason, Role, Taken, View
-from shiplift.workloads.names import HOLD_LEDGER, MIGRATION, UPGRADE_TAINT, is_made_hold, label_value
+from shiplift.workloads.holds import is_hold
+from shiplift.workloads.identity import WorkloadId, owned_by
+from shiplift.workloads.model import Aim, Placed, Placement, Reason, Role, Scope, Taken, View
+from shiplift.workloads.names import MIGRATION
 from shiplift.workloads.ordering import Ordering
 from shiplift.workloads.record import readable
+from shiplift.workloads.signs import upgrade_taint
 
 READS = (
     kinds.NAMESPACE,
@@ -61,15 +61,6 @@ _IDLE = (*_AIMING, kinds.WORKLOAD_PLACEMENT, kinds.POD_DISRUPTION_BUDGET)
 
 _NO_EVENT = (Reason.STARTING, Reason.INJECT_UNAVAILABLE)
 """What no event will change: whether the policies are installed is looked at again and again."""
-
-
-class Scope(msgspec.Struct, frozen=True):
-    """What the counting depends on besides the cluster."""
-
-    aim: Aim
-    selector: Selector
-    excluded: frozenset[str]
-    emptying: str
 
 
 class Observer:
@@ -226,7 +217,7 @@ def _excluded(migration: WorkloadMigration | None) -> frozenset[str]:
 def _placement(row: Custom) -> Placement:
     spec = cast("WorkloadPlacement", row.object).spec
     records, broken = readable(f"WorkloadPlacement {row.namespace}/{row.name}", spec.ledger)
-    ids = {owner: workload_id(*_split(owner, row.namespace)) for owner in {*spec.turns, *records}}
+    ids = {owner: owned_by(row.namespace, owner) for owner in {*spec.turns, *records}}
     return Placement(
         row,
         spec,
@@ -252,34 +243,21 @@ def _placed(placements: Mapping[str, Placement]) -> Placed:
     )
 
 
-def _split(owner: str, namespace: str) -> tuple[str, str, str]:
-    kind, _, name = owner.partition(".")
-    return kind, namespace, name
-
-
 def _holds(snapshot: Snapshot) -> tuple[PodDisruptionBudget, ...]:
-    return tuple(
-        row
-        for row in snapshot.all(PodDisruptionBudget)
-        if is_made_hold(row.labels, row.name) or HOLD_LEDGER in row.annotations
-    )
+    return tuple(row for row in snapshot.all(PodDisruptionBudget) if is_hold(row))
 
 
 def _intolerant(snapshot: Snapshot, wanted: Aim) -> tuple[str, ...]:
     """DaemonSets that get no new pods on tainted nodes."""
     if wanted.mode is not Mode.TEMPLATE:
         return ()
-    taint = Taint(UPGRADE_TAINT, label_value(wanted.target), "NoSchedule")
+    taint = upgrade_taint(wanted.target)
     ending = {namespace.name for namespace in snapshot.all(Namespace) if namespace.deleting}
     return tuple(
         f"{row.namespace}/{row.name}"
         for row in snapshot.all(DaemonSet)
-        if not row.deleting and row.namespace not in ending and not _tolerate(row.template.tolerations, taint)
+        if not row.deleting and row.namespace not in ending and not tolerated(row.template.tolerations, taint)
     )
-
-
-def _tolerate(tolerations: tuple[Toleration, ...], taint: Taint) -> bool:
-    return any(one.tolerates(taint) for one in tolerations)
 
 
 def _unreadable(snapshot: Snapshot) -> tuple[str, ...]:

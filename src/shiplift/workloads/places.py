@@ -15,7 +15,7 @@ import msgspec
 
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node, Taint
-from shiplift.facts.pods import HostPort, PodSpec, Toleration
+from shiplift.facts.pods import HostPort, PodSpec, Toleration, tolerated
 from shiplift.facts.quantities import Resources
 from shiplift.facts.selectors import NodeTerm, Requirement, any_term_matches
 from shiplift.facts.storage import PersistentVolume
@@ -142,7 +142,7 @@ class Demand(msgspec.Struct, frozen=True):
 
     def tolerates(self, node: Node) -> bool:
         return all(
-            self._tolerates(taint)
+            tolerated(self.tolerations, taint)
             for taint in node.taints
             if taint.effect in _KEEPS_AWAY and taint.key != UPGRADE_TAINT
         )
@@ -150,14 +150,11 @@ class Demand(msgspec.Struct, frozen=True):
     def refuses(self, node: Node) -> Cause | None:
         if not node.ready:
             return Cause.NOT_READY
-        if node.unschedulable and not self._tolerates(_CORDONED):
+        if node.unschedulable and not tolerated(self.tolerations, _CORDONED):
             return Cause.CORDONED
         if node.taints and not self.tolerates(node):
             return Cause.TAINT
         return None if self.matches(node) else Cause.NODE_AFFINITY
-
-    def _tolerates(self, taint: Taint) -> bool:
-        return any(toleration.tolerates(taint) for toleration in self.tolerations)
 
 
 def _without_ours(terms: tuple[NodeTerm, ...] | None) -> tuple[NodeTerm, ...] | None:

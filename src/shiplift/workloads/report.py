@@ -46,7 +46,7 @@ _NEEDS_SOMEBODY = (WorkloadState.BLOCKED, WorkloadState.MOVING, WorkloadState.RE
 def status_of(decision: Migrating, moved: int = 0) -> WorkloadMigrationStatus:
     """The whole status; `moved` pods were evicted since it was last written."""
     view, now = decision.view, decision.now.replace(microsecond=0)
-    before = view.migration.status if view.migration else WorkloadMigrationStatus()
+    before = view.status
     common = WorkloadMigrationStatus(
         observed_generation=view.migration.metadata.generation if view.migration else 0,
         conditions=_conditions(decision, before, now),

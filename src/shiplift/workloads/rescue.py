@@ -13,12 +13,12 @@ import msgspec
 
 from shiplift.api.workloads import Mode, OrderException
 from shiplift.engine.step import Step
-from shiplift.facts.pods import Pod
+from shiplift.facts.pods import Pod, tolerated
 from shiplift.workloads import turns
 from shiplift.workloads.identity import WorkloadId
-from shiplift.workloads.model import Reason, Role, Tally, View
-from shiplift.workloads.moves import is_kept_off, upgrade_taint
+from shiplift.workloads.model import Reason, Tally, View
 from shiplift.workloads.names import OFF_TARGET_LABEL, label_value
+from shiplift.workloads.signs import is_kept_off, upgrade_taint
 from shiplift.workloads.steps import Replace, Rescue
 
 MOST_EXCEPTIONS = 256
@@ -34,7 +34,7 @@ class Rescued(msgspec.Struct, frozen=True):
 
 def rescued(view: View, now: datetime) -> Rescued:
     """Pending pods of held workloads that no open node is left for."""
-    before = view.migration.status.exceptions if view.migration else ()
+    before = view.status.exceptions
     if view.aim.mode is Mode.INJECT and not view.fleet.targets:
         return Rescued(steps=_brought_back(view), exceptions=before)
     if not _closed(view):
@@ -51,7 +51,7 @@ def rescued(view: View, now: datetime) -> Rescued:
         steps = tuple(
             Rescue(tally.id, pod.name, pod.uid, view.aim.target)
             for tally, pod in stranded
-            if not any(one.tolerates(upgrade_taint(view.aim.target)) for one in pod.spec.tolerations)
+            if not tolerated(pod.spec.tolerations, upgrade_taint(view.aim.target))
         )
         return Rescued(steps=steps, exceptions=exceptions)
     return Rescued(early=frozenset(tally.id for tally, _ in stranded), exceptions=exceptions)
@@ -59,22 +59,18 @@ def rescued(view: View, now: datetime) -> Rescued:
 
 def _brought_back(view: View) -> tuple[Step, ...]:
     """The target nodes are gone again: pods that were made for them are made again, for the old ones."""
-    value = label_value(view.aim.target)
+    value, released = label_value(view.aim.target), turns.released(view)
     return tuple(
         Replace(tally.id, pod.name, pod.uid)
         for tally in view.tallies.values()
         for pod in tally.pending
-        if pod.unschedulable and is_kept_off(pod, OFF_TARGET_LABEL, value) and _is_written_held(view, tally)
+        if pod.unschedulable and tally.id not in released and is_kept_off(pod, OFF_TARGET_LABEL, value)
     )
-
-
-def _is_written_held(view: View, tally: Tally) -> bool:
-    return tally.id not in turns.released(view)
 
 
 def _closed(view: View) -> bool:
     """Whether somebody closed old nodes, or none is left."""
-    return bool(view.fleet.cordoned) or not any(own is Role.OFF for own in view.fleet.roles.values())
+    return bool(view.fleet.cordoned) or not view.fleet.off
 
 
 def _held(view: View) -> Iterable[Tally]:

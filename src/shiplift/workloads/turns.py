@@ -130,7 +130,7 @@ def _news(before: Mapping[str, Turn], after: Mapping[str, Turn]) -> str:
     held = sum(turn is Turn.HELD and owner not in before for owner, turn in after.items())
     named = ", ".join(released[:3]) + (f" and {len(released) - 3} more" if len(released) > 3 else "")
     parts = [f"{named} to target nodes only"] if released else []
-    parts += [f"{held} held" if held else ""] if held else []
+    parts += [f"{held} held"] if held else []
     return "; ".join(parts) or "records"
 
 
