@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from shiplift.facts.kinds import CONFIG_MAP, NAMESPACE, POD
+from shiplift.api import crd
+from shiplift.facts.kinds import CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION, NAMESPACE, POD, WORKLOAD_MIGRATION
 from shiplift.kube.errors import NotFound
 from shiplift.local.components import Component
+from tests.api.api_server import wait_established
 from tests.until import until
 
 BUSYBOX = {"containers": [{"name": "main", "image": "busybox"}]}
@@ -44,6 +46,22 @@ def test_a_reset_brings_back_what_was_changed_and_what_was_killed(private_cluste
         assert client.get(CONFIG_MAP, "kept", "kept")["data"] == {"a": "1"}
         with pytest.raises(NotFound):
             client.get(NAMESPACE, "new")
+
+
+def test_a_reset_is_over_when_the_api_server_serves_what_it_served_then(private_cluster):
+    cluster = private_cluster()
+    cluster.save("without")
+    with cluster.client() as client:
+        for manifest in crd.manifests():
+            client.create(CUSTOM_RESOURCE_DEFINITION, manifest)
+        wait_established(client)
+        cluster.save("with")
+        for _ in range(5):
+            cluster.reset("without")
+            with pytest.raises(NotFound):
+                client.raw("GET", WORKLOAD_MIGRATION.path())
+            cluster.reset("with")
+            assert client.raw("GET", WORKLOAD_MIGRATION.path())
 
 
 def test_two_private_clusters_of_one_test_are_different(private_cluster):

@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import threading
+import time
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ import msgspec
 from shiplift.local import assets, paths, process, runtime, state
 from shiplift.local.components import Component, Layout, Ports, Settings
 from shiplift.local.errors import LocalError, NoSpaceError, PortTakenError, disk_errors
-from shiplift.local.etcd import Etcd
+from shiplift.local.etcd import Etcd, custom_resources
 from shiplift.local.lock import locked
 from shiplift.local.ports import free_ports, is_free
 from shiplift.local.private import write_private
@@ -38,6 +39,8 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?")
 _ATTEMPTS = 3
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LEAST_SPACE = 300 << 20
+_SERVED_SECONDS = 30.0
+_LOOK = 0.01
 
 
 class Cluster:
@@ -146,8 +149,24 @@ class Cluster:
     def reset(self, label: str = "saved") -> None:
         """All components up, all objects as they were saved; milliseconds, where nothing was down."""
         self.up()
-        saved = (self.layout.folder / f"{label}.json").read_bytes()
-        self.etcd.put_back(msgspec.json.decode(saved, type=dict[str, str]))
+        read = (self.layout.folder / f"{label}.json").read_bytes()
+        before, saved = self.etcd.content(), msgspec.json.decode(read, type=dict[str, str])
+        self.etcd.put_back(saved)
+        self._wait_served(custom_resources(before), custom_resources(saved))
+
+    def _wait_served(self, before: set[str], now: set[str]) -> None:
+        """The API server learns only a moment after etcd which custom resources there are."""
+        if before == now:
+            return
+        deadline = time.monotonic() + _SERVED_SECONDS
+        with self.client() as client:
+            for path in before ^ now:
+                while _is_served(client, path) != (path in now):
+                    if time.monotonic() > deadline:
+                        raise LocalError(
+                            f"the API server does not follow the reset: {path}", "its log tells more"
+                        )
+                    time.sleep(_LOOK)
 
     def _create(self, settings: Settings, say: Say, pools: Sequence[Pool]) -> None:
         programs = assets.find(say)
@@ -247,6 +266,16 @@ def names(root: Path | None = None) -> list[str]:
     """Every cluster that is written down, running or not."""
     folder = root or paths.clusters_root()
     return sorted(path.parent.name for path in folder.glob("*/state.json"))
+
+
+def _is_served(client: Client, path: str) -> bool:
+    from shiplift.kube.errors import NotFound  # noqa: PLC0415  as above
+
+    try:
+        client.raw("GET", path, query=[("limit", "1")])
+    except NotFound:
+        return False
+    return True
 
 
 def _check_space(folder: Path) -> None:

@@ -17,6 +17,7 @@ from shiplift.local.errors import LocalError
 # the API server's own heartbeat, and events, which expire by themselves
 _PASSING = ("/registry/masterleases/", "/registry/events/")
 
+_CRDS = "/registry/apiextensions.k8s.io/customresourcedefinitions/"
 _ATTEMPTS = 10
 _MOST_CHANGES = 128
 _MOST_BYTES = 1 << 20
@@ -36,6 +37,25 @@ class _Answer(msgspec.Struct):
     header: _Header
     kvs: list[_KeyValue] = []
     more: bool = False
+
+
+class _CrdVersion(msgspec.Struct):
+    name: str
+    served: bool
+
+
+class _CrdNames(msgspec.Struct):
+    plural: str
+
+
+class _CrdSpec(msgspec.Struct):
+    group: str
+    names: _CrdNames
+    versions: list[_CrdVersion]
+
+
+class _Crd(msgspec.Struct):
+    spec: _CrdSpec
 
 
 class Etcd:
@@ -83,6 +103,21 @@ class Etcd:
         if status != 200:
             raise LocalError(f"etcd answered {status} to {path}: {body[:200]!r}", "its log tells more")
         return msgspec.json.decode(body, type=_Answer)
+
+
+def custom_resources(content: dict[str, str]) -> set[str]:
+    """The addresses of those that a cluster with this content serves."""
+    crds = [
+        msgspec.json.decode(base64.b64decode(value), type=_Crd)
+        for key, value in content.items()
+        if _decode(key).startswith(_CRDS)
+    ]
+    return {
+        f"/apis/{crd.spec.group}/{version.name}/{crd.spec.names.plural}"
+        for crd in crds
+        for version in crd.spec.versions
+        if version.served
+    }
 
 
 def _changes(now: dict[str, str], wanted: dict[str, str]) -> list[Change]:
