@@ -13,7 +13,8 @@ IMPURE = {
     "random", "secrets", "select", "signal", "socket", "ssl", "structlog", "subprocess",
     "threading", "time", "urllib",
 }  # fmt: skip
-PURE = sorted(path.name for path in FOLDER.glob("*.py") if path.name != "loop.py")
+SCHEDULING = ("loop.py", "workers.py")
+PURE = sorted(path.name for path in FOLDER.glob("*.py") if path.name not in SCHEDULING)
 
 
 def imported(path):
@@ -41,7 +42,7 @@ def test_only_the_loop_knows_clocks_threads_and_chance(name):
     assert not {module.split(".")[0] for module in imported(FOLDER / name)} & IMPURE
 
 
-@pytest.mark.parametrize("name", [*PURE, "loop.py"])
+@pytest.mark.parametrize("name", [*PURE, *SCHEDULING])
 def test_the_engine_knows_facts_and_itself_only(name):
     own = {module for module in imported(FOLDER / name) if module.startswith("shiplift")}
     assert all(module.startswith(("shiplift.engine", "shiplift.facts")) for module in own)

@@ -13,7 +13,6 @@ from shiplift.facts.nodes import Node
 from shiplift.facts.pods import PodSpec, Toleration
 from shiplift.workloads.decide import decide
 from shiplift.workloads.model import Migrating, Reason
-from shiplift.workloads.moves import interleaved
 from shiplift.workloads.names import UPGRADE_TAINT, label_value
 from shiplift.workloads.record import Record
 from shiplift.workloads.report import status_of
@@ -43,26 +42,6 @@ def without_target_nodes(world: World) -> World:
         if node.kubelet_version == NEW:
             world.remove(node)
     return world
-
-
-def test_the_first_of_each_lane_goes_before_the_second_of_any() -> None:
-    def evict(lane: str, name: str) -> Evict:
-        return Evict(WEB, name, f"uid-{name}", "old-1", lane)
-
-    steps: list[Step] = [
-        evict("a", "a1"),
-        evict("a", "a2"),
-        evict("a", "a3"),
-        evict("b", "b1"),
-        evict("b", "b2"),
-    ]
-    assert [one.name for one in interleaved(steps) if isinstance(one, Evict)] == [
-        "a1",
-        "b1",
-        "a2",
-        "b2",
-        "a3",
-    ]
 
 
 def test_pods_under_one_budget_are_of_one_lane() -> None:

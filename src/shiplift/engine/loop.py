@@ -4,8 +4,9 @@ What is kept true:
 - a key is in the hands of one round at a time, and wishes to look at it again meanwhile are not lost;
 - after steps were taken the key is not decided again before the store shows what they did, or a deadline has
   passed, which is logged and handed to observe;
-- steps run side by side, at most so many; operations run on their own threads, at most one of each, while
-  their key goes on being decided;
+- steps run side by side, at most so many; a round waits for its own, but not for those put aside (and not
+  for operations): at most one of each runs while its key goes on being decided, and observe is told of it;
+- what was put aside, has not begun yet and is in no newer decision is dropped;
 - whatever a layer raises is logged, counted and tried again later, ever more slowly; it never ends the loop;
 - stopping starts nothing new and waits for the steps in flight; operations are left, they can be re-attached.
 No code of a layer or of the store is called while the loop's own lock is held.
@@ -16,7 +17,6 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Generator, Hashable, Iterable
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -32,7 +32,8 @@ from shiplift.engine.decision import Decision, Requeue
 from shiplift.engine.keys import Keys
 from shiplift.engine.layer import Hooks, Layer, Retry, Settings, Stage
 from shiplift.engine.memory import Memory
-from shiplift.engine.step import Operation, Outcome, Step
+from shiplift.engine.step import Operation, Outcome, Outcomes, Step
+from shiplift.engine.workers import Workers
 
 log = structlog.get_logger(__name__)
 
@@ -41,6 +42,8 @@ V = TypeVar("V")
 D = TypeVar("D", bound=Decision)
 
 MOST_REMEMBERED = 10_000
+_SHOWN_SOON = timedelta(milliseconds=200)
+"""When to look again for what a step put aside did: mostly an event comes first."""
 
 
 class Clock(Protocol):
@@ -95,12 +98,13 @@ class Loop(Generic[K, V, D]):
         self._memories: dict[K, Memory] = {}
         self._settling: dict[K, float] = {}
         self._running: list[_Running] = []
-        self._operations: dict[tuple[str, str], Operation] = {}
+        self._aside: dict[tuple[str, str], _Aside[K]] = {}
         self._notified = self._stopping = False
         self._beat = _Running("start", self._clock.monotonic())
         self._decider = threading.Thread(target=self._run, name=f"{name}-decide", daemon=True)
-        self._step_workers = _Workers(f"{name}-step", self._settings.steps)
-        self._operation_workers = _Workers(f"{name}-operation", self._settings.operations)
+        self._step_workers = Workers(f"{name}-step", self._settings.steps)
+        self._aside_workers = Workers(f"{name}-aside", self._settings.aside)
+        self._operation_workers = Workers(f"{name}-operation", self._settings.operations)
 
     def start(self) -> None:
         self._decider.start()
@@ -124,11 +128,12 @@ class Loop(Generic[K, V, D]):
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
-        self._operation_workers.stop()
-        self._step_workers.stop()
+        for workers in (self._operation_workers, self._aside_workers, self._step_workers):
+            workers.stop()
         if self._decider.is_alive():
             self._decider.join(max(deadline - time.monotonic(), 0))
-        finished = self._step_workers.join(deadline) and not self._decider.is_alive()
+        joined = [workers.join(deadline) for workers in (self._aside_workers, self._step_workers)]
+        finished = all(joined) and not self._decider.is_alive()
         log.info("loop stopped", loop=self.name, finished=finished)
         return finished
 
@@ -142,9 +147,9 @@ class Loop(Generic[K, V, D]):
         with self._changed:
             running = [self._beat, *self._running]
             overdue = [
-                operation
-                for operation in self._operations.values()
-                if self._clock.now() - operation.started.deadline > limit
+                one.step
+                for one in self._aside.values()
+                if isinstance(one.step, Operation) and self._clock.now() - one.step.started.deadline > limit
             ]
         if self._stopping or self._decider.ident is None:
             return None
@@ -219,10 +224,13 @@ class Loop(Generic[K, V, D]):
                 return False
             del self._settling[key]
             self._keys.absorb(key, self._clock.monotonic())
+        self._warn_unsettled(key, unsettled)
+        return True
+
+    def _warn_unsettled(self, key: K, unsettled: tuple[Barrier, ...]) -> None:
         if unsettled:
             log.warning("store lags behind our writes", **self._about(key), waiting_for=str(unsettled))
             self._call(self._hooks.unsettled, unsettled)
-        return True
 
     def _is_settled(self, barriers: tuple[Barrier, ...]) -> bool:
         try:
@@ -234,9 +242,10 @@ class Loop(Generic[K, V, D]):
     def _round(self, key: K) -> None:
         stage = Stage.OBSERVE
         begun = self._clock.monotonic()
+        outcomes = self._known(key)
         try:
             self._enter(stage, key, begun)
-            view = self._layer.observe(key, self._memory(key).outcomes)
+            view = self._layer.observe(key, outcomes)
             stage = Stage.DECIDE
             self._enter(stage, key, self._clock.monotonic())
             decision = self._layer.decide(view, self._clock.now())
@@ -250,6 +259,23 @@ class Loop(Generic[K, V, D]):
         self._call(self._hooks.decided, decision, self._clock.monotonic() - begun)
         self._begin(round_)
 
+    def _known(self, key: K) -> Outcomes:
+        """What is remembered and what is under way; steps put aside are until the store shows it."""
+        with self._changed:
+            ended = [one for one in self._aside.values() if one.key == key and one.ended]
+        shown = [one for one in ended if self._is_settled(one.barriers)]
+        overdue = [one for one in ended if one not in shown and self._clock.monotonic() >= one.settle_by]
+        unsettled = tuple(barrier for one in overdue for barrier in one.barriers)
+        with self._changed:
+            for one in (*shown, *overdue):
+                del self._aside[one.step.identity]
+            memory = self._memory(key)
+            memory.outcomes = memory.outcomes.with_unsettled((*memory.outcomes.unsettled, *unsettled))
+            running = frozenset(one.step.key for one in self._aside.values() if one.key == key)
+            outcomes = msgspec.structs.replace(memory.outcomes, running=running)
+        self._warn_unsettled(key, unsettled)
+        return outcomes
+
     def _forget_unsettled(self, key: K) -> None:
         with self._changed:
             memory = self._memory(key)
@@ -260,20 +286,32 @@ class Loop(Generic[K, V, D]):
             self._beat = _Running(f"{stage.value} of {key} in loop {self.name}", now)
 
     def _begin(self, round_: _Round[K, D]) -> None:
+        self._drop_unwanted(round_)
         for step in round_.decision.steps:
-            if isinstance(step, Operation):
-                self._attach(round_.key, step)
+            if step.aside:
+                self._put_aside(round_.key, step)
         for step in round_.steps:
             self._step_workers.submit(partial(self._take_step, round_, step))
         if not round_.steps:
             self._step_workers.submit(partial(self._publish, round_))
 
-    def _attach(self, key: K, operation: Operation) -> None:
+    def _drop_unwanted(self, round_: _Round[K, D]) -> None:
+        """What waits for a thread and was decided against meanwhile; operations are kept, they have begun."""
+        wanted = {step.identity for step in round_.decision.steps if step.aside}
         with self._changed:
-            if operation.identity in self._operations:
+            for identity, one in list(self._aside.items()):
+                droppable = not one.begun and not isinstance(one.step, Operation)
+                if droppable and one.key == round_.key and identity not in wanted:
+                    del self._aside[identity]
+
+    def _put_aside(self, key: K, step: Step) -> None:
+        one = _Aside(key, step)
+        with self._changed:
+            if step.identity in self._aside:
                 return
-            self._operations[operation.identity] = operation
-        self._operation_workers.submit(partial(self._operate, key, operation))
+            self._aside[step.identity] = one
+        workers = self._operation_workers if isinstance(step, Operation) else self._aside_workers
+        workers.submit(partial(self._take_aside, one), step.lane)
 
     # the workers' threads
 
@@ -285,11 +323,24 @@ class Loop(Generic[K, V, D]):
         if last and not self._stopping:
             self._publish(round_)
 
-    def _operate(self, key: K, operation: Operation) -> None:
-        outcome = self._act(key, operation)
+    def _take_aside(self, one: _Aside[K]) -> None:
         with self._changed:
-            del self._operations[operation.identity]
-            self._add(key, self._remember(key, operation, outcome))
+            if self._aside.get(one.step.identity) is not one:
+                return
+            one.begun = True
+        outcome = self._act(one.key, one.step)
+        with self._changed:
+            wanted = self._remember(one.key, one.step, outcome)
+            if isinstance(one.step, Operation):
+                # rare, and much may have changed on its machine: the next decision waits for all of it
+                self._expect(self._memory(one.key), outcome.barriers)
+            else:
+                one.barriers, one.settle_by = outcome.barriers, self._settle_by()
+                one.ended = bool(one.barriers)
+                wanted = max(wanted, self._settings.debounce)
+            if not one.ended:
+                del self._aside[one.step.identity]
+            self._add(one.key, wanted)
 
     def _act(self, key: K, step: Step) -> Outcome:
         begun = self._clock.monotonic()
@@ -347,10 +398,13 @@ class Loop(Generic[K, V, D]):
         memory = self._memory(key)
         memory.forget_steps_but(round_.decision.steps)
         delays = [self._remember(key, step, outcome) for step, outcome in round_.outcomes]
+        self._expect(memory, (barrier for _, outcome in round_.outcomes for barrier in outcome.barriers))
         self._expect(memory, (one for one in published if not isinstance(one, Requeue)))
         delays += [one.after for one in published if isinstance(one, Requeue)]
         if round_.decision.look_again_after is not None:
             delays.append(round_.decision.look_again_after)
+        if any(one.ended and one.key == key for one in self._aside.values()):
+            delays.append(_SHOWN_SOON)
         if failed:
             delays.append(self._delay(self._failures.failed(key)))
         else:
@@ -361,7 +415,6 @@ class Loop(Generic[K, V, D]):
         """Note the outcome and return when it wants its key to be looked at again."""
         memory = self._memory(key)
         memory.outcomes = memory.outcomes.remember([outcome], self._clock.now())
-        self._expect(memory, outcome.barriers)
         times = memory.count(step)
         if outcome.retry_after is not None:
             return outcome.retry_after
@@ -374,7 +427,10 @@ class Loop(Generic[K, V, D]):
         fresh = [barrier for barrier in barriers if barrier not in memory.barriers]
         if fresh:
             memory.barriers = (*memory.barriers, *fresh)
-            memory.settle_by = self._clock.monotonic() + self._settings.settle.total_seconds()
+            memory.settle_by = self._settle_by()
+
+    def _settle_by(self) -> float:
+        return self._clock.monotonic() + self._settings.settle.total_seconds()
 
     def _finish(self, key: K, delays: Iterable[timedelta]) -> None:
         self._keys.done(key)
@@ -425,63 +481,22 @@ class _Running(msgspec.Struct):
     since: float
 
 
+class _Aside(Generic[K]):
+    """A step that no round waits for, and how far it is."""
+
+    def __init__(self, key: K, step: Step) -> None:
+        self.key = key
+        self.step = step
+        self.begun = self.ended = False
+        self.barriers: tuple[Barrier, ...] = ()
+        self.settle_by = 0.0
+
+
 class _Round(Generic[K, D]):
     """One decision on its way: its steps, and what they have been answered so far."""
 
     def __init__(self, key: K, decision: D) -> None:
         self.key = key
         self.decision = decision
-        self.steps = [step for step in decision.steps if not isinstance(step, Operation)]
+        self.steps = [step for step in decision.steps if not step.aside]
         self.outcomes: list[tuple[Step, Outcome]] = []
-
-
-class _Workers:
-    """At most `size` threads, started when there is work for them.
-
-    They do not keep the process alive: a step that hangs must not hold up the exit for ever.
-    """
-
-    def __init__(self, name: str, size: int) -> None:
-        self._name = name
-        self._size = size
-        self._changed = threading.Condition()
-        self._jobs: deque[Callable[[], None]] = deque()
-        self._threads: list[threading.Thread] = []
-        self._idle = 0
-        self._stopping = False
-
-    def submit(self, job: Callable[[], None]) -> None:
-        """Run the job as soon as a thread is free; after `stop`, never."""
-        with self._changed:
-            if self._stopping:
-                return
-            self._jobs.append(job)
-            if self._idle < len(self._jobs) and len(self._threads) < self._size:
-                name = f"{self._name}-{len(self._threads)}"
-                thread = threading.Thread(target=self._run, name=name, daemon=True)
-                self._threads.append(thread)
-                thread.start()
-            self._changed.notify()
-
-    def stop(self) -> None:
-        """Start no further job."""
-        with self._changed:
-            self._stopping = True
-            self._changed.notify_all()
-
-    def join(self, deadline: float) -> bool:
-        """Wait for the jobs that run; whether they ended before the deadline."""
-        for thread in self._threads:
-            thread.join(max(deadline - time.monotonic(), 0))
-        return not any(thread.is_alive() for thread in self._threads)
-
-    def _run(self) -> None:
-        while (job := self._next()) is not None:
-            job()
-
-    def _next(self) -> Callable[[], None] | None:
-        with self._changed:
-            self._idle += 1
-            self._changed.wait_for(lambda: self._jobs or self._stopping)
-            self._idle -= 1
-            return None if self._stopping else self._jobs.popleft()

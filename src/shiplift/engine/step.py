@@ -10,6 +10,7 @@ import enum
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from typing import ClassVar
 
 import msgspec
 
@@ -25,10 +26,24 @@ class _StepMeta(msgspec.StructMeta, ABCMeta):
 class Step(msgspec.Struct, metaclass=_StepMeta, frozen=True, tag=True):
     """One change to make now; subclasses carry what it needs and are told apart by their tag."""
 
+    aside: ClassVar[bool] = False
+    """Whether its round goes on without waiting for it: for steps that somebody else can hold up. The next
+    decisions name it again as long as they want it, and see in `Outcomes.running` that it is under way."""
+
     @property
     @abstractmethod
     def key(self) -> str:
         """What makes it the same step when it is decided again: its verb and the identity of its target."""
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """Of steps put aside, one of each identity is under way at a time."""
+        return (self.key, "")
+
+    @property
+    def lane(self) -> str:
+        """Steps put aside with the same lane are taken one after the other; without one, side by side."""
+        return ""
 
     @abstractmethod
     def describe(self) -> str:
@@ -74,6 +89,7 @@ class Operation(Step, frozen=True):
     Acting on it twice attaches to what already runs under `started.id`; it never starts a second one.
     """
 
+    aside: ClassVar[bool] = True
     started: Started
 
     @property
@@ -134,10 +150,12 @@ class Outcomes(msgspec.Struct, frozen=True):
     """What is remembered for one key: the last outcome of each step, newest last, a bounded number of them.
 
     `unsettled` names what the store should have shown by now and has not: read that live before deciding.
+    `running` has the keys of steps put aside that are under way: taken, though nothing shows it yet.
     """
 
     last: Mapping[str, Outcome] = {}
     unsettled: tuple[Barrier, ...] = ()
+    running: frozenset[str] = frozenset()
     most: int = 1000
 
     def of(self, step: Step) -> Outcome | None:

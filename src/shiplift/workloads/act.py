@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import queue
-import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -71,7 +70,6 @@ class Actor:
         self._proven = proven
         self._taken = taken
         self._moved: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self._lanes: dict[str, threading.Lock] = {}
 
     def moved(self) -> int:
         """How many pods were evicted so far and not counted yet; they count as counted now."""
@@ -257,8 +255,7 @@ class Actor:
         namespace = step.workload.namespace
         match step:
             case steps.Evict():
-                with self._lanes.setdefault(step.lane, threading.Lock()):
-                    written = self._client.evict(step.name, namespace, uid=step.uid)
+                written = self._client.evict(step.name, namespace, uid=step.uid)
                 self._moved.put(step.uid)
                 return _done(step, written)
             case steps.Force() | steps.Replace():

@@ -7,7 +7,6 @@ their way already are set aside first.
 
 from __future__ import annotations
 
-from collections import Counter
 from datetime import datetime
 
 from shiplift.api.workloads import Mode, OnBlockedWorkload, OnNoCapacity, WorkloadState
@@ -30,7 +29,7 @@ from shiplift.workloads.patience import wait
 from shiplift.workloads.record import Record
 from shiplift.workloads.room import Booking, NoSlot
 from shiplift.workloads.signs import is_kept_off, upgrade_taint
-from shiplift.workloads.steps import Evict, Force, Replace, SetTolerations
+from shiplift.workloads.steps import Evict, Force, Replace, SetTolerations, evict_key
 from shiplift.workloads.surging import Surging, surge
 
 MOST_AT_ONCE = 100
@@ -62,16 +61,30 @@ class Moves:
             self._set_aside(tally)
         for tally in waiting:
             self._one(tally)
-        self.steps = interleaved(self.steps)
 
     def _set_aside(self, tally: Tally) -> None:
-        """Replacements that are pending, or that the owner will make in a moment, have their slots first."""
+        """Replacements that are pending, or that the owner will make in a moment, have their slots first; and
+        so have those of pods whose eviction is under way."""
         for pod in tally.pending:
             self._booking.book(pod, leaving=False)
         missing = tally.row.replicas - len(tally.pods)
         if missing > 0 and tally.pods and not tally.rolling:
             for _ in range(missing):
                 self._booking.book(tally.pods[0], leaving=False)
+        for pod in self._under_way(tally):
+            self._booking.book(pod)
+            self._goes(tally, pod)
+
+    def _under_way(self, tally: Tally) -> list[Pod]:
+        """Pods whose eviction was sent, or waits to be, and which do not show it yet."""
+        running = self.view.outcomes.running
+        return [pod for pod in in_order(tally) if evict_key(pod.uid) in running] if running else []
+
+    def _goes(self, tally: Tally, pod: Pod) -> None:
+        """The pod goes: what it uses up is used up."""
+        if not free_to_go(self.view, tally, pod):
+            self._evictions += 1
+            self._allowances.take(tally)
 
     def _one(self, tally: Tally) -> None:
         if tally.id not in self._released:
@@ -259,29 +272,35 @@ class Moves:
             self._do(Force(tally.id, pod.name, pod.uid, pod.node), tally, Reason.EVICTING)
 
     def _evict(self, tally: Tally) -> None:
-        if self._evictions >= MOST_AT_ONCE:
-            self._tell(tally, WorkloadState.MOVING, Reason.EVICTING, "its pods go in a moment")
-            return
-        if tally.ready == len(tally.pods) and self._allowances.of(tally) <= 0:
-            self._waits_for_budget(tally)
+        under_way = self._under_way(tally)
+        for pod in under_way:
+            self._do(_eviction(tally, pod), tally, Reason.EVICTING)
+        if not under_way and self._may_not_yet(tally):
             return
         for pod in self._movable(tally):
-            free = free_to_go(self.view, tally, pod)
-            if not free and self._allowances.of(tally) <= 0:
+            if self._evictions >= MOST_AT_ONCE:
+                break
+            if pod.uid in {one.uid for one in under_way}:
+                continue
+            if not free_to_go(self.view, tally, pod) and self._allowances.of(tally) <= 0:
                 break
             if (slot := self._slot(pod)) is not None:
                 self._no_slot(tally, slot)
                 return
-            if (
-                self._do(Evict(tally.id, pod.name, pod.uid, pod.node, lane_of(tally)), tally, Reason.EVICTING)
-                and not free
-            ):
-                self._evictions += 1
-                self._allowances.take(tally)
-            if self._evictions >= MOST_AT_ONCE:
-                return
+            if self._do(_eviction(tally, pod), tally, Reason.EVICTING):
+                self._goes(tally, pod)
         if tally.id not in self.lines:
             self._waits_for_budget(tally)
+
+    def _may_not_yet(self, tally: Tally) -> bool:
+        """Whether none of its pods can go in this decision; told."""
+        if self._evictions >= MOST_AT_ONCE:
+            self._tell(tally, WorkloadState.MOVING, Reason.EVICTING, "its pods go in a moment")
+            return True
+        if tally.ready == len(tally.pods) and self._allowances.of(tally) <= 0:
+            self._waits_for_budget(tally)
+            return True
+        return False
 
     def _movable(self, tally: Tally) -> list[Pod]:
         """In mode Template a replacement that does not tolerate the taint would only come back."""
@@ -324,15 +343,8 @@ class Moves:
         self.lines[tally.id] = Line(state, reason, message)
 
 
-def interleaved(steps: list[Step]) -> list[Step]:
-    """The first eviction of each lane, then the second of each: no lane holds up the others."""
-    counts: Counter[str] = Counter()
-    turns_: list[int] = []
-    for step in steps:
-        lane = step.lane if isinstance(step, Evict) else ""
-        turns_.append(counts[lane] if lane else 0)
-        counts[lane] += 1
-    return [step for _, step in sorted(zip(turns_, steps, strict=True), key=lambda pair: pair[0])]
+def _eviction(tally: Tally, pod: Pod) -> Evict:
+    return Evict(tally.id, pod.name, pod.uid, pod.node, lane_of(tally))
 
 
 def _count(number: int, what: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import msgspec
 
 from shiplift.api.workloads import Turn
@@ -99,17 +101,27 @@ class PodStep(Step, frozen=True):
         return f"{self.workload.namespace}/{self.name}"
 
 
-class Evict(PodStep, frozen=True):
-    """Move a pod: its replacement may only go to target nodes."""
+def evict_key(uid: str) -> str:
+    """The key of the step that evicts this pod."""
+    return f"evict {uid}"
 
+
+class Evict(PodStep, frozen=True):
+    """Move a pod: its replacement may only go to target nodes. Webhooks and budgets can hold it up."""
+
+    aside: ClassVar[bool] = True
     node: str
-    lane: str
-    """Evictions of one lane are sent one after the other: side by side they would conflict over their budget,
-    and the API server answers a conflict by waiting half a second."""
+    over: str
+    """What it would conflict over with others: its budget, else its workload."""
 
     @property
     def key(self) -> str:
-        return f"evict {self.uid}"
+        return evict_key(self.uid)
+
+    @property
+    def lane(self) -> str:
+        """Side by side they would conflict, and the API server answers that by waiting half a second."""
+        return self.over
 
     def describe(self) -> str:
         return f"move pod {self.pod} of {self.workload} away from node {self.node}"
