@@ -5,12 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import msgspec
+import pytest
 
 from shiplift.api.workloads import MigrationState, Mode, Turn, WorkloadState
 from shiplift.engine.step import Answer, Outcome, Outcomes
 from shiplift.facts import kinds
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import PodSpec, Toleration
+from shiplift.workloads import moves
 from shiplift.workloads.decide import decide
 from shiplift.workloads.model import Migrating, Reason
 from shiplift.workloads.names import UPGRADE_TAINT, label_value
@@ -110,3 +112,40 @@ def test_nothing_arrives_from_a_view_that_may_be_old() -> None:
     stale = msgspec.structs.replace(fresh, stale=(kinds.POD,))
     assert decide(fresh, NOW).met
     assert not decide(stale, NOW).met
+
+
+def running(*steps: Step) -> Outcomes:
+    return Outcomes(running=frozenset(step.key for step in steps))
+
+
+def test_an_eviction_under_way_counts_as_taken_and_stays_wanted() -> None:
+    world = released(under_way((DEPLOYMENT, "web", 8)))
+    first = of(decided(world), Evict)
+    assert first
+    again = of(decided(world, running(*first)), Evict)
+    assert again == first
+
+
+def test_an_eviction_under_way_counts_even_where_another_pod_would_be_first_now() -> None:
+    world = released(under_way((DEPLOYMENT, "web", 8)))
+    first = of(decided(world), Evict)
+    pods = decided(world).view.tallies[WEB].away
+    others = [pod.uid for pod in pods if f"evict {pod.uid}" not in {step.key for step in first}]
+    last = Outcomes(running=frozenset(f"evict {uid}" for uid in others[-len(first) :]))
+    again = of(decided(world, last), Evict)
+    assert {step.key for step in again} == last.running
+
+
+def test_paused_nothing_that_has_not_begun_stays_wanted() -> None:
+    world = released(under_way((DEPLOYMENT, "web", 8)))
+    first = of(decided(world), Evict)
+    world.migrate(paused=True)
+    assert of(decided(world, running(*first)), Evict) == []
+
+
+def test_more_than_the_most_at_once_are_never_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(moves, "MOST_AT_ONCE", 1)
+    world = released(under_way((DEPLOYMENT, "web", 8)))
+    first = of(decided(world), Evict)
+    assert len(first) == 1
+    assert of(decided(world, running(*first)), Evict) == first
