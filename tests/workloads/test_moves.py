@@ -7,18 +7,19 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from shiplift.api.workloads import MigrationState, Mode, Turn, WorkloadState
+from shiplift.api.workloads import MigrationState, Mode, OnBlockedWorkload, Turn, WorkloadState
 from shiplift.engine.step import Answer, Outcome, Outcomes
 from shiplift.facts import kinds
 from shiplift.facts.nodes import Node
-from shiplift.facts.pods import PodSpec, Toleration
+from shiplift.facts.pods import Pod, PodSpec, Toleration
 from shiplift.workloads import moves
 from shiplift.workloads.decide import decide
 from shiplift.workloads.model import Migrating, Reason
 from shiplift.workloads.names import UPGRADE_TAINT, label_value
 from shiplift.workloads.record import Record
 from shiplift.workloads.report import status_of
-from shiplift.workloads.steps import Evict, MakeHold, Replace, Step, WritePlacement
+from shiplift.workloads.steps import Evict, Force, MakeHold, Replace, Step, WritePlacement
+from tests.workloads import nature
 from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, change, look, say, under_way
 from tests.workloads.world import NEW, World
 
@@ -149,3 +150,14 @@ def test_more_than_the_most_at_once_are_never_under_way(monkeypatch: pytest.Monk
     first = of(decided(world), Evict)
     assert len(first) == 1
     assert of(decided(world, running(*first)), Evict) == first
+
+
+def test_force_waits_for_the_replacement_of_a_pod_that_is_gone_already() -> None:
+    world = under_way((STATEFUL_SET, "db", 3), on_blocked=OnBlockedWorkload.FORCE)
+    world.budget("never", {"app": "db"}, {"maxUnavailable": 0})
+    nature.settle(world)
+    say(world, {DB.owner_key: Turn.RELEASED})
+    (first,) = of(decided(world), Force)
+    gone = next(pod for pod in world.all(Pod) if f"force {pod.uid}" == first.key)
+    world.remove(gone)
+    assert of(decided(world), Force) == []

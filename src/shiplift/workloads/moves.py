@@ -264,7 +264,8 @@ class Moves:
             return
         pod = movable[0]
         others = [one for one in tally.pods if one.uid != pod.uid]
-        if tally.leaving or not all(one.ready for one in others):
+        whole = not tally.leaving and len(tally.pods) >= tally.row.replicas
+        if not whole or not all(one.ready for one in others):
             self._still_coming(tally)
         elif (slot := self._slot(pod)) is not None:
             self._no_slot(tally, slot)
