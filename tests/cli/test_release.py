@@ -16,6 +16,7 @@ from shiplift.local.cluster import Cluster
 from shiplift.workloads import names
 from shiplift.workloads.act import Actor
 from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.proof import Proven
 from shiplift.workloads.steps import HoldBudget
 from tests.api.api_server import wait_established
 
@@ -76,7 +77,7 @@ def leave_behind(client: Client) -> None:
     theirs = {"metadata": {"name": "theirs"}, "spec": {"minAvailable": 2, "selector": selector}}
     uid = client.create(budgets, theirs, "default").object["metadata"]["uid"]
     hold = HoldBudget(WorkloadId("Deployment", "default", "web"), "theirs", uid)
-    assert Actor(client, {}, {}).act(hold).ok
+    assert Actor(client, Proven(), {}).act(hold).ok
     client.create(kinds.WORKLOAD_MIGRATION, {"metadata": {"name": "cluster"}, "spec": {"target": TARGET}})
 
 

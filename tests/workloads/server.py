@@ -32,6 +32,7 @@ from shiplift.workloads.names import (
     hold_name,
     label_value,
 )
+from shiplift.workloads.proof import Proven
 from tests.workloads import nature
 from tests.workloads.world import Json, World
 
@@ -42,7 +43,7 @@ class RefusedError(Exception):
     """The server says no; nothing has changed."""
 
 
-def take(world: World, step: Step, proven: dict[str, int]) -> Outcome:
+def take(world: World, step: Step, proven: Proven) -> Outcome:
     """One step, and what came of it."""
     try:
         if isinstance(step, steps.ProvePlacement):
@@ -112,12 +113,12 @@ def _delete_placement(world: World, step: steps.DeletePlacement) -> None:
     world.remove(known, kinds.WORKLOAD_PLACEMENT)
 
 
-def _prove(world: World, step: steps.ProvePlacement, proven: dict[str, int]) -> Outcome:
+def _prove(world: World, step: steps.ProvePlacement, proven: Proven) -> Outcome:
     known = world.params.get(step.namespace)
     seen = known.generation if known is not None and known.uid == step.uid else 0
     if seen < step.generation:
         return Outcome.refused(step, f"the API server goes by generation {seen}", _SOON)
-    proven[step.uid] = seen
+    proven.note(step.uid, seen)
     return Outcome.done(step)
 
 

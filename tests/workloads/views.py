@@ -80,7 +80,8 @@ def look(world: World, outcomes: Outcomes | None = None, *, proven: bool = True)
     """What the observer sees; with every placement seen to be in force, unless told otherwise."""
     observer = Observer(cast("Store", world), lambda: world.inject)
     if proven:
-        observer.proven.update({row.uid: row.generation for row in world.placements()})
+        for row in world.placements():
+            observer.proven.note(row.uid, row.generation)
     return observer.observe(outcomes or Outcomes())
 
 

@@ -31,7 +31,6 @@ from shiplift.kube.errors import (
     Unreachable,
 )
 from shiplift.workloads import steps
-from shiplift.workloads.admission import ASK, effective_generation
 from shiplift.workloads.aim import OUR_LABELS, OUR_TAINTS
 from shiplift.workloads.model import Taken
 from shiplift.workloads.names import (
@@ -44,6 +43,7 @@ from shiplift.workloads.names import (
     hold_name,
     label_value,
 )
+from shiplift.workloads.proof import Proof, Proven
 
 WORKLOADS: Mapping[str, Kind] = {
     WorkloadKind.DEPLOYMENT: kinds.DEPLOYMENT,
@@ -65,8 +65,9 @@ class Actor:
     `proven` notes which placements are in force, `taken` what was changed that is not ours.
     """
 
-    def __init__(self, client: Client, proven: dict[str, int], taken: dict[str, Taken]) -> None:
+    def __init__(self, client: Client, proven: Proven, taken: dict[str, Taken]) -> None:
         self._client = client
+        self._proof = Proof(client)
         self._proven = proven
         self._taken = taken
         self._moved: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -178,25 +179,21 @@ class Actor:
     def _prove_at_once(self, namespace: str, placement: Json) -> None:
         """Mostly it is in force by now, which saves a look; whatever goes wrong here is found out later."""
         with contextlib.suppress(KubeError):
-            seen = self._effective(namespace, _uid(placement))
-            if seen >= placement["metadata"]["generation"]:
-                self._proven[_uid(placement)] = seen
+            seen = self._proof.seen(namespace, _uid(placement))
+            if not seen.trouble:
+                self._proven.note(_uid(placement), seen.generation)
 
     def _prove(self, step: steps.ProvePlacement) -> Outcome:
-        """Ask the API server, by an update that is not made, which generation it goes by."""
-        seen = self._effective(step.namespace, step.uid)
-        if seen < step.generation:
-            text = f"the API server goes by generation {seen}, not {step.generation}"
-            hint = "" if seen else "; are the policies of `shiplift manifests` installed?"
-            return Outcome.refused(step, text + hint, _SOON)
-        self._proven[step.uid] = seen
-        return Outcome.done(step)
-
-    def _effective(self, namespace: str, uid: str) -> int:
-        kind = kinds.WORKLOAD_PLACEMENT
-        return effective_generation(
-            self._client.patch(kind, PLACEMENT, ASK, namespace, uid=uid, dry_run=True).object
-        )
+        """Ask every API server, by an update that is not made, which generation it goes by."""
+        seen = self._proof.seen(step.namespace, step.uid)
+        if seen.trouble:
+            return Outcome.refused(step, seen.trouble, _SOON)
+        self._proven.note(step.uid, seen.generation)
+        if seen.generation >= step.generation:
+            return Outcome.done(step)
+        hint = "" if seen.generation else "; are the policies of `shiplift manifests` installed?"
+        text = f"the API server goes by generation {seen.generation}, not {step.generation}{hint}"
+        return Outcome.refused(step, text, _SOON)
 
     # --- budgets ---
 

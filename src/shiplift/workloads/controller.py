@@ -11,6 +11,7 @@ from shiplift.engine.step import Outcome, Outcomes, Step
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.facts.meta import Row
+from shiplift.kube import api_servers
 from shiplift.kube.lease import NotLeading
 from shiplift.kube.part import Context, LayerPart
 from shiplift.kube.watch import Watch
@@ -78,6 +79,7 @@ RULES = (
     _rule("autoscaling", ["horizontalpodautoscalers"], ["patch"]),
     _rule("policy", ["poddisruptionbudgets"], ["create", "patch", "delete"]),
     _rule(kinds.GROUP, ["workloadplacements"], ["create", "patch", "delete"]),
+    _rule("discovery.k8s.io", ["endpointslices"], ["get"], [api_servers.NAME]),
     _rule(kinds.GROUP, ["workloadmigrations/status", "workloadorders/status"], ["patch"]),
     *policies.rules(),
 )

@@ -141,8 +141,9 @@ class Moves:
             return True
         if view.aim.mode is Mode.TEMPLATE and self._toleration_missing(tally):
             return True
-        if view.aim.mode is Mode.INJECT and not self._is_in_force(tally.id.namespace):
+        if view.aim.mode is Mode.INJECT:
             self.proofs.add(tally.id.namespace)
+        if view.aim.mode is Mode.INJECT and not self._is_in_force(tally.id.namespace):
             self._tell(
                 tally, WorkloadState.RELEASED, Reason.NOT_IN_FORCE, self._not_proven(tally.id.namespace)
             )

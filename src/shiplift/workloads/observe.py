@@ -34,6 +34,7 @@ from shiplift.workloads.identity import WorkloadId, owned_by
 from shiplift.workloads.model import Aim, Placed, Placement, Reason, Role, Scope, Taken, View
 from shiplift.workloads.names import MIGRATION
 from shiplift.workloads.ordering import Ordering
+from shiplift.workloads.proof import Proven
 from shiplift.workloads.record import readable
 from shiplift.workloads.signs import upgrade_taint
 
@@ -78,7 +79,7 @@ class Observer:
         self._idle: View | None = None
         self._placements: dict[str, Placement] = {}
         self._placed = Placed()
-        self.proven: dict[str, int] = {}
+        self.proven = Proven()
         self.taken: dict[str, Taken] = {}
 
     def heard(self, kind: Kind, old: Row | None, new: Row | None) -> None:
@@ -173,7 +174,8 @@ class Observer:
             old_room=partial(census.room, Role.OFF)
             if spec.on_no_capacity is OnNoCapacity.CONSOLIDATE
             else None,
-            proven=self.proven,
+            proven=self.proven.valid(),
+            aging=self.proven.due(),
             taken=self.taken,
             stale=snapshot.stale(*NEEDED_FRESH),
             outcomes=outcomes,

@@ -60,8 +60,9 @@ class WritePlacement(Step, frozen=True):
 
 
 class ProvePlacement(Step, frozen=True):
-    """See that the API server goes by what a placement says; nothing is changed."""
+    """See that every API server goes by what a placement says; nothing is changed."""
 
+    aside: ClassVar[bool] = True
     namespace: str
     uid: str
     generation: int

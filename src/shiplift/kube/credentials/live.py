@@ -60,6 +60,18 @@ class Credentials:
     def __repr__(self) -> str:
         return f"<Credentials for {self.server.url}>"
 
+    def at(self, host: str, port: int, tls_name: str) -> Credentials:
+        """The same identity and trust, for another address of the same cluster."""
+        return Credentials(
+            Server(self.server.scheme, host, port, "", tls_name),
+            self._trust,
+            self._identity,
+            namespace=self.namespace,
+            impersonation=self._impersonation,
+            proxy=self.proxy,
+            compression=self.compression,
+        )
+
     def headers(self) -> list[tuple[str, str]]:
         """Headers for the next request, as pairs: a group to act as is one header each."""
         pairs: list[tuple[str, str]] = []

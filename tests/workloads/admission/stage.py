@@ -141,3 +141,11 @@ def requiring(*terms: Json) -> Json:
 
 def terms(affinity: Json | None) -> list[Json]:
     return (affinity or {})["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
+
+
+HELD, RELEASED = rule(TARGET_LABEL), rule(OFF_TARGET_LABEL)
+LISTED = {"Deployment.web": "Held", "Deployment.api": "Released", "StatefulSet.db": "Held"}
+
+
+def is_binding(manifest: Json) -> bool:
+    return manifest["kind"] == MUTATING_ADMISSION_POLICY_BINDING.kind

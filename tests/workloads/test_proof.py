@@ -1,0 +1,235 @@
+"""What every API server goes by, asked of each; with real API servers, and with answers made up."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from shiplift.facts import kinds
+from shiplift.kube.api_servers import ENDPOINT_SLICE, NAME, NAMESPACE, Address, ApiServers, read_addresses
+from shiplift.kube.client import Client, Written
+from shiplift.kube.errors import Conflict, KubeError, Unreachable
+from shiplift.local.cluster import Cluster
+from shiplift.local.components import Component
+from shiplift.local.ports import free_ports
+from shiplift.workloads.names import EFFECTIVE_GENERATION, PLACEMENT
+from shiplift.workloads.proof import MOMENT, Proof, Proven, Seen
+from tests.until import until
+from tests.workloads.rig import Rig, Scene
+
+# --- two real API servers on one etcd ---
+
+
+@pytest.fixture(scope="module")
+def second(rig: Rig, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The port of a second API server of the same cluster. It takes half a minute to know our kinds."""
+    (port,) = free_ports(1)
+    running = rig.cluster.state.processes[Component.API_SERVER]
+    line = Path(f"/proc/{running.pid}/cmdline").read_bytes().decode().split("\0")[:-1]
+    changed = [f"--secure-port={port}" if one.startswith("--secure-port") else one for one in line]
+    changed = [one for one in changed if not one.startswith("--audit")]
+    with (tmp_path_factory.mktemp("second") / "log").open("wb") as log:
+        process = subprocess.Popen(changed, stdout=log, stderr=log)
+    try:
+        with Client(rig.client.credentials.at("127.0.0.1", port, "kubernetes.default.svc")) as client:
+            until(lambda: _ready(client), 60)
+        yield port
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+
+def _ready(client: Client) -> bool:
+    try:
+        return client.raw("GET", "/readyz") == b"ok"
+    except KubeError:
+        return False
+
+
+@pytest.fixture
+def both(rig: Rig, second: int) -> Iterator[ApiServers]:
+    first = rig.cluster.state.ports.api
+    servers = ApiServers(rig.client, lambda _: (("127.0.0.1", first), ("127.0.0.1", second)))
+    yield servers
+    servers.close()
+
+
+def test_what_is_proven_holds_at_both_of_two_real_servers(
+    scene: Scene, both: ApiServers, second: int
+) -> None:
+    space = scene.namespace()
+    body = {"metadata": {"name": PLACEMENT}, "spec": {"target": "v1.36.3", "turns": {}}}
+    uid = scene.client.create(kinds.WORKLOAD_PLACEMENT, body, space).object["metadata"]["uid"]
+    proof = Proof(scene.client, both)
+    _, direct = both.each()
+    assert direct.credentials.server.port in (second, scene.rig.cluster.state.ports.api)
+    for turn in range(30):
+        patch = {"spec": {"turns": {f"Deployment.web-{turn}": "Held"}}}
+        written = scene.client.patch(kinds.WORKLOAD_PLACEMENT, PLACEMENT, patch, space, uid=uid).object
+        wanted = written["metadata"]["generation"]
+        until(lambda wanted=wanted: proof.seen(space, uid) == Seen(wanted), 60)
+        for server in both.each():
+            assert Proof(server, ApiServers(server, lambda _: ())).seen(space, uid) == Seen(wanted)
+
+
+def test_one_that_hangs_is_given_a_moment_and_named(
+    scene: Scene, both: ApiServers, second: int, rig: Rig
+) -> None:
+    space = scene.namespace()
+    body = {"metadata": {"name": PLACEMENT}, "spec": {"target": "v1.36.3", "turns": {"Deployment.a": "Held"}}}
+    uid = scene.client.create(kinds.WORKLOAD_PLACEMENT, body, space).object["metadata"]["uid"]
+    until(lambda: Proof(scene.client, both).seen(space, uid) == Seen(1), 60)
+    now = [0.0]
+    proof = Proof(scene.client, both, lambda: now[0])
+    pid = _pid_of(second)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        found = proof.seen(space, uid)
+        assert found.generation == 0
+        assert f"API server 127.0.0.1:{second} cannot be asked" in found.trouble
+        assert "the others go by generation 1, it is given 2 s" in found.trouble
+        now[0] += MOMENT
+        assert proof.seen(space, uid) == Seen(1)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def _pid_of(port: int) -> int:
+    asked = f"--secure-port={port}".encode()
+    lines = {path.parent.name: path for path in Path("/proc").glob("[0-9]*/cmdline")}
+    return next(int(pid) for pid, path in lines.items() if asked in path.read_bytes().split(b"\0"))
+
+
+# --- where they are ---
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ({}, (("192.0.2.1", 6443), ("192.0.2.2", 6443))),
+        ({"ports": []}, ()),
+        ({"endpoints": []}, ()),
+        ({"endpoints": [{"addresses": ["192.0.2.1"], "conditions": {"ready": False}}]}, ()),
+    ],
+)
+def test_they_are_read_from_what_they_write_themselves(
+    private_cluster: Callable[[], Cluster], change: dict[str, Any], found: tuple[Address, ...]
+) -> None:
+    with private_cluster().client() as client:
+        assert read_addresses(client) == ()
+        body: dict[str, Any] = {
+            "metadata": {"name": NAME},
+            "addressType": "IPv4",
+            "ports": [{"name": "https", "port": 6443}],
+            "endpoints": [{"addresses": ["192.0.2.2"]}, {"addresses": ["192.0.2.1"]}],
+        }
+        client.create(ENDPOINT_SLICE, body | change, NAMESPACE)
+        assert read_addresses(client) == found
+
+
+# --- with answers made up ---
+
+
+class Told:
+    """A client of one server that answers with what it is told."""
+
+    def __init__(self, answer: int | KubeError, port: int = 1) -> None:
+        self.answer, self.asked = answer, 0
+        self.credentials = type("C", (), {"server": type("S", (), {"authority": f"10.0.0.{port}:6443"})()})()
+
+    def patch(self, *_: object, **__: object) -> Written:
+        self.asked += 1
+        if isinstance(self.answer, KubeError):
+            raise self.answer
+        return Written({"metadata": {"annotations": {EFFECTIVE_GENERATION: str(self.answer)}}}, None)
+
+
+class Standing:
+    """Servers that stay as they are."""
+
+    def __init__(self, *servers: Told) -> None:
+        self._servers = servers
+
+    def each(self) -> tuple[Told, ...]:
+        return self._servers
+
+
+def proof_of(client: Told, *servers: Told, now: list[float] | None = None) -> Proof:
+    clock = (lambda: now[0]) if now else (lambda: 0.0)
+    return Proof(cast("Client", client), cast("ApiServers", Standing(*servers or (client,))), clock)
+
+
+def test_alone_its_own_answer_counts_and_it_is_asked_once() -> None:
+    client = Told(4)
+    assert proof_of(client).seen("shop", "u") == Seen(4)
+    assert client.asked == 1
+
+
+def test_the_one_that_is_furthest_behind_counts() -> None:
+    assert proof_of(Told(4), Told(4, 1), Told(3, 2), Told(5, 3)).seen("shop", "u") == Seen(3)
+
+
+def test_one_out_of_reach_is_not_asked_again_for_a_while_and_then_it_is() -> None:
+    now, far = [0.0], Told(Unreachable("no route"), 2)
+    proof = proof_of(Told(4), Told(4, 1), far, now=now)
+    assert proof.seen("shop", "u").trouble.startswith("API server 10.0.0.2:6443 cannot be asked: no route")
+    proof.seen("shop", "u")
+    assert far.asked == 1
+    far.answer, now[0] = 4, 5.0
+    assert proof.seen("shop", "u") == Seen(4)
+    assert far.asked == 2
+
+
+def test_the_moment_begins_anew_with_each_generation() -> None:
+    now, near = [0.0], Told(4)
+    proof = proof_of(near, near, Told(Unreachable("no route"), 2), now=now)
+    assert proof.seen("shop", "u").generation == 0
+    now[0] = MOMENT
+    assert proof.seen("shop", "u") == Seen(4)
+    near.answer = 5
+    assert proof.seen("shop", "u").generation == 0
+    now[0] = 2 * MOMENT
+    assert proof.seen("shop", "u") == Seen(5)
+
+
+def test_an_answer_that_says_the_placement_is_another_is_no_silence() -> None:
+    other = Told(Conflict("another uid", status=409), 2)
+    with pytest.raises(Conflict):
+        proof_of(Told(4), Told(4, 1), other).seen("shop", "u")
+
+
+def test_what_was_seen_is_relied_upon_for_a_while_and_asked_again_before_that_ends() -> None:
+    now = [0.0]
+    proven = Proven(lambda: now[0])
+    proven.note("u", 3)
+    assert (proven.valid(), proven.due()) == ({"u": 3}, frozenset())
+    now[0] = Proven.RENEWED_AFTER
+    assert (proven.valid(), proven.due()) == ({"u": 3}, {"u"})
+    now[0] = Proven.EXPIRES_AFTER
+    assert (proven.valid(), proven.due()) == ({}, {"u"})
+    proven.note("u", 2)
+    assert (proven.valid(), proven.due()) == ({"u": 2}, frozenset())
+
+
+def test_one_that_falls_silent_takes_nothing_back_that_has_held_for_a_while() -> None:
+    now, far = [0.0], Told(4, 2)
+    proof = proof_of(Told(4), Told(4, 1), far, now=now)
+    assert proof.seen("shop", "u") == Seen(4)
+    now[0] = MOMENT
+    far.answer = Unreachable("no route")
+    assert proof.seen("shop", "u") == Seen(4)
+
+
+def test_one_that_stays_silent_is_asked_ever_less_often() -> None:
+    now, far = [0.0], Told(Unreachable("no route"), 2)
+    proof = proof_of(Told(4), Told(4, 1), far, now=now)
+    for second in range(400):
+        now[0] = float(second)
+        proof.seen("shop", "u")
+    assert far.asked == 1 + 4 + (400 - 76) // 60
