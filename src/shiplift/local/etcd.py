@@ -6,6 +6,7 @@ It goes through etcd's own JSON gateway with the API server's certificate.
 from __future__ import annotations
 
 import base64
+import time
 from collections.abc import Iterator
 
 import msgspec
@@ -18,7 +19,8 @@ from shiplift.local.errors import LocalError
 _PASSING = ("/registry/masterleases/", "/registry/events/")
 
 _CRDS = "/registry/apiextensions.k8s.io/customresourcedefinitions/"
-_ATTEMPTS = 10
+_CALM_SECONDS = 20.0
+_LOOK = 0.01
 _MOST_CHANGES = 128
 _MOST_BYTES = 1 << 20
 Change = dict[str, dict[str, str]]
@@ -78,16 +80,19 @@ class Etcd:
         return {pair.key: pair.value for pair in self._pairs() if not _decode(pair.key).startswith(_PASSING)}
 
     def put_back(self, content: dict[str, str]) -> None:
-        """What is new goes, what is gone or changed comes back; again, if a controller was busy meanwhile."""
-        for _ in range(_ATTEMPTS):
-            changes = _changes(self.content(), content)
-            if not changes:
-                return
+        """What is new goes, what is gone or changed comes back; again, while a controller is busy: the API
+        server's own put things back until they have heard that they are gone."""
+        deadline = time.monotonic() + _CALM_SECONDS
+        while changes := _changes(self.content(), content):
+            if time.monotonic() > deadline:
+                keys = sorted(_decode(text["key"]) for change in changes for text in change.values())
+                raise LocalError(
+                    f"objects keep changing during a reset: {', '.join(keys[:5])}",
+                    "stop what writes to the cluster before its reset",
+                )
             for batch in _batches(changes):
                 self._ask("/v3/kv/txn", {"success": batch})
-        raise LocalError(
-            "objects keep changing during a reset", "stop what writes to the cluster before its reset"
-        )
+            time.sleep(_LOOK)
 
     def _pairs(self) -> Iterator[_KeyValue]:
         first = _encode("/registry/")
