@@ -54,7 +54,6 @@ from shiplift.kube.tables import Lookup, PodLookup, Table
 from shiplift.workloads.decide import decide
 from shiplift.workloads.model import Migrating
 from shiplift.workloads.observe import READS, Observer
-from shiplift.workloads.proof import Proven
 from shiplift.workloads.steps import Evict
 
 DESCRIPTION = "one decision about 10,000 workloads with 100,000 pods, from nothing and after one event"
@@ -159,9 +158,8 @@ def _event(observer: Observer, pods: Table, pod: Pod, revision: int) -> float:
 
 def _observer(tables: Tables) -> Observer:
     observer = Observer(cast("Store", tables), lambda: True)
-    observer.proven = Proven(clock=lambda: 0.0)
     for row in tables.tables[kinds.WORKLOAD_PLACEMENT].rows.values():
-        observer.proven.note(row.uid, row.generation)
+        observer.proven.note(row.uid, row.generation, 0.0)
     return observer
 
 

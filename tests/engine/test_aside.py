@@ -220,3 +220,31 @@ def test_one_that_hangs_is_named(bench):
         bench.clock.advance(5)
         eventually(lambda: bench.clock.next_deadline() is not None)
     eventually(lambda: bench.loop.stuck(60 * SECOND) == "do the slow x thing has not moved for 65 s")
+
+
+def test_one_that_is_refused_while_it_is_decided_again_waits_as_it_was_told(bench):
+    gate, deciding_gate = held(bench, "x"), threading.Event()
+    deciding(bench, Slow("x"))
+    look_again(bench)
+    eventually(lambda: begun(bench, "x"))
+    bench.layer.answers["slow x"] = [Outcome.refused(Slow("x"), "not now", 900 * SECOND)]
+    observed = threading.Event()
+    decide = bench.layer.decide
+
+    def slowly(view, now):
+        observed.set()
+        assert deciding_gate.wait(20)
+        return decide(view, now)
+
+    bench.layer.decide = slowly
+    bench.wake()
+    assert observed.wait(20)
+    gate.set()
+    eventually(lambda: bench.hooks.steps)
+    bench.layer.decide = decide
+    deciding(bench, Slow("x"))
+    deciding_gate.set()
+    eventually(lambda: bench.rounds() >= 2)
+    bench.layer.plans["a"] = []
+    bench.await_idle()
+    assert begun(bench, "x") == 1

@@ -118,7 +118,7 @@ def _prove(world: World, step: steps.ProvePlacement, proven: Proven) -> Outcome:
     seen = known.generation if known is not None and known.uid == step.uid else 0
     if seen < step.generation:
         return Outcome.refused(step, f"the API server goes by generation {seen}", _SOON)
-    proven.note(step.uid, seen)
+    proven.note(step.uid, seen, proven.now())
     return Outcome.done(step)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime
 
 import msgspec
@@ -161,3 +162,15 @@ def test_force_waits_for_the_replacement_of_a_pod_that_is_gone_already() -> None
     gone = next(pod for pod in world.all(Pod) if f"force {pod.uid}" == first.key)
     world.remove(gone)
     assert of(decided(world), Force) == []
+
+
+def test_a_few_of_a_lane_are_asked_for_at_once_so_that_one_that_hangs_holds_up_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(moves, "MOST_AT_ONCE", 5)
+    world = released(under_way((DEPLOYMENT, "web", 60), (DEPLOYMENT, "api", 4)))
+    say(world, {WEB.owner_key: Turn.RELEASED, API.owner_key: Turn.RELEASED})
+    first = of(decided(world), Evict)
+    count = Counter(step.workload.name for step in first if isinstance(step, Evict))
+    assert count == {"web": moves.MOST_IN_A_LANE, "api": 1}
+    assert of(decided(world, running(*first)), Evict) == first

@@ -7,27 +7,34 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import pytest
 
 from shiplift.facts import kinds
 from shiplift.kube.api_servers import ENDPOINT_SLICE, NAME, NAMESPACE, Address, ApiServers, read_addresses
 from shiplift.kube.client import Client, Written
-from shiplift.kube.errors import Conflict, KubeError, Unreachable
+from shiplift.kube.errors import Forbidden, KubeError, NotFound, ServerError, Unreachable
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import Component
 from shiplift.local.ports import free_ports
 from shiplift.workloads.names import EFFECTIVE_GENERATION, PLACEMENT
-from shiplift.workloads.proof import MOMENT, Proof, Proven, Seen
+from shiplift.workloads.proof import BOOT, MOMENT, InForce, Proof, Proven
 from tests.until import until
 from tests.workloads.rig import Rig, Scene
 
 # --- two real API servers on one etcd ---
 
 
+class Second(NamedTuple):
+    """Another API server of the same cluster."""
+
+    port: int
+    pid: int
+
+
 @pytest.fixture(scope="module")
-def second(rig: Rig, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+def second(rig: Rig, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Second]:
     """The port of a second API server of the same cluster. It takes half a minute to know our kinds."""
     (port,) = free_ports(1)
     running = rig.cluster.state.processes[Component.API_SERVER]
@@ -39,7 +46,7 @@ def second(rig: Rig, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     try:
         with Client(rig.client.credentials.at("127.0.0.1", port, "kubernetes.default.svc")) as client:
             until(lambda: _ready(client), 60)
-        yield port
+        yield Second(port, process.pid)
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -53,57 +60,50 @@ def _ready(client: Client) -> bool:
 
 
 @pytest.fixture
-def both(rig: Rig, second: int) -> Iterator[ApiServers]:
+def both(rig: Rig, second: Second) -> Iterator[ApiServers]:
     first = rig.cluster.state.ports.api
-    servers = ApiServers(rig.client, lambda _: (("127.0.0.1", first), ("127.0.0.1", second)))
+    servers = ApiServers(rig.client, lambda _: (("127.0.0.1", first), ("127.0.0.1", second.port)))
     yield servers
     servers.close()
 
 
 def test_what_is_proven_holds_at_both_of_two_real_servers(
-    scene: Scene, both: ApiServers, second: int
+    scene: Scene, both: ApiServers, second: Second
 ) -> None:
     space = scene.namespace()
     body = {"metadata": {"name": PLACEMENT}, "spec": {"target": "v1.36.3", "turns": {}}}
     uid = scene.client.create(kinds.WORKLOAD_PLACEMENT, body, space).object["metadata"]["uid"]
     proof = Proof(scene.client, both)
     _, direct = both.each()
-    assert direct.credentials.server.port in (second, scene.rig.cluster.state.ports.api)
+    assert direct.credentials.server.port in (second.port, scene.rig.cluster.state.ports.api)
     for turn in range(30):
         patch = {"spec": {"turns": {f"Deployment.web-{turn}": "Held"}}}
         written = scene.client.patch(kinds.WORKLOAD_PLACEMENT, PLACEMENT, patch, space, uid=uid).object
         wanted = written["metadata"]["generation"]
-        until(lambda wanted=wanted: proof.seen(space, uid) == Seen(wanted), 60)
+        until(lambda wanted=wanted: proof.asked_of_all(space, uid) == InForce(wanted), 60)
         for server in both.each():
-            assert Proof(server, ApiServers(server, lambda _: ())).seen(space, uid) == Seen(wanted)
+            assert Proof(server, ApiServers(server, lambda _: ())).asked_of_all(space, uid) == InForce(wanted)
 
 
 def test_one_that_hangs_is_given_a_moment_and_named(
-    scene: Scene, both: ApiServers, second: int, rig: Rig
+    scene: Scene, both: ApiServers, second: Second, rig: Rig
 ) -> None:
     space = scene.namespace()
     body = {"metadata": {"name": PLACEMENT}, "spec": {"target": "v1.36.3", "turns": {"Deployment.a": "Held"}}}
     uid = scene.client.create(kinds.WORKLOAD_PLACEMENT, body, space).object["metadata"]["uid"]
-    until(lambda: Proof(scene.client, both).seen(space, uid) == Seen(1), 60)
+    until(lambda: Proof(scene.client, both).asked_of_all(space, uid) == InForce(1), 60)
     now = [0.0]
     proof = Proof(scene.client, both, lambda: now[0])
-    pid = _pid_of(second)
-    os.kill(pid, signal.SIGSTOP)
+    os.kill(second.pid, signal.SIGSTOP)
     try:
-        found = proof.seen(space, uid)
+        found = proof.asked_of_all(space, uid)
         assert found.generation == 0
-        assert f"API server 127.0.0.1:{second} cannot be asked" in found.trouble
-        assert "the others go by generation 1, it is given 2 s" in found.trouble
+        assert f"API server 127.0.0.1:{second.port} cannot be asked" in found.trouble
+        assert "the others go by generation 1, it has 2 s" in found.trouble
         now[0] += MOMENT
-        assert proof.seen(space, uid) == Seen(1)
+        assert proof.asked_of_all(space, uid) == InForce(1)
     finally:
-        os.kill(pid, signal.SIGCONT)
-
-
-def _pid_of(port: int) -> int:
-    asked = f"--secure-port={port}".encode()
-    lines = {path.parent.name: path for path in Path("/proc").glob("[0-9]*/cmdline")}
-    return next(int(pid) for pid, path in lines.items() if asked in path.read_bytes().split(b"\0"))
+        os.kill(second.pid, signal.SIGCONT)
 
 
 # --- where they are ---
@@ -167,69 +167,135 @@ def proof_of(client: Told, *servers: Told, now: list[float] | None = None) -> Pr
 
 def test_alone_its_own_answer_counts_and_it_is_asked_once() -> None:
     client = Told(4)
-    assert proof_of(client).seen("shop", "u") == Seen(4)
-    assert client.asked == 1
+    assert proof_of(client).asked_of_all("shop", "u") == InForce(4)
+    assert proof_of(client).asked_of_one("shop", "u") == InForce(4)
+    assert client.asked == 2
+
+
+def test_one_of_several_does_not_speak_for_all() -> None:
+    client = Told(4)
+    found = proof_of(client, Told(4, 1), Told(4, 2)).asked_of_one("shop", "u")
+    assert found == InForce(0, "the other API servers have not been asked")
+    assert client.asked == 0
 
 
 def test_the_one_that_is_furthest_behind_counts() -> None:
-    assert proof_of(Told(4), Told(4, 1), Told(3, 2), Told(5, 3)).seen("shop", "u") == Seen(3)
+    assert proof_of(Told(4), Told(4, 1), Told(3, 2), Told(5, 3)).asked_of_all("shop", "u") == InForce(3)
+    assert proof_of(Told(2), Told(4, 1), Told(3, 2), Told(5, 3)).asked_of_all("shop", "u") == InForce(2)
 
 
 def test_one_out_of_reach_is_not_asked_again_for_a_while_and_then_it_is() -> None:
     now, far = [0.0], Told(Unreachable("no route"), 2)
     proof = proof_of(Told(4), Told(4, 1), far, now=now)
-    assert proof.seen("shop", "u").trouble.startswith("API server 10.0.0.2:6443 cannot be asked: no route")
-    proof.seen("shop", "u")
+    told = proof.asked_of_all("shop", "u").trouble
+    assert told.startswith(
+        "API server 10.0.0.2:6443 cannot be asked: no route; the others go by generation 4"
+    )
+    proof.asked_of_all("shop", "u")
     assert far.asked == 1
     far.answer, now[0] = 4, 5.0
-    assert proof.seen("shop", "u") == Seen(4)
+    assert proof.asked_of_all("shop", "u") == InForce(4)
     assert far.asked == 2
 
 
 def test_the_moment_begins_anew_with_each_generation() -> None:
     now, near = [0.0], Told(4)
     proof = proof_of(near, near, Told(Unreachable("no route"), 2), now=now)
-    assert proof.seen("shop", "u").generation == 0
+    assert proof.asked_of_all("shop", "u").generation == 0
     now[0] = MOMENT
-    assert proof.seen("shop", "u") == Seen(4)
+    assert proof.asked_of_all("shop", "u") == InForce(4)
     near.answer = 5
-    assert proof.seen("shop", "u").generation == 0
+    assert proof.asked_of_all("shop", "u").generation == 0
     now[0] = 2 * MOMENT
-    assert proof.seen("shop", "u") == Seen(5)
-
-
-def test_an_answer_that_says_the_placement_is_another_is_no_silence() -> None:
-    other = Told(Conflict("another uid", status=409), 2)
-    with pytest.raises(Conflict):
-        proof_of(Told(4), Told(4, 1), other).seen("shop", "u")
-
-
-def test_what_was_seen_is_relied_upon_for_a_while_and_asked_again_before_that_ends() -> None:
-    now = [0.0]
-    proven = Proven(lambda: now[0])
-    proven.note("u", 3)
-    assert (proven.valid(), proven.due()) == ({"u": 3}, frozenset())
-    now[0] = Proven.RENEWED_AFTER
-    assert (proven.valid(), proven.due()) == ({"u": 3}, {"u"})
-    now[0] = Proven.EXPIRES_AFTER
-    assert (proven.valid(), proven.due()) == ({}, {"u"})
-    proven.note("u", 2)
-    assert (proven.valid(), proven.due()) == ({"u": 2}, frozenset())
+    assert proof.asked_of_all("shop", "u") == InForce(5)
 
 
 def test_one_that_falls_silent_takes_nothing_back_that_has_held_for_a_while() -> None:
     now, far = [0.0], Told(4, 2)
     proof = proof_of(Told(4), Told(4, 1), far, now=now)
-    assert proof.seen("shop", "u") == Seen(4)
+    assert proof.asked_of_all("shop", "u") == InForce(4)
     now[0] = MOMENT
     far.answer = Unreachable("no route")
-    assert proof.seen("shop", "u") == Seen(4)
+    assert proof.asked_of_all("shop", "u") == InForce(4)
 
 
-def test_one_that_stays_silent_is_asked_ever_less_often() -> None:
-    now, far = [0.0], Told(Unreachable("no route"), 2)
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ServerError("the kind is not found", status=503),
+        NotFound("404 page not found", status=404),
+        Forbidden("not yet", status=403),
+    ],
+)
+def test_one_that_comes_back_and_knows_nothing_yet_is_waited_for_but_not_for_ever(answer: KubeError) -> None:
+    now, far = [0.0], Told(4, 2)
     proof = proof_of(Told(4), Told(4, 1), far, now=now)
-    for second in range(400):
+    assert proof.asked_of_all("shop", "u") == InForce(4)
+    far.answer = Unreachable("down")
+    for second in range(10, 100):
         now[0] = float(second)
-        proof.seen("shop", "u")
-    assert far.asked == 1 + 4 + (400 - 76) // 60
+        assert proof.asked_of_all("shop", "u") == InForce(4)
+    far.answer, now[0] = answer, 100.0
+    found = [proof.asked_of_all("shop", "u")]
+    now[0] = 105.0
+    found.append(proof.asked_of_all("shop", "u"))
+    assert found[-1].generation == 0
+    assert found[-1].trouble.startswith("API server 10.0.0.2:6443 answers ")
+    far.answer = 0
+    assert proof.asked_of_all("shop", "u") == InForce(0)
+    far.answer = 4
+    assert proof.asked_of_all("shop", "u") == InForce(4)
+    far.answer = answer
+    assert proof.asked_of_all("shop", "u").generation == 0
+    now[0] += BOOT
+    assert proof.asked_of_all("shop", "u") == InForce(4)
+
+
+def test_what_was_seen_is_fresh_for_a_while() -> None:
+    now = [0.0]
+    proven = Proven(lambda: now[0])
+    assert not proven.fresh("u")
+    proven.note("u", 3, proven.now())
+    assert proven.fresh("u")
+    now[0] = Proven.FRESH
+    assert not proven.fresh("u")
+    assert proven.generations() == {"u": 3}
+    proven.note("u", 2, 5.0)
+    proven.note("u", 3, 4.0)
+    assert proven.generations() == {"u": 2}
+    proven.keep({"other"})
+    assert proven.generations() == {}
+
+
+class Readings:
+    """Somebody who says where the servers are, or fails to."""
+
+    def __init__(self, *answers: tuple[Address, ...] | KubeError) -> None:
+        self._answers = list(answers)
+
+    def __call__(self, _: Client) -> tuple[Address, ...]:
+        answer = self._answers.pop(0)
+        if isinstance(answer, KubeError):
+            raise answer
+        return answer
+
+
+TWO: tuple[Address, ...] = (("192.0.2.1", 6443), ("192.0.2.2", 6443))
+
+
+def authorities(servers: ApiServers) -> list[str]:
+    return [one.credentials.server.authority for one in servers.each()]
+
+
+def test_when_nobody_can_tell_where_they_are_those_known_are_asked(rig: Rig) -> None:
+    now = [0.0]
+    readings = Readings(TWO, ServerError("busy", status=500), TWO[:1], (("2001:db8::1", 6443), *TWO))
+    servers = ApiServers(rig.client, readings, lambda: now[0])
+    mine = [rig.client.credentials.server.authority]
+    seen: list[list[str]] = []
+    for second in (0.0, 5.0, 10.0, 20.0, 30.0):
+        now[0] = second
+        seen.append(authorities(servers))
+    servers.close()
+    both = ["192.0.2.1:6443", "192.0.2.2:6443"]
+    assert seen == [both, both, both, mine, [*both, "[2001:db8::1]:6443"]]

@@ -208,14 +208,3 @@ def test_an_older_generation_is_no_proof() -> None:
     assert row is not None
     view = msgspec.structs.replace(look(world), proven={row.uid: 1})
     assert not turns.in_force(view, SPACE)
-
-
-def test_what_was_not_seen_of_late_is_asked_again_and_still_holds() -> None:
-    world = web_and_db()
-    say(world, {DB.owner_key: RELEASED})
-    row = world.placement(SPACE)
-    assert row is not None
-    view = msgspec.structs.replace(look(world), aging=frozenset({row.uid}))
-    assert turns.in_force(view, SPACE)
-    (step,) = turns.proofs(view, [SPACE])
-    assert step.uid == row.uid

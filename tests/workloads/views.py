@@ -81,7 +81,7 @@ def look(world: World, outcomes: Outcomes | None = None, *, proven: bool = True)
     observer = Observer(cast("Store", world), lambda: world.inject)
     if proven:
         for row in world.placements():
-            observer.proven.note(row.uid, row.generation)
+            observer.proven.note(row.uid, row.generation, observer.proven.now())
     return observer.observe(outcomes or Outcomes())
 
 

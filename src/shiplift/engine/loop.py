@@ -242,14 +242,14 @@ class Loop(Generic[K, V, D]):
     def _round(self, key: K) -> None:
         stage = Stage.OBSERVE
         begun = self._clock.monotonic()
-        outcomes = self._known(key)
         try:
             self._enter(stage, key, begun)
+            outcomes, under_way = self._known(key)
             view = self._layer.observe(key, outcomes)
             stage = Stage.DECIDE
             self._enter(stage, key, self._clock.monotonic())
             decision = self._layer.decide(view, self._clock.now())
-            round_ = _Round(key, decision)
+            round_ = _Round(key, decision, under_way)
             self._forget_unsettled(key)
         except BaseException as error:
             self._note(stage, key, error)
@@ -259,7 +259,7 @@ class Loop(Generic[K, V, D]):
         self._call(self._hooks.decided, decision, self._clock.monotonic() - begun)
         self._begin(round_)
 
-    def _known(self, key: K) -> Outcomes:
+    def _known(self, key: K) -> tuple[Outcomes, frozenset[tuple[str, str]]]:
         """What is remembered and what is under way; steps put aside are until the store shows it."""
         with self._changed:
             ended = [one for one in self._aside.values() if one.key == key and one.ended]
@@ -271,10 +271,10 @@ class Loop(Generic[K, V, D]):
                 del self._aside[one.step.identity]
             memory = self._memory(key)
             memory.outcomes = memory.outcomes.with_unsettled((*memory.outcomes.unsettled, *unsettled))
-            running = frozenset(one.step.key for one in self._aside.values() if one.key == key)
-            outcomes = msgspec.structs.replace(memory.outcomes, running=running)
+            under_way = {one.step.identity: one.step.key for one in self._aside.values() if one.key == key}
+            outcomes = msgspec.structs.replace(memory.outcomes, running=frozenset(under_way.values()))
         self._warn_unsettled(key, unsettled)
-        return outcomes
+        return outcomes, frozenset(under_way)
 
     def _forget_unsettled(self, key: K) -> None:
         with self._changed:
@@ -289,14 +289,14 @@ class Loop(Generic[K, V, D]):
         self._drop_unwanted(round_)
         for step in round_.decision.steps:
             if step.aside:
-                self._put_aside(round_.key, step)
+                self._put_aside(round_, step)
         for step in round_.steps:
             self._step_workers.submit(partial(self._take_step, round_, step))
         if not round_.steps:
             self._step_workers.submit(partial(self._publish, round_))
 
     def _drop_unwanted(self, round_: _Round[K, D]) -> None:
-        """What waits for a thread and was decided against meanwhile; operations are kept, they have begun."""
+        """What waits for a thread and was decided against meanwhile; operations are recorded, and kept."""
         wanted = {step.identity for step in round_.decision.steps if step.aside}
         with self._changed:
             for identity, one in list(self._aside.items()):
@@ -304,10 +304,11 @@ class Loop(Generic[K, V, D]):
                 if droppable and one.key == round_.key and identity not in wanted:
                     del self._aside[identity]
 
-    def _put_aside(self, key: K, step: Step) -> None:
-        one = _Aside(key, step)
+    def _put_aside(self, round_: _Round[K, D], step: Step) -> None:
+        one = _Aside(round_.key, step)
         with self._changed:
-            if step.identity in self._aside:
+            # one that has ended since the decision was begun is for the next, which knows its answer
+            if step.identity in self._aside or step.identity in round_.under_way:
                 return
             self._aside[step.identity] = one
         workers = self._operation_workers if isinstance(step, Operation) else self._aside_workers
@@ -495,8 +496,9 @@ class _Aside(Generic[K]):
 class _Round(Generic[K, D]):
     """One decision on its way: its steps, and what they have been answered so far."""
 
-    def __init__(self, key: K, decision: D) -> None:
+    def __init__(self, key: K, decision: D, under_way: frozenset[tuple[str, str]]) -> None:
         self.key = key
         self.decision = decision
+        self.under_way = under_way
         self.steps = [step for step in decision.steps if not step.aside]
         self.outcomes: list[tuple[Step, Outcome]] = []

@@ -1,7 +1,8 @@
 """Every API server by itself: several stand behind one address, and each goes by what it has seen so far.
 
-They write their own addresses into the EndpointSlice `default/kubernetes`. Where there is one, or nothing can
-be read, the client's own address is all there is to ask.
+They write their own addresses into the EndpointSlice `default/kubernetes`. Where there is but one, the
+client's own address is all there is to ask; and so it is where servers need not prove who they are: a token
+is not sent to whatever address stands there.
 """
 
 from __future__ import annotations
@@ -11,16 +12,19 @@ import time
 from collections.abc import Callable
 
 import msgspec
+import structlog
 
 from shiplift.facts.kinds import Kind
 from shiplift.kube.client import Client
-from shiplift.kube.errors import KubeError
+from shiplift.kube.errors import KubeError, NotFound
+
+log = structlog.get_logger(__name__)
 
 ENDPOINT_SLICE = Kind("EndpointSlice", "endpointslices", "discovery.k8s.io")
 NAME, NAMESPACE = "kubernetes", "default"
 TLS_NAME = "kubernetes.default.svc"
 """In the certificate of every API server, whatever address it is reached by."""
-_ASK_SECONDS = 3.0
+_ASK_SECONDS = 1.0
 _KNOWN_SECONDS = 10.0
 
 _NAMES = ("https", "", None)
@@ -66,10 +70,23 @@ class ApiServers:
     def each(self) -> tuple[Client, ...]:
         """One client for each server; where there is but one, the client itself."""
         with self._lock:
-            if self._clock() >= self._read_at + _KNOWN_SECONDS:
-                self._meet(self._addresses(self._client))
-                self._read_at = self._clock()
+            due = self._clock() >= self._read_at + _KNOWN_SECONDS
+            self._read_at = self._clock() if due else self._read_at
+        found = self._found() if due else None
+        with self._lock:
+            if found is not None:
+                self._meet(found)
             return tuple(self._clients.values()) or (self._client,)
+
+    def _found(self) -> tuple[Address, ...] | None:
+        """Where they are now; None where nobody can tell, and those known are asked."""
+        if not self._client.credentials.verifies:
+            return ()
+        try:
+            return self._addresses(self._client)
+        except KubeError as error:
+            log.warning("cannot read where the API servers are", reason=str(error))
+            return None
 
     def close(self) -> None:
         """Close all connections that were made here."""
@@ -86,10 +103,10 @@ class ApiServers:
 
 
 def read_addresses(client: Client) -> tuple[Address, ...]:
-    """Where the API servers say that they are; nothing where that cannot be read."""
+    """Where the API servers say that they are; nowhere, if they do not say it."""
     try:
         found = msgspec.convert(client.get(ENDPOINT_SLICE, NAME, NAMESPACE), _EndpointSlice)
-    except (KubeError, msgspec.ValidationError):
+    except (NotFound, msgspec.ValidationError):
         return ()
     ports = [one.port for one in found.ports or () if one.name in _NAMES]
     ready = [one for one in found.endpoints or () if one.conditions.ready is not False]

@@ -43,7 +43,7 @@ from shiplift.workloads.names import (
     hold_name,
     label_value,
 )
-from shiplift.workloads.proof import Proof, Proven
+from shiplift.workloads.proof import InForce, Proof, Proven
 
 WORKLOADS: Mapping[str, Kind] = {
     WorkloadKind.DEPLOYMENT: kinds.DEPLOYMENT,
@@ -179,21 +179,33 @@ class Actor:
     def _prove_at_once(self, namespace: str, placement: Json) -> None:
         """Mostly it is in force by now, which saves a look; whatever goes wrong here is found out later."""
         with contextlib.suppress(KubeError):
-            seen = self._proof.seen(namespace, _uid(placement))
+            asked = self._proven.now()
+            seen = self._proof.asked_of_one(namespace, _uid(placement))
             if not seen.trouble:
-                self._proven.note(_uid(placement), seen.generation)
+                self._proven.note(_uid(placement), seen.generation, asked)
 
     def _prove(self, step: steps.ProvePlacement) -> Outcome:
         """Ask every API server, by an update that is not made, which generation it goes by."""
-        seen = self._proof.seen(step.namespace, step.uid)
+        seen = self._asked_of_all(step.namespace, step.uid)
         if seen.trouble:
             return Outcome.refused(step, seen.trouble, _SOON)
-        self._proven.note(step.uid, seen.generation)
         if seen.generation >= step.generation:
             return Outcome.done(step)
         hint = "" if seen.generation else "; are the policies of `shiplift manifests` installed?"
         text = f"the API server goes by generation {seen.generation}, not {step.generation}{hint}"
         return Outcome.refused(step, text, _SOON)
+
+    def _asked_of_all(self, namespace: str, uid: str) -> InForce:
+        asked = self._proven.now()
+        seen = self._proof.asked_of_all(namespace, uid)
+        self._proven.note(uid, seen.generation, asked)
+        return seen
+
+    def _still_in_force(self, step: steps.Evict) -> bool:
+        """Asked again before pods are moved: an API server may have been started since."""
+        if not step.placement or self._proven.fresh(step.placement):
+            return True
+        return self._asked_of_all(step.workload.namespace, step.placement).generation >= step.generation
 
     # --- budgets ---
 
@@ -252,9 +264,7 @@ class Actor:
         namespace = step.workload.namespace
         match step:
             case steps.Evict():
-                written = self._client.evict(step.name, namespace, uid=step.uid)
-                self._moved.put(step.uid)
-                return _done(step, written)
+                return self._evict(step)
             case steps.Force() | steps.Replace():
                 written = self._client.delete(kinds.POD, step.name, namespace, uid=step.uid)
                 if isinstance(step, steps.Force):
@@ -266,6 +276,14 @@ class Actor:
                 return self._mark_pod(step)
             case _:
                 raise TypeError(f"{type(step).__name__} is no step of this layer")
+
+    def _evict(self, step: steps.Evict) -> Outcome:
+        namespace = step.workload.namespace
+        if not self._still_in_force(step):
+            return Outcome.refused(step, f"the placement of {namespace} is not in force any more", _SOON)
+        written = self._client.evict(step.name, namespace, uid=step.uid)
+        self._moved.put(step.uid)
+        return _done(step, written)
 
     def _rescue(self, step: steps.Rescue) -> Outcome:
         live = self._client.get(kinds.POD, step.name, step.workload.namespace)

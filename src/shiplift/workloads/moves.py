@@ -7,6 +7,7 @@ their way already are set aside first.
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime
 
 from shiplift.api.workloads import Mode, OnBlockedWorkload, OnNoCapacity, WorkloadState
@@ -34,6 +35,8 @@ from shiplift.workloads.surging import Surging, surge
 
 MOST_AT_ONCE = 100
 """Evictions of one decision: the next one sees what became of them."""
+MOST_IN_A_LANE = 4
+"""They go one after the other: where the first hangs, not all the others stand before somebody else."""
 BLOCKING = (Reason.NEVER_EVICTABLE, Reason.TWO_BUDGETS, Reason.SURGE_IMPOSSIBLE)
 
 
@@ -53,16 +56,18 @@ class Moves:
         self._allowances = Allowances(view)
         self._booking = Booking(view.room)
         self._evictions = 0
+        self._named: Counter[str] = Counter()
+        """Evictions of each lane that are under way or asked for."""
 
     def all(self, going: frozenset[WorkloadId]) -> None:
         """Every workload that may go and has not arrived."""
         waiting = [self.view.tallies[id_] for id_ in sorted(going - self.view.order.met)]
         for tally in waiting:
-            self._set_aside(tally)
+            self._book_expected(tally)
         for tally in waiting:
             self._one(tally)
 
-    def _set_aside(self, tally: Tally) -> None:
+    def _book_expected(self, tally: Tally) -> None:
         """Replacements that are pending, or that the owner will make in a moment, have their slots first; and
         so have those of pods whose eviction is under way."""
         for pod in tally.pending:
@@ -82,6 +87,7 @@ class Moves:
 
     def _goes(self, tally: Tally, pod: Pod) -> None:
         """The pod goes: what it uses up is used up."""
+        self._named[lane_of(tally)] += 1
         if not free_to_go(self.view, tally, pod):
             self._evictions += 1
             self._allowances.take(tally)
@@ -141,9 +147,8 @@ class Moves:
             return True
         if view.aim.mode is Mode.TEMPLATE and self._toleration_missing(tally):
             return True
-        if view.aim.mode is Mode.INJECT:
-            self.proofs.add(tally.id.namespace)
         if view.aim.mode is Mode.INJECT and not self._is_in_force(tally.id.namespace):
+            self.proofs.add(tally.id.namespace)
             self._tell(
                 tally, WorkloadState.RELEASED, Reason.NOT_IN_FORCE, self._not_proven(tally.id.namespace)
             )
@@ -276,11 +281,11 @@ class Moves:
     def _evict(self, tally: Tally) -> None:
         under_way = self._under_way(tally)
         for pod in under_way:
-            self._do(_eviction(tally, pod), tally, Reason.EVICTING)
+            self._do(self._eviction(tally, pod), tally, Reason.EVICTING)
         if not under_way and self._may_not_yet(tally):
             return
         for pod in self._movable(tally):
-            if self._evictions >= MOST_AT_ONCE:
+            if self._evictions >= MOST_AT_ONCE or self._named[lane_of(tally)] >= MOST_IN_A_LANE:
                 break
             if pod.uid in {one.uid for one in under_way}:
                 continue
@@ -289,14 +294,19 @@ class Moves:
             if (slot := self._slot(pod)) is not None:
                 self._no_slot(tally, slot)
                 return
-            if self._do(_eviction(tally, pod), tally, Reason.EVICTING):
+            if self._do(self._eviction(tally, pod), tally, Reason.EVICTING):
                 self._goes(tally, pod)
         if tally.id not in self.lines:
             self._waits_for_budget(tally)
 
+    def _eviction(self, tally: Tally, pod: Pod) -> Evict:
+        row = self.view.placements[tally.id.namespace].row
+        proof = (row.uid, row.generation) if self.view.aim.mode is Mode.INJECT else ("", 0)
+        return Evict(tally.id, pod.name, pod.uid, pod.node, lane_of(tally), *proof)
+
     def _may_not_yet(self, tally: Tally) -> bool:
         """Whether none of its pods can go in this decision; told."""
-        if self._evictions >= MOST_AT_ONCE:
+        if self._evictions >= MOST_AT_ONCE or self._named[lane_of(tally)] >= MOST_IN_A_LANE:
             self._tell(tally, WorkloadState.MOVING, Reason.EVICTING, "its pods go in a moment")
             return True
         if tally.ready == len(tally.pods) and self._allowances.of(tally) <= 0:
@@ -343,10 +353,6 @@ class Moves:
 
     def _tell(self, tally: Tally, state: WorkloadState, reason: Reason, message: str) -> None:
         self.lines[tally.id] = Line(state, reason, message)
-
-
-def _eviction(tally: Tally, pod: Pod) -> Evict:
-    return Evict(tally.id, pod.name, pod.uid, pod.node, lane_of(tally))
 
 
 def _count(number: int, what: str) -> str:

@@ -174,8 +174,7 @@ class Observer:
             old_room=partial(census.room, Role.OFF)
             if spec.on_no_capacity is OnNoCapacity.CONSOLIDATE
             else None,
-            proven=self.proven.valid(),
-            aging=self.proven.due(),
+            proven=self.proven.generations(),
             taken=self.taken,
             stale=snapshot.stale(*NEEDED_FRESH),
             outcomes=outcomes,
@@ -194,6 +193,7 @@ class Observer:
                 found[row.namespace] = known
         if changed or len(found) != len(self._placements):
             self._placements, self._placed = found, _placed(found)
+            self.proven.keep({one.row.uid for one in found.values()})
         return self._placements
 
     def _seen(self, snapshot: Snapshot, selector: Selector, of: set[Kind]) -> Mapping[str, int]:

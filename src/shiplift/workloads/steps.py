@@ -62,7 +62,6 @@ class WritePlacement(Step, frozen=True):
 class ProvePlacement(Step, frozen=True):
     """See that every API server goes by what a placement says; nothing is changed."""
 
-    aside: ClassVar[bool] = True
     namespace: str
     uid: str
     generation: int
@@ -114,6 +113,9 @@ class Evict(PodStep, frozen=True):
     node: str
     over: str
     """What it would conflict over with others: its budget, else its workload."""
+    placement: str = ""
+    generation: int = 0
+    """The placement, by its uid, that has to be in force when the pod goes; none in mode Template."""
 
     @property
     def key(self) -> str:

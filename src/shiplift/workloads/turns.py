@@ -141,12 +141,11 @@ def in_force(view: View, namespace: str) -> bool:
 
 
 def proofs(view: View, namespaces: Iterable[str]) -> list[ProvePlacement]:
-    """Placements that something relies on, and that were not seen to be in force, or not of late."""
+    """Placements that something is about to rely on, and that were not seen to be in force."""
     return [
         ProvePlacement(name, view.placements[name].row.uid, view.placements[name].row.generation)
         for name in sorted(set(namespaces))
-        if name in view.placements
-        and (not in_force(view, name) or view.placements[name].row.uid in view.aging)
+        if name in view.placements and not in_force(view, name)
     ]
 
 

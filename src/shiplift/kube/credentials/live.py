@@ -60,6 +60,11 @@ class Credentials:
     def __repr__(self) -> str:
         return f"<Credentials for {self.server.url}>"
 
+    @property
+    def verifies(self) -> bool:
+        """Whether the server has to prove who it is."""
+        return self.server.scheme == "https" and self._trust.verify
+
     def at(self, host: str, port: int, tls_name: str) -> Credentials:
         """The same identity and trust, for another address of the same cluster."""
         return Credentials(
