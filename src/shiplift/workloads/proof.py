@@ -2,7 +2,7 @@
 
 Each answers which generation of the placement it goes by, and the one that is furthest behind counts. No
 proof is for ever: an API server that has just been started does not know the kind of our placements for up
-to half a minute, and lets every pod pass until then.
+to half a minute, and its policies find none until then.
 """
 
 from __future__ import annotations
