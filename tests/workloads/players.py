@@ -6,6 +6,8 @@ import copy
 from collections.abc import Iterable
 from typing import Any, cast
 
+import msgspec
+
 from shiplift.api.workloads import (
     MigrationState,
     Mode,
@@ -46,9 +48,11 @@ Pairs = Iterable[tuple[WorkloadId, WorkloadId]]
 class Operator:
     """One life of the operator: what it has learnt is lost with it."""
 
-    def __init__(self, world: World, judge: Judge | None = None) -> None:
+    def __init__(self, world: World, judge: Judge | None = None, *, slow: bool = False) -> None:
         self._world = world
         self._judge = judge
+        self._slow = slow
+        self._under_way: dict[str, Step] = {}
         self._observer = Observer(cast("Store", world), lambda: world.inject)
         self._outcomes = Outcomes()
         self.decision: Migrating | None = None
@@ -59,10 +63,16 @@ class Operator:
 
     def round(self, *, cut: int | None = None, backwards: bool = False, publishes: bool = True) -> bool:
         """Look, decide, act, tell; whether anything was done. `cut`: only so many of the steps are taken."""
-        world = self._world
-        self.decision = decision = decide(self._observer.observe(self._outcomes), world.now)
+        world, before = self._world, self._under_way
+        known = msgspec.structs.replace(self._outcomes, running=frozenset(before))
+        self.decision = decision = decide(self._observer.observe(known), world.now)
         ordered = decision.steps[::-1] if backwards else decision.steps
-        done = [self._take(step) for step in ordered[:cut]]
+        now = [step for step in ordered[:cut] if step.key not in before and not (step.aside and self._slow)]
+        self._under_way = {step.key: step for step in ordered[:cut] if step not in now} if self._slow else {}
+        # what was under way takes effect only after it was decided again
+        done = [self._take(step) for step in (*now, *before.values())]
+        for key in before:
+            self._under_way.pop(key, None)
         self._outcomes = self._outcomes.remember(done, world.now)
         told = publishes and self._publish(decision)
         return told or any(one.ok for one in done)
@@ -91,9 +101,11 @@ class Operator:
         return pressing(migration.status, after)
 
 
-def run(world: World, judge: Judge | None = None, *, operator: Operator | None = None) -> Operator:
-    """Until nothing changes any more."""
-    operator = operator or Operator(world, judge)
+def run(
+    world: World, judge: Judge | None = None, *, operator: Operator | None = None, slow: bool = False
+) -> Operator:
+    """Until nothing changes any more. `slow`: evictions take effect a round later than they are asked for."""
+    operator = operator or Operator(world, judge, slow=slow)
     quiet = 0
     for _ in range(MOST_ROUNDS):
         done, before = operator.round(), world.changes
@@ -109,9 +121,9 @@ def run(world: World, judge: Judge | None = None, *, operator: Operator | None =
     raise AssertionError(f"no end in sight: {decision.describe() if decision else ''}")
 
 
-def finish(world: World, judge: Judge | None = None) -> Operator:
+def finish(world: World, judge: Judge | None = None, *, slow: bool = False) -> Operator:
     """Run, let the cloud take away old nodes that are empty, run on."""
-    operator = run(world, judge)
+    operator = run(world, judge, slow=slow)
     for _ in range(3):
         before = world.changes
         drop_empty_nodes(world)

@@ -46,6 +46,20 @@ def test_left_in_peace_no_eviction_is_refused_and_each_pod_moves_once(sketch: Sk
     assert len(staged.judge.evicted) == (pods if sketch.mode is Mode.INJECT else 0)
 
 
+@given(sketches(movable=True), scripts)
+@settings(max_examples=80)
+def test_evictions_that_take_their_time_are_counted_from_the_moment_they_are_sent(
+    sketch: Sketch, script: list[Moment]
+) -> None:
+    calm = stage(sketch)
+    finish(calm.world, calm.judge)
+    slow = stage(sketch)
+    play(slow, script)
+    finish(slow.world, slow.judge, slow=True)
+    assert normal(slow.world, slow.ids) == normal(calm.world, calm.ids)
+    assert slow.judge.refusals == []
+
+
 @given(sketches(), scripts, st.booleans())
 @settings(max_examples=80)
 def test_an_abort_undoes_everything_wherever_it_comes(
