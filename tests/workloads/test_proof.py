@@ -18,10 +18,13 @@ from shiplift.kube.errors import Forbidden, KubeError, NotFound, ServerError, Un
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import Component
 from shiplift.local.ports import free_ports
+from shiplift.workloads.act import Actor
 from shiplift.workloads.names import EFFECTIVE_GENERATION, PLACEMENT
 from shiplift.workloads.proof import BOOT, MOMENT, InForce, Proof, Proven
+from shiplift.workloads.steps import Evict
 from tests.until import until
 from tests.workloads.rig import Rig, Scene
+from tests.workloads.views import an_id
 
 # --- two real API servers on one etcd ---
 
@@ -193,7 +196,7 @@ def test_one_out_of_reach_is_not_asked_again_for_a_while_and_then_it_is() -> Non
     )
     proof.asked_of_all("shop", "u")
     assert far.asked == 1
-    far.answer, now[0] = 4, 5.0
+    far.answer, now[0] = 4, 2.0
     assert proof.asked_of_all("shop", "u") == InForce(4)
     assert far.asked == 2
 
@@ -254,11 +257,12 @@ def test_one_that_comes_back_and_knows_nothing_yet_is_waited_for_but_not_for_eve
 def test_what_was_seen_is_fresh_for_a_while() -> None:
     now = [0.0]
     proven = Proven(lambda: now[0])
-    assert not proven.fresh("u")
+    assert not proven.fresh("u", 1)
     proven.note("u", 3, proven.now())
-    assert proven.fresh("u")
+    assert proven.fresh("u", 3)
+    assert not proven.fresh("u", 4)
     now[0] = Proven.FRESH
-    assert not proven.fresh("u")
+    assert not proven.fresh("u", 3)
     assert proven.generations() == {"u": 3}
     proven.note("u", 2, 5.0)
     proven.note("u", 3, 4.0)
@@ -287,13 +291,63 @@ def authorities(servers: ApiServers) -> list[str]:
     return [one.credentials.server.authority for one in servers.each()]
 
 
+def test_the_first_time_one_must_be_told_where_they_are(rig: Rig) -> None:
+    servers = ApiServers(rig.client, Readings(ServerError("busy", status=500), TWO))
+    with pytest.raises(ServerError):
+        servers.each()
+    assert authorities(servers) == ["192.0.2.1:6443", "192.0.2.2:6443"]
+    servers.close()
+
+
+def test_who_may_not_read_it_asks_one_for_all(rig: Rig) -> None:
+    servers = ApiServers(rig.client, Readings(Forbidden("no", status=403)))
+    assert servers.each() == (rig.client,)
+
+
+class Evicting(Told):
+    """A server that also evicts."""
+
+    def __init__(self, answer: int) -> None:
+        super().__init__(answer)
+        self.evicted: list[str] = []
+
+    def evict(self, name: str, *_: object, **__: object) -> Written:
+        self.evicted.append(name)
+        return Written({}, None)
+
+    def get(self, *_: object) -> dict[str, Any]:
+        raise NotFound("no slice", status=404)
+
+
+def test_once_it_is_not_in_force_any_more_nothing_is_evicted_until_it_is() -> None:
+    now = [0.0]
+    server, proven = Evicting(4), Proven(lambda: now[0])
+    server.credentials.verifies = True
+    actor = Actor(cast("Client", server), proven, {})
+    web = an_id("web")
+
+    def evict(name: str) -> bool:
+        return actor.act(Evict(web, name, f"uid-{name}", "old", "lane", "u", 4)).ok
+
+    assert evict("a")
+    assert evict("b")
+    assert server.asked == 1
+    server.answer, now[0] = 0, Proven.FRESH
+    assert not evict("c")
+    assert not evict("d")
+    assert proven.generations() == {"u": 0}
+    server.answer = 4
+    assert evict("c")
+    assert server.evicted == ["a", "b", "c"]
+
+
 def test_when_nobody_can_tell_where_they_are_those_known_are_asked(rig: Rig) -> None:
     now = [0.0]
     readings = Readings(TWO, ServerError("busy", status=500), TWO[:1], (("2001:db8::1", 6443), *TWO))
     servers = ApiServers(rig.client, readings, lambda: now[0])
     mine = [rig.client.credentials.server.authority]
     seen: list[list[str]] = []
-    for second in (0.0, 5.0, 10.0, 20.0, 30.0):
+    for second in (0.0, 1.0, 2.0, 4.0, 6.0):
         now[0] = second
         seen.append(authorities(servers))
     servers.close()

@@ -16,7 +16,7 @@ import structlog
 
 from shiplift.facts.kinds import Kind
 from shiplift.kube.client import Client
-from shiplift.kube.errors import KubeError, NotFound
+from shiplift.kube.errors import Forbidden, KubeError, NotFound
 
 log = structlog.get_logger(__name__)
 
@@ -25,8 +25,9 @@ NAME, NAMESPACE = "kubernetes", "default"
 TLS_NAME = "kubernetes.default.svc"
 """In the certificate of every API server, whatever address it is reached by."""
 _ASK_SECONDS = 1.0
-_KNOWN_SECONDS = 10.0
+_KNOWN_SECONDS = 2.0
 
+_NEVER = float("-inf")
 _NAMES = ("https", "", None)
 
 Address = tuple[str, int]
@@ -63,40 +64,41 @@ class ApiServers:
         self._client = client
         self._addresses = addresses or read_addresses
         self._clock = clock
-        self._lock = threading.Lock()
+        self._reading = threading.Lock()
         self._clients: dict[Address, Client] = {}
-        self._read_at = float("-inf")
+        self._read_at = _NEVER
 
     def each(self) -> tuple[Client, ...]:
         """One client for each server; where there is but one, the client itself."""
-        with self._lock:
-            due = self._clock() >= self._read_at + _KNOWN_SECONDS
-            self._read_at = self._clock() if due else self._read_at
-        found = self._found() if due else None
-        with self._lock:
-            if found is not None:
-                self._meet(found)
+        with self._reading:
+            if self._clock() >= self._read_at + _KNOWN_SECONDS:
+                self._read()
             return tuple(self._clients.values()) or (self._client,)
 
-    def _found(self) -> tuple[Address, ...] | None:
-        """Where they are now; None where nobody can tell, and those known are asked."""
+    def _read(self) -> None:
+        """Where they are now; where that fails those known are asked, and the first time it is an error."""
         if not self._client.credentials.verifies:
-            return ()
+            return
         try:
-            return self._addresses(self._client)
-        except KubeError as error:
-            log.warning("cannot read where the API servers are", reason=str(error))
-            return None
+            self._meet(self._addresses(self._client))
+        except Forbidden as error:
+            log.warning("may not read where the API servers are: one is asked for all", reason=str(error))
+        except KubeError:
+            if self._read_at == _NEVER:
+                raise
+        self._read_at = self._clock()
 
     def close(self) -> None:
         """Close all connections that were made here."""
-        with self._lock:
-            self._meet(())
+        with self._reading:
+            for one in self._clients.values():
+                one.close()
+            self._clients = {}
 
     def _meet(self, found: tuple[Address, ...]) -> None:
         wanted = set(found) if len(set(found)) > 1 else set[Address]()
-        for address in self._clients.keys() - wanted:
-            self._clients.pop(address).close()
+        # a client that somebody asks at this moment must not be closed: it closes when nobody has it any more
+        self._clients = {address: one for address, one in self._clients.items() if address in wanted}
         for host, port in sorted(wanted - self._clients.keys()):
             credentials = self._client.credentials.at(host, port, TLS_NAME)
             self._clients[host, port] = Client(credentials, self._client.field_manager, _ASK_SECONDS)

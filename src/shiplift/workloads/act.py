@@ -201,9 +201,9 @@ class Actor:
         self._proven.note(uid, seen.generation, asked)
         return seen
 
-    def _still_in_force(self, step: steps.Evict) -> bool:
+    def _still_in_force(self, step: steps.Evict | steps.Force | steps.Replace) -> bool:
         """Asked again before pods are moved: an API server may have been started since."""
-        if not step.placement or self._proven.fresh(step.placement):
+        if not step.placement or self._proven.fresh(step.placement, step.generation):
             return True
         return self._asked_of_all(step.workload.namespace, step.placement).generation >= step.generation
 
@@ -261,15 +261,9 @@ class Actor:
     # --- pods ---
 
     def _pod(self, step: steps.PodStep) -> Outcome:
-        namespace = step.workload.namespace
         match step:
-            case steps.Evict():
-                return self._evict(step)
-            case steps.Force() | steps.Replace():
-                written = self._client.delete(kinds.POD, step.name, namespace, uid=step.uid)
-                if isinstance(step, steps.Force):
-                    self._moved.put(step.uid)
-                return _done(step, written)
+            case steps.Evict() | steps.Force() | steps.Replace():
+                return self._end_pod(step)
             case steps.Rescue():
                 return self._rescue(step)
             case steps.MarkPod():
@@ -277,12 +271,16 @@ class Actor:
             case _:
                 raise TypeError(f"{type(step).__name__} is no step of this layer")
 
-    def _evict(self, step: steps.Evict) -> Outcome:
+    def _end_pod(self, step: steps.Evict | steps.Force | steps.Replace) -> Outcome:
         namespace = step.workload.namespace
         if not self._still_in_force(step):
             return Outcome.refused(step, f"the placement of {namespace} is not in force any more", _SOON)
-        written = self._client.evict(step.name, namespace, uid=step.uid)
-        self._moved.put(step.uid)
+        if isinstance(step, steps.Evict):
+            written = self._client.evict(step.name, namespace, uid=step.uid)
+        else:
+            written = self._client.delete(kinds.POD, step.name, namespace, uid=step.uid)
+        if not isinstance(step, steps.Replace):
+            self._moved.put(step.uid)
         return _done(step, written)
 
     def _rescue(self, step: steps.Rescue) -> Outcome:

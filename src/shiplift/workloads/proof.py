@@ -25,7 +25,7 @@ MOMENT = 2.0
 """Seconds for one that cannot be asked to catch up. Late by more than a tenth of one was never seen."""
 BOOT = 60.0
 """Seconds for one that answers with errors: mostly it starts, and knows nothing yet."""
-_ASK_AGAIN = 5.0
+_ASK_AGAIN = 2.0
 _MANY = 8
 _MOST_REMEMBERED = 10_000
 _OUT_OF_REACH = (Unreachable, Unknown, CredentialsError, Unauthorized)
@@ -63,11 +63,11 @@ class Proven:
         with self._lock:
             return {uid: generation for uid, (generation, _) in self._seen.items()}
 
-    def fresh(self, uid: str) -> bool:
-        """Whether somebody has asked a moment ago."""
+    def fresh(self, uid: str, generation: int) -> bool:
+        """Whether this generation, or a later one, was seen in force a moment ago."""
         with self._lock:
-            asked = self._seen.get(uid, (0, float("-inf")))[1]
-        return self._clock() < asked + self.FRESH
+            known, asked = self._seen.get(uid, (0, float("-inf")))
+        return known >= generation and self._clock() < asked + self.FRESH
 
     def keep(self, uids: Collection[str]) -> None:
         """Forget all others."""
@@ -98,6 +98,7 @@ class Proof:
         self._servers = servers or ApiServers(client)
         self._clock = clock
         self._since: dict[str, tuple[int, float]] = {}
+        self._lock = threading.Lock()
         self._troubles: dict[str, _Trouble] = {}
         self._side_by_side = ThreadPoolExecutor(_MANY, thread_name_prefix="proof")
 
@@ -119,7 +120,8 @@ class Proof:
     def _others(self) -> list[Client]:
         servers = [one for one in self._servers.each() if one is not self._client]
         names = {_name(one) for one in servers}
-        self._troubles = {name: one for name, one in list(self._troubles.items()) if name in names}
+        with self._lock:
+            self._troubles = {name: one for name, one in self._troubles.items() if name in names}
         return servers
 
     def _concluded(self, uid: str, least: int, troubles: list[_Trouble]) -> InForce:
@@ -137,18 +139,22 @@ class Proof:
 
     def _ask_directly(self, server: Client, namespace: str, uid: str) -> int | _Trouble:
         name, now = _name(server), self._clock()
-        before = self._troubles.get(name)
-        if before and now < before.ask_again:
-            return before
-        if before:
-            # only one of those who ask at the same time has to wait for it
-            self._troubles[name] = before._replace(ask_again=now + _ASK_AGAIN)
+        with self._lock:
+            before = self._troubles.get(name)
+            if before and now < before.ask_again:
+                return before
+            if before:
+                # only one of those who ask at the same time has to wait for it
+                self._troubles[name] = before._replace(ask_again=now + _ASK_AGAIN)
         try:
             answer = self._ask(server, namespace, uid)
         except KubeError as error:
-            self._troubles[name] = trouble = _trouble(name, error, before, now)
+            trouble = _trouble(name, error, before, now)
+            with self._lock:
+                self._troubles[name] = trouble
             return trouble
-        self._troubles.pop(name, None)
+        with self._lock:
+            self._troubles.pop(name, None)
         return answer
 
     def _age(self, uid: str, generation: int) -> float:

@@ -134,6 +134,8 @@ class Force(PodStep, frozen=True):
     """Move a pod that no PodDisruptionBudget lets go, because the user said so."""
 
     node: str
+    placement: str = ""
+    generation: int = 0
 
     @property
     def key(self) -> str:
@@ -145,6 +147,9 @@ class Force(PodStep, frozen=True):
 
 class Replace(PodStep, frozen=True):
     """End a pod that no node will ever take as it is, so that it is made again as it should be."""
+
+    placement: str = ""
+    generation: int = 0
 
     @property
     def key(self) -> str:
