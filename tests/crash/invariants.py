@@ -77,12 +77,14 @@ class _Order:
         self._before = _dependencies(scenario)
         self._met: set[str] = set()
         self._target = ""
+        self._under_way: set[str] = set()
         self.found: list[str] = []
 
     def see(self, change: Change, state: State, bound_before: bool) -> None:
         target = _target(state)
         if target != self._target:
             self._target, self._met = target, set()
+            self._under_way = {one.id for one in self._scenario.workloads if not facts.whole(state, one)}
         if not target:
             return
         if change.key.kind == "Pod" and not change.gone and not bound_before:
@@ -94,7 +96,10 @@ class _Order:
     def _check(self, change: Change) -> None:
         id_ = facts.owner(change.object)
         early = self._before.get(id_, set()) - self._met
-        if facts.pool(change.object) == self._target and early:
+        if id_ in self._under_way:
+            # it was between two nodes when the target changed, and may end on either side
+            self._under_way.discard(id_)
+        elif facts.pool(change.object) == self._target and early:
             self.found.append(
                 f"{change.key} came to a target node at version {change.version} before {sorted(early)}"
             )

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from shiplift.local.nodes import Pool
-from shiplift.local.stages import READY_AFTER
+from shiplift.local.stages import GONE_AFTER, READY_AFTER
 
 Json = dict[str, Any]
 
@@ -27,6 +27,11 @@ class HalfWay(StrEnum):
     NOTHING = "nothing"
     ABORT = "abort"
     ROLL_BACK = "roll back"
+
+
+_LEAVING = "0.2"
+"""Seconds. A pod of a StatefulSet that is gone and back under its name before the disruption controller has
+seen it go counts as disrupted for two minutes."""
 
 
 class Workload(msgspec.Struct, frozen=True):
@@ -55,7 +60,7 @@ class Workload(msgspec.Struct, frozen=True):
             "terminationGracePeriodSeconds": 1,
             "containers": [{"name": "main", "image": "none", "resources": {"requests": {"cpu": "100m"}}}],
         }
-        slow = {READY_AFTER: str(self.ready_after)} if self.ready_after else {}
+        slow = {GONE_AFTER: _LEAVING} | ({READY_AFTER: str(self.ready_after)} if self.ready_after else {})
         spec: Json = {
             "replicas": self.replicas,
             "selector": {"matchLabels": self.labels},

@@ -95,7 +95,16 @@ def test_a_collapsed_cycle_moves_as_one_when_all_it_needs_outside_is_met():
     assert progress.ready == ("x",)
     assert progress.waits_for("b") == tuple(edges("ax"))
     assert progress.meet("x") == ("a", "b", "c")
-    assert progress.meet("c") == ("z",)
+
+
+def test_who_needs_one_of_a_collapsed_cycle_waits_for_all_of_it():
+    progress = Progress(Graph("abcyz", edges("ab", "bc", "ca", "zc", "yz")))
+    assert progress.ready == ("a", "b", "c")
+    assert progress.meet("c") == ()
+    assert {edge.dependency for edge in progress.waits_for("z")} == {"a", "b"}
+    assert progress.meet("a") == ()
+    assert progress.meet("b") == ("z",)
+    assert progress.meet("z") == ("y",)
 
 
 def test_a_stopped_cycle_holds_its_members_and_all_that_depend_on_them():

@@ -23,7 +23,8 @@ class OnCycle(enum.Enum):
     """What becomes of a cycle."""
 
     COLLAPSE = "Collapse"
-    """Its members move together, once everything outside that any of them needs is met."""
+    """Its members move together, once everything outside that any of them needs is met; who needs one of them
+    waits for all."""
     STOP = "Stop"
     """Its members, and all that depend on them, wait for a person."""
 
@@ -83,6 +84,8 @@ class Graph(Generic[K]):
         self._edges, self._ends = _without_soft_in_cycles(*self._sort_out(edges))
         members = components(self._ends)
         self._group_of = _numbered(members, len(self.nodes))
+        together = on_cycle is OnCycle.COLLAPSE
+        self._rings = {number: own for number, own in enumerate(members) if together and len(own) > 1}
         missing = self._missing() if on_missing is OnMissing.BLOCK else {}
         self.groups: list[Group[K]] = [
             self._grouped(number, own, missing) for number, own in enumerate(members)
@@ -144,7 +147,7 @@ class Graph(Generic[K]):
 
     def _grouped(self, number: int, members: list[int], missing: dict[int, list[Edge[K]]]) -> Group[K]:
         members.sort()
-        if len(members) == 1 and members[0] not in self._ends[members[0]]:
+        if len(members) == 1 and not self._rings and members[0] not in self._ends[members[0]]:
             node = members[0]
             return Group(members, self._edges[node], self._ends[node], missing.get(node, []))
         out = [
@@ -153,8 +156,19 @@ class Graph(Generic[K]):
             for edge, end in zip(self._edges[node], self._ends[node], strict=True)
             if self._group_of[end] != number
         ]
+        out += self._fellows(out)
         absent = [edge for node in members for edge in missing.get(node, ())]
         return Group(members, [edge for edge, _ in out], [end for _, end in out], absent)
+
+    def _fellows(self, out: list[tuple[Edge[K], int]]) -> list[tuple[Edge[K], int]]:
+        """A cycle is met as it moves, as one: who needs one of its members waits for all of them."""
+        named = {end for _, end in out}
+        found: dict[int, Edge[K]] = {}
+        for edge, end in out:
+            for fellow in self._rings.get(self._group_of[end], ()):
+                if fellow not in named and fellow not in found:
+                    found[fellow] = Edge(edge.dependent, self.nodes[fellow], edge.origin, edge.soft)
+        return [(edge, end) for end, edge in found.items()]
 
     def _missing(self) -> dict[int, list[Edge[K]]]:
         """Hard edges to what does not exist, by the number of their dependent."""
