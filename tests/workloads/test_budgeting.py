@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import PodDisruptionBudget
 from shiplift.workloads.budgeting import Allowances, explained, free_to_go, in_order, never_evictable
 from tests.workloads import nature
@@ -245,3 +246,14 @@ def test_a_budget_that_its_controller_has_not_looked_at_says_so() -> None:
     lag(world, generation=2)
     view = look(world)
     assert "has not been looked at by its controller yet" in explained(view, tally(view, "web"))
+
+
+def test_a_pod_that_is_back_under_its_name_and_still_taken_for_evicted_is_named() -> None:
+    world = a_shop(3, {"maxUnavailable": 1})
+    pod = world.all(Pod)[0]
+    lag(world, disruptions_allowed=0, current_healthy=2, disrupted_pods=(pod.name,))
+    view = look(world)
+    assert explained(view, tally(view, "web")) == (
+        f"PodDisruptionBudget {SPACE}/web needs 2 healthy pods and has 2;"
+        f" it takes pod {pod.name}, which is back, for evicted for up to two minutes"
+    )

@@ -116,4 +116,7 @@ def explained(view: View, tally: Tally) -> str:
     name = f"PodDisruptionBudget {budget.namespace}/{budget.name}"
     if budget.observed_generation < budget.generation:
         return f"{name} was changed and has not been looked at by its controller yet"
-    return f"{name} needs {budget.desired_healthy} healthy pods and has {budget.current_healthy}"
+    has = f"{name} needs {budget.desired_healthy} healthy pods and has {budget.current_healthy}"
+    back = [pod.name for pod in tally.pods if pod.ready and pod.name in budget.disrupted_pods]
+    # a pod under the name of one that was evicted, which went before the disruption controller saw it go
+    return f"{has}; it takes pod {back[0]}, which is back, for evicted for up to two minutes" if back else has
