@@ -42,7 +42,8 @@ class Head(msgspec.Struct, frozen=True):
 
 def read_head(file: BinaryIO) -> Head | None:
     """The next head, or None when the other side has hung up."""
-    line = file.readline()
+    while (line := file.readline()) in (b"\r\n", b"\n"):
+        pass  # blank lines before a message mean nothing
     if not line:
         return None
     headers: dict[str, str] = {}
