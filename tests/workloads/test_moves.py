@@ -14,7 +14,7 @@ from shiplift.facts import kinds
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod, PodSpec, Toleration
 from shiplift.workloads import moves
-from shiplift.workloads.decide import decide
+from shiplift.workloads.decide import arrived, decide
 from shiplift.workloads.model import Migrating, Reason
 from shiplift.workloads.names import UPGRADE_TAINT, label_value
 from shiplift.workloads.record import Record
@@ -22,7 +22,7 @@ from shiplift.workloads.report import status_of
 from shiplift.workloads.steps import Evict, Force, MakeHold, Replace, Step, WritePlacement
 from tests.workloads import nature
 from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, change, look, say, under_way
-from tests.workloads.world import NEW, World
+from tests.workloads.world import NEW, OLD, World
 
 WEB, API, DB = an_id("web"), an_id("api"), an_id("db", STATEFUL_SET)
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -174,3 +174,13 @@ def test_a_few_of_a_lane_are_asked_for_at_once_so_that_one_that_hangs_holds_up_n
     count = Counter(step.workload.name for step in first if isinstance(step, Evict))
     assert count == {"web": moves.MOST_IN_A_LANE, "api": 1}
     assert of(decided(world, running(*first)), Evict) == first
+
+
+def test_after_a_rollback_who_is_being_evicted_has_not_arrived_though_it_looks_so() -> None:
+    world = under_way((DEPLOYMENT, "web", 2), target=OLD)
+    world.migrate(target=OLD)
+    view = look(world)
+    assert [row.uid for row in [world.row_of(WEB)] if row] == list(arrived(view, NOW))
+    one = view.tallies[WEB].pods[0]
+    view = look(world, Outcomes(running=frozenset({f"evict {one.uid}"})))
+    assert arrived(view, NOW) == ()
