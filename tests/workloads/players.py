@@ -40,6 +40,8 @@ from tests.workloads.world import World
 MOST_ROUNDS = 400
 QUIET = 4
 """So many rounds without a change, and nothing more is going to happen."""
+SLOW = 2
+"""So many further decisions are made before a slow eviction takes effect."""
 A_WHILE = 40
 """Seconds; no step waits for longer."""
 Pairs = Iterable[tuple[WorkloadId, WorkloadId]]
@@ -52,7 +54,7 @@ class Operator:
         self._world = world
         self._judge = judge
         self._slow = slow
-        self._under_way: dict[str, Step] = {}
+        self._under_way: dict[str, tuple[Step, int]] = {}
         self._observer = Observer(cast("Store", world), lambda: world.inject)
         self._outcomes = Outcomes()
         self.decision: Migrating | None = None
@@ -63,19 +65,21 @@ class Operator:
 
     def round(self, *, cut: int | None = None, backwards: bool = False, publishes: bool = True) -> bool:
         """Look, decide, act, tell; whether anything was done. `cut`: only so many of the steps are taken."""
-        world, before = self._world, self._under_way
-        known = msgspec.structs.replace(self._outcomes, running=frozenset(before))
+        world = self._world
+        known = msgspec.structs.replace(self._outcomes, running=frozenset(self._under_way))
         self.decision = decision = decide(self._observer.observe(known), world.now)
         ordered = decision.steps[::-1] if backwards else decision.steps
-        now = [step for step in ordered[:cut] if step.key not in before and not (step.aside and self._slow)]
-        self._under_way = {step.key: step for step in ordered[:cut] if step not in now} if self._slow else {}
-        # what was under way takes effect only after it was decided again
-        done = [self._take(step) for step in (*now, *before.values())]
-        for key in before:
-            self._under_way.pop(key, None)
+        new = [step for step in ordered[:cut] if step.key not in self._under_way]
+        at_once = [step for step in new if not (step.aside and self._slow)]
+        # what is under way takes effect only after it was decided again, and again
+        late = [step for step, rounds in self._under_way.values() if rounds == 0]
+        self._under_way = {
+            step.key: (step, rounds - 1) for step, rounds in self._under_way.values() if rounds
+        } | {step.key: (step, SLOW) for step in new if step not in at_once}
+        done = [self._take(step) for step in (*at_once, *late)]
         self._outcomes = self._outcomes.remember(done, world.now)
         told = publishes and self._publish(decision)
-        return told or any(one.ok for one in done)
+        return told or bool(self._under_way) or any(one.ok for one in done)
 
     def _take(self, step: Step) -> Any:
         if self._judge is not None:
@@ -104,7 +108,7 @@ class Operator:
 def run(
     world: World, judge: Judge | None = None, *, operator: Operator | None = None, slow: bool = False
 ) -> Operator:
-    """Until nothing changes any more. `slow`: evictions take effect a round later than they are asked for."""
+    """Until nothing changes any more. `slow`: evictions take effect some rounds after they are asked for."""
     operator = operator or Operator(world, judge, slow=slow)
     quiet = 0
     for _ in range(MOST_ROUNDS):
@@ -121,9 +125,11 @@ def run(
     raise AssertionError(f"no end in sight: {decision.describe() if decision else ''}")
 
 
-def finish(world: World, judge: Judge | None = None, *, slow: bool = False) -> Operator:
+def finish(
+    world: World, judge: Judge | None = None, *, slow: bool = False, operator: Operator | None = None
+) -> Operator:
     """Run, let the cloud take away old nodes that are empty, run on."""
-    operator = run(world, judge, slow=slow)
+    operator = run(world, judge, slow=slow, operator=operator)
     for _ in range(3):
         before = world.changes
         drop_empty_nodes(world)

@@ -203,16 +203,18 @@ def _cover(world: World, id_: WorkloadId, part: Part) -> None:
             world.budget(f"tier-{id_.namespace}", {"tier": "shared"}, {"maxUnavailable": 1}, id_.namespace)
 
 
-def play(staged: Staged, script: list[Moment]) -> None:
-    """An operator that is interrupted as the script says."""
+def play(
+    staged: Staged, script: list[Moment], *, slow: bool = False, operator: Operator | None = None
+) -> Operator:
+    """An operator that is interrupted as the script says; the one that is left, alive."""
     world, _, judge = staged
-    operator = Operator(world, judge)
+    operator = operator or Operator(world, judge, slow=slow)
     for moment in script:
         operator.round(cut=moment.cut, backwards=moment.backwards, publishes=moment.publishes)
         if moment.dies:
             operator.die()
-            operator = Operator(world, judge)
+            operator = Operator(world, judge, slow=slow)
         for _ in range(moment.ticks):
             nature.tick(world)
             judge.look()
-    operator.die()
+    return operator

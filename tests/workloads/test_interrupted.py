@@ -18,7 +18,7 @@ def test_every_interrupted_prefix_comes_to_the_same_end(sketch: Sketch, script: 
     calm = stage(sketch)
     finish(calm.world, calm.judge)
     rough = stage(sketch)
-    play(rough, script)
+    play(rough, script).die()
     finish(rough.world, rough.judge)
     assert normal(rough.world, rough.ids) == normal(calm.world, calm.ids)
 
@@ -28,7 +28,7 @@ def test_every_interrupted_prefix_comes_to_the_same_end(sketch: Sketch, script: 
 def test_who_can_move_arrives_and_nothing_of_ours_is_left(sketch: Sketch, script: list[Moment]) -> None:
     staged = stage(sketch)
     before = budgets_of(staged.world), staged.replicas()
-    play(staged, script)
+    play(staged, script).die()
     finish(staged.world, staged.judge)
     assert staged.off_target() == []
     assert residue(staged.world) == []
@@ -54,7 +54,7 @@ def test_evictions_that_take_their_time_are_counted_from_the_moment_they_are_sen
     calm = stage(sketch)
     finish(calm.world, calm.judge)
     slow = stage(sketch)
-    play(slow, script)
+    play(slow, script).die()
     finish(slow.world, slow.judge, slow=True)
     assert normal(slow.world, slow.ids) == normal(calm.world, calm.ids)
     assert slow.judge.refusals == []
@@ -67,7 +67,7 @@ def test_an_abort_undoes_everything_wherever_it_comes(
 ) -> None:
     staged = stage(sketch)
     before = budgets_of(staged.world), staged.replicas()
-    play(staged, script)
+    play(staged, script).die()
     if deleted:
         staged.world.end_migration()
     else:
@@ -84,14 +84,29 @@ def test_an_abort_undoes_everything_wherever_it_comes(
 def test_a_rollback_brings_everybody_back(sketch: Sketch, script: list[Moment], again: list[Moment]) -> None:
     staged = stage(sketch)
     before = budgets_of(staged.world), staged.replicas()
-    play(staged, script)
+    play(staged, script).die()
     staged.world.migrate(target=OLD)
     staged.judge.undisturbed = False
-    play(staged, again)
+    play(staged, again).die()
     finish(staged.world, staged.judge)
     assert staged.off_target(OLD) == []
     assert residue(staged.world) == []
     assert (budgets_of(staged.world), staged.replicas()) == before
+
+
+@given(sketches(movable=True, modes=(Mode.INJECT,)), scripts, scripts)
+@settings(max_examples=60)
+def test_a_rollback_while_evictions_are_under_way_brings_everybody_back(
+    sketch: Sketch, script: list[Moment], again: list[Moment]
+) -> None:
+    staged = stage(sketch)
+    operator = play(staged, script, slow=True)
+    staged.world.migrate(target=OLD)
+    staged.judge.undisturbed = False
+    operator = play(staged, again, slow=True, operator=operator)
+    finish(staged.world, staged.judge, operator=operator)
+    assert staged.off_target(OLD) == []
+    assert residue(staged.world) == []
 
 
 @given(sketches(), st.lists(st.tuples(scripts, edits, st.integers(0, 50)), min_size=1, max_size=3))
@@ -103,7 +118,7 @@ def test_what_users_did_meanwhile_stays_and_nothing_of_ours_does(
     wishes = Wishes(staged)
     staged.judge.undisturbed = False
     for script, edit, number in acts:
-        play(staged, script)
+        play(staged, script).die()
         edit(staged, wishes, number)
     finish(staged.world, staged.judge)
     uncordon_all(staged.world)
