@@ -7,11 +7,14 @@ pod of a StatefulSet while all others are Ready. Pods that are not Ready serve n
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from shiplift.engine.budgets import BudgetError, Disruptions, max_unavailable
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import PodDisruptionBudget, StatefulSet
 from shiplift.workloads.holds import is_hold
 from shiplift.workloads.model import Tally, View
+from shiplift.workloads.steps import evict_key
 
 ALWAYS_ALLOW = "AlwaysAllow"
 _DEFAULT_UNAVAILABLE = "25%"
@@ -69,6 +72,12 @@ def in_order(tally: Tally) -> list[Pod]:
     if isinstance(tally.row, StatefulSet):
         return sorted(tally.away, key=lambda pod: (pod.ready, -_ordinal(pod)))
     return sorted(tally.away, key=lambda pod: (pod.ready, pod.node, pod.name))
+
+
+def sent_away(view: View, pods: Iterable[Pod]) -> list[Pod]:
+    """Those whose eviction was sent, or waits to be, and which do not show it yet."""
+    running = view.outcomes.running
+    return [pod for pod in pods if evict_key(pod.uid) in running] if running else []
 
 
 def _ordinal(pod: Pod) -> int:

@@ -19,13 +19,14 @@ from shiplift.api.workloads import MigrationState, Mode, OnBlockedWorkload, OnNo
 from shiplift.engine.decision import LookAgain, await_change, earliest, requeue
 from shiplift.engine.step import Answer, Step
 from shiplift.workloads import consolidate, holds, turns
+from shiplift.workloads.budgeting import sent_away
 from shiplift.workloads.cleaning import cleaning
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Migrating, Reason, Tally, View
 from shiplift.workloads.moves import BLOCKING, Moves
 from shiplift.workloads.patience import undone, wait
 from shiplift.workloads.rescue import Rescued, rescued
-from shiplift.workloads.steps import HoldBudget, PodStep, SetTolerations, WritePlacement, evict_key
+from shiplift.workloads.steps import HoldBudget, PodStep, SetTolerations, WritePlacement
 
 _LOOK_AGAIN = timedelta(seconds=30)
 
@@ -103,18 +104,13 @@ def arrived(view: View, now: datetime) -> tuple[str, ...]:
 
 
 def _has_arrived(view: View, tally: Tally, now: datetime, soak: float) -> bool:
-    if turns.record_of(view, tally.id).surge is not None or _is_sent_away(view, tally):
+    # who is being evicted still looks as if it stayed: after a rollback it may be where it is to go, and its
+    # successor will not
+    if turns.record_of(view, tally.id).surge is not None or sent_away(view, tally.pods):
         return False
     if not tally.row.replicas:
         return tally.id in view.order.ready or not view.fleet.off
     return now.timestamp() >= tally.last_ready + soak
-
-
-def _is_sent_away(view: View, tally: Tally) -> bool:
-    """Whether a pod of it is being evicted that still looks as if it stayed: after a rollback it may be where
-    it is to go, and its successor will not."""
-    running = view.outcomes.running
-    return bool(running) and any(evict_key(pod.uid) in running for pod in tally.pods)
 
 
 def _finished(view: View, met: tuple[str, ...]) -> bool:

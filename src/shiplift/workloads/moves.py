@@ -21,6 +21,7 @@ from shiplift.workloads.budgeting import (
     in_order,
     lane_of,
     never_evictable,
+    sent_away,
 )
 from shiplift.workloads.holds import is_hold
 from shiplift.workloads.identity import WorkloadId
@@ -30,7 +31,7 @@ from shiplift.workloads.patience import wait
 from shiplift.workloads.record import Record
 from shiplift.workloads.room import Booking, NoSlot
 from shiplift.workloads.signs import is_kept_off, upgrade_taint
-from shiplift.workloads.steps import Evict, Force, Replace, SetTolerations, evict_key
+from shiplift.workloads.steps import Evict, Force, Replace, SetTolerations
 from shiplift.workloads.surging import Surging, surge
 
 MOST_AT_ONCE = 100
@@ -76,14 +77,9 @@ class Moves:
         if missing > 0 and tally.pods and not tally.rolling:
             for _ in range(missing):
                 self._booking.book(tally.pods[0], leaving=False)
-        for pod in self._under_way(tally):
+        for pod in sent_away(self.view, in_order(tally)):
             self._booking.book(pod)
             self._goes(tally, pod)
-
-    def _under_way(self, tally: Tally) -> list[Pod]:
-        """Pods whose eviction was sent, or waits to be, and which do not show it yet."""
-        running = self.view.outcomes.running
-        return [pod for pod in in_order(tally) if evict_key(pod.uid) in running] if running else []
 
     def _goes(self, tally: Tally, pod: Pod) -> None:
         """The pod goes: what it uses up is used up."""
@@ -281,15 +277,15 @@ class Moves:
             )
 
     def _evict(self, tally: Tally) -> None:
-        under_way = self._under_way(tally)
-        for pod in under_way:
+        under_way = {pod.uid: pod for pod in sent_away(self.view, in_order(tally))}
+        for pod in under_way.values():
             self._do(self._eviction(tally, pod), tally, Reason.EVICTING)
         if not under_way and self._may_not_yet(tally):
             return
         for pod in self._movable(tally):
             if self._evictions >= MOST_AT_ONCE or self._named[lane_of(tally)] >= MOST_IN_A_LANE:
                 break
-            if pod.uid in {one.uid for one in under_way}:
+            if pod.uid in under_way:
                 continue
             if not free_to_go(self.view, tally, pod) and self._allowances.of(tally) <= 0:
                 break
