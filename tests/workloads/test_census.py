@@ -39,6 +39,7 @@ from tests.workloads.world import NEW, OLD, SPACE, World, a_world
 AIM = Aim(NEW, Mode.TEMPLATE, Reason.MOVING)
 ALL = Selector(Labels())
 SPEC = WorkloadMigrationSpec()
+SEVERAL = ("pods", "away", "pending", "going")
 Change = Callable[[World, int], None]
 
 
@@ -242,7 +243,7 @@ def sums(census: Census, order: Any) -> dict[str, Any]:
 
 
 def _sorted(tally: Any) -> Any:
-    ordered = {name: tuple(sorted(getattr(tally, name), key=_uid)) for name in ("pods", "away", "pending")}
+    ordered = {name: tuple(sorted(getattr(tally, name), key=_uid)) for name in SEVERAL}
     return msgspec.structs.replace(tally, budgets=tuple(sorted(tally.budgets)), **ordered)
 
 
@@ -260,9 +261,9 @@ class Counter:
     def heard(self, kind: kinds.Kind, old: Row | None, new: Row | None) -> None:
         self._news.append((kind, cast("Row", new or old)))
 
-    def look(self, snapshot: Snapshot, scope: Scope) -> dict[str, Any]:
+    def look(self, snapshot: Snapshot, scope: Scope, *going: str) -> dict[str, Any]:
         news, self._news = self._news, []
-        self.census.refresh(snapshot, scope, news)
+        self.census.refresh(snapshot, scope, news, frozenset(going))
         orders = tuple(snapshot.customs(kinds.WORKLOAD_ORDER))
         tallies = self.census.tallies
         return sums(self.census, self._ordering.order(SPEC, tallies, orders, (), self.census.declarations))
@@ -285,7 +286,25 @@ def test_after_any_events_the_sums_are_those_of_a_fresh_count(
         change(world, number)
         if looks:
             snapshot = world.snapshot(*READS)
-            assert kept.look(snapshot, scope) == Counter().look(snapshot, scope)
+            going = sorted(pod.uid for pod in world.all(Pod))[number % 3 :: 3]
+            assert kept.look(snapshot, scope, *going) == Counter().look(snapshot, scope, *going)
+
+
+def test_a_pod_that_is_being_evicted_is_leaving_before_it_shows() -> None:
+    world, kept = a_world(), Counter()
+    id_ = world.workload(WorkloadKind.DEPLOYMENT, "web", 3)
+    nature.settle(world)
+    snapshot, scope = world.snapshot(*READS), Scope(AIM, ALL, frozenset(), "")
+    kept.look(snapshot, scope)
+    before = kept.census.tallies[id_]
+    one, *others = before.pods
+    kept.look(snapshot, scope, one.uid)
+    now = kept.census.tallies[id_]
+    assert (now.going, now.leaving, now.ready, now.complete) == ((one,), 1, 2, False)
+    assert set(now.pods) == set(others)
+    assert one not in now.away
+    kept.look(snapshot, scope)
+    assert kept.census.tallies[id_] == before
 
 
 def test_another_scope_counts_all_again() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from shiplift.api.workloads import OnNoCapacity, Turn
+from shiplift.engine.step import Outcomes
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.workloads.consolidate import chosen, emptying_steps
@@ -162,3 +163,13 @@ def test_nobody_goes_who_would_fit_nowhere() -> None:
     begin(world, "old-1")
     change_node(world, "old-2", unschedulable=True)
     assert evicted(world, "old-1") == []
+
+
+def test_an_eviction_under_way_stays_wanted_and_no_further_pod_of_it_goes() -> None:
+    world = a_shop(web=8, api=1)
+    place(world, web="old-1", api="old-2")
+    begin(world, "old-1")
+    first = emptying_steps(look(world), "old-1")
+    assert first
+    running = Outcomes(running=frozenset({first[0].key}))
+    assert emptying_steps(look(world, running), "old-1") == first[:1]

@@ -184,3 +184,57 @@ def test_after_a_rollback_who_is_being_evicted_has_not_arrived_though_it_looks_s
     one = view.tallies[WEB].pods[0]
     view = look(world, Outcomes(running=frozenset({f"evict {one.uid}"})))
     assert arrived(view, NOW) == ()
+
+
+def evicting(*pods: Pod) -> Outcomes:
+    return Outcomes(running=frozenset(f"evict {pod.uid}" for pod in pods))
+
+
+def test_the_last_pods_that_are_being_evicted_stay_wanted() -> None:
+    world = released(under_way((DEPLOYMENT, "web", 1)))
+    (first,) = of(decided(world), Evict)
+    decision = decided(world, running(first))
+    assert of(decision, Evict) == [first]
+    assert decision.lines[WEB].reason is Reason.EVICTING
+
+
+def test_a_broken_pod_of_a_stateful_set_stays_while_another_of_it_is_being_evicted() -> None:
+    world = under_way((STATEFUL_SET, "db", 3))
+    say(world, {DB.owner_key: Turn.RELEASED})
+    one, other, _ = sorted(world.pods(DB), key=lambda pod: pod.name)
+    world.put(msgspec.structs.replace(other, ready=False))
+    (alone,) = of(decided(world), Evict)
+    assert alone.key == f"evict {other.uid}"
+    assert [step.key for step in of(decided(world, evicting(one)), Evict)] == [f"evict {one.uid}"]
+
+
+def test_force_waits_for_a_pod_that_is_being_evicted() -> None:
+    world = under_way((STATEFUL_SET, "db", 3), on_blocked=OnBlockedWorkload.FORCE)
+    world.budget("never", {"app": "db"}, {"maxUnavailable": 0})
+    nature.settle(world)
+    say(world, {DB.owner_key: Turn.RELEASED})
+    one = world.pods(DB)[0]
+    assert len(of(decided(world), Force)) == 1
+    decision = decided(world, evicting(one))
+    assert of(decision, Force) == []
+    assert decision.lines[DB].reason is Reason.TERMINATING
+
+
+def test_after_a_rollback_an_eviction_that_has_not_begun_is_not_wanted_any_more() -> None:
+    world = under_way((DEPLOYMENT, "web", 2), target=OLD)
+    world.migrate(target=OLD)
+    say(world, {WEB.owner_key: Turn.RELEASED})
+    one = look(world).tallies[WEB].pods[0]
+    assert of(decided(world, evicting(one)), Evict) == []
+
+
+def test_a_budget_is_charged_once_for_what_is_being_evicted() -> None:
+    world = under_way((DEPLOYMENT, "web", 8))
+    world.budget("web", {"app": "web"}, {"maxUnavailable": 3})
+    nature.settle(world)
+    released(world)
+    first = of(decided(world), Evict)
+    assert len(first) == 3
+    again = of(decided(world, running(first[-1])), Evict)
+    assert len(again) == 3
+    assert first[-1] in again

@@ -7,14 +7,11 @@ pod of a StatefulSet while all others are Ready. Pods that are not Ready serve n
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from shiplift.engine.budgets import BudgetError, Disruptions, max_unavailable
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import PodDisruptionBudget, StatefulSet
 from shiplift.workloads.holds import is_hold
 from shiplift.workloads.model import Tally, View
-from shiplift.workloads.steps import evict_key
 
 ALWAYS_ALLOW = "AlwaysAllow"
 _DEFAULT_UNAVAILABLE = "25%"
@@ -42,8 +39,11 @@ class Allowances:
     def _allowed(self, budget: PodDisruptionBudget) -> int:
         if budget.observed_generation < budget.generation:
             return 0
-        seen = sum(self._view.tallies[id_].ready for id_ in self._view.covers.get(budget.uid, ()))
-        return max(min(budget.disruptions_allowed, seen - budget.desired_healthy), 0)
+        covered = [self._view.tallies[id_] for id_ in self._view.covers.get(budget.uid, ())]
+        seen = sum(tally.ready for tally in covered)
+        # what is being evicted may not be in the budget's status yet
+        going = sum(pod.ready for tally in covered for pod in tally.going)
+        return max(min(budget.disruptions_allowed - going, seen - budget.desired_healthy), 0)
 
     def _own(self, tally: Tally) -> int:
         missing = max(tally.row.replicas - tally.ready, 0) + tally.leaving
@@ -72,12 +72,6 @@ def in_order(tally: Tally) -> list[Pod]:
     if isinstance(tally.row, StatefulSet):
         return sorted(tally.away, key=lambda pod: (pod.ready, -_ordinal(pod)))
     return sorted(tally.away, key=lambda pod: (pod.ready, pod.node, pod.name))
-
-
-def sent_away(view: View, pods: Iterable[Pod]) -> list[Pod]:
-    """Those whose eviction was sent, or waits to be, and which do not show it yet."""
-    running = view.outcomes.running
-    return [pod for pod in pods if evict_key(pod.uid) in running] if running else []
 
 
 def _ordinal(pod: Pod) -> int:

@@ -1,6 +1,7 @@
 """Sums over the cluster, kept current event by event: one pod's event costs one workload's recount.
 
-What is kept true: after `refresh` the tallies, roles and occupancy are those of the snapshot that was given.
+What is kept true: after `refresh` the tallies, roles and occupancy are those of the snapshot that was given,
+but that pods which are being evicted are tallied as leaving before the snapshot shows it.
 Events only say what to look at again; what counts is what the snapshot has. A new aim or scope recounts all.
 """
 
@@ -30,7 +31,7 @@ from shiplift.workloads.identity import WorkloadId, workload_id
 from shiplift.workloads.model import Fleet, Role, Scope, Tally
 from shiplift.workloads.occupancy import Occupancy, Room
 from shiplift.workloads.steps import MarkNode
-from shiplift.workloads.tally import tally
+from shiplift.workloads.tally import evicting, tally
 
 R = TypeVar("R", bound=Row)
 
@@ -88,15 +89,26 @@ class Census:
         self._taints: dict[str, MarkNode] = {}
         self._fleet: Fleet | None = None
         self._pods: dict[str, Pod] = {}
+        self._going: frozenset[str] = frozenset()
         self._occupancy = Occupancy()
 
-    def refresh(self, snapshot: Snapshot, scope: Scope, news: Iterable[tuple[Kind, Row]]) -> None:
-        """Bring the sums up to the snapshot; `news` is what was heard before it was taken."""
+    def refresh(
+        self,
+        snapshot: Snapshot,
+        scope: Scope,
+        news: Iterable[tuple[Kind, Row]],
+        going: frozenset[str] = frozenset(),
+    ) -> None:
+        """Bring the sums up to the snapshot; `news` is what was heard before it was taken, `going` the pods,
+        by uid, that are being evicted by us."""
         if self._counted and scope == self._scope:
-            self._recount(snapshot, self._dirty(snapshot, news))
+            dirty = self._dirty(snapshot, news)
+            dirty |= self._owners(going ^ self._going)
+            self._going = going
+            self._recount(snapshot, dirty)
         if not self._counted or scope != self._scope:
             self._forget()
-            self._scope, self._counted = scope, True
+            self._scope, self._counted, self._going = scope, True, going
             self._count_all(snapshot)
 
     def count_nodes(self, snapshot: Snapshot, scope: Scope) -> None:
@@ -219,6 +231,11 @@ class Census:
         if controller is None:
             return None
         return self._ids.get(self._deployment_of.get(controller.uid, controller.uid))
+
+    def _owners(self, uids: Iterable[str]) -> set[WorkloadId]:
+        """Whose these pods are; what became of those that are gone was heard."""
+        pods = (pod for uid in uids if (pod := self._pods.get(uid)) is not None)
+        return {owner for pod in pods if (owner := self._owner(pod)) is not None}
 
     def _node_changed(self, snapshot: Snapshot, heard: Row) -> Iterable[WorkloadId]:
         now, before = snapshot.by_uid(Node, heard.uid), self._roles.get(heard.name)
@@ -366,7 +383,16 @@ class Census:
             owners = self._sets.get(row.uid, ())
             sets = [one for uid in owners if (one := snapshot.by_uid(ReplicaSet, uid)) is not None]
         pods = [pod for owner in owners for pod in snapshot.pods_of(owner)]
-        return tally(id_, row, sets, pods, self._roles, self._budgets_of(row), self._autoscalers.get(id_))
+        going = [pod for pod in pods if self._looks_as_if_it_stayed(pod)] if self._going else []
+        if going:
+            pods = [pod for pod in pods if not self._looks_as_if_it_stayed(pod)]
+        budgets, scaler = self._budgets_of(row), self._autoscalers.get(id_)
+        counted = tally(id_, row, sets, pods, self._roles, budgets, scaler)
+        return evicting(counted, going) if going else counted
+
+    def _looks_as_if_it_stayed(self, pod: Pod) -> bool:
+        """Whether it is being evicted and nothing shows it yet."""
+        return pod.uid in self._going and not pod.deleting and not pod.finished
 
     def _row(self, snapshot: Snapshot, id_: WorkloadId) -> Deployment | StatefulSet | None:
         known = self.tallies.get(id_)

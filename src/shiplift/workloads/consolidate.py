@@ -59,19 +59,24 @@ def emptying_steps(view: View, node: str) -> list[Step]:
     released = turns.released(view)
     allowances, booking = Allowances(view), Booking(view.old_room(node))
     for tally in view.tallies.values():
-        here = [pod for pod in in_order(tally) if pod.node == node]
-        if here and not tally.skipped and tally.id not in released:
+        if not tally.skipped and not tally.rolling and tally.id not in released:
+            steps += [_eviction(tally, pod) for pod in tally.going if pod.node == node]
+            here = [pod for pod in in_order(tally) if pod.node == node]
             steps += _evictions(tally, here, allowances, booking)
     return steps
 
 
 def _evictions(tally: Tally, here: list[Pod], allowances: Allowances, booking: Booking) -> list[Step]:
-    if tally.rolling or tally.leaving:
-        return []
     steps: list[Step] = []
+    if tally.leaving:
+        return steps
     for pod in here[: allowances.of(tally)]:
         if isinstance(booking.book(pod), NoSlot):
             break
         allowances.take(tally)
-        steps.append(Evict(tally.id, pod.name, pod.uid, pod.node, lane_of(tally)))
+        steps.append(_eviction(tally, pod))
     return steps
+
+
+def _eviction(tally: Tally, pod: Pod) -> Evict:
+    return Evict(tally.id, pod.name, pod.uid, pod.node, lane_of(tally))

@@ -19,7 +19,6 @@ from shiplift.api.workloads import MigrationState, Mode, OnBlockedWorkload, OnNo
 from shiplift.engine.decision import LookAgain, await_change, earliest, requeue
 from shiplift.engine.step import Answer, Step
 from shiplift.workloads import consolidate, holds, turns
-from shiplift.workloads.budgeting import sent_away
 from shiplift.workloads.cleaning import cleaning
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Migrating, Reason, Tally, View
@@ -104,9 +103,7 @@ def arrived(view: View, now: datetime) -> tuple[str, ...]:
 
 
 def _has_arrived(view: View, tally: Tally, now: datetime, soak: float) -> bool:
-    # who is being evicted still looks as if it stayed: after a rollback it may be where it is to go, and its
-    # successor will not
-    if turns.record_of(view, tally.id).surge is not None or sent_away(view, tally.pods):
+    if turns.record_of(view, tally.id).surge is not None:
         return False
     if not tally.row.replicas:
         return tally.id in view.order.ready or not view.fleet.off

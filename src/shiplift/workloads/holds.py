@@ -79,7 +79,7 @@ def emptying(view: View) -> str:
 def _makes_room(view: View, tally: Tally) -> bool:
     """Its pods have to leave the node that is being emptied, so it cannot be held now."""
     node = emptying(view)
-    return bool(node) and any(pod.node == node for pod in tally.away)
+    return bool(node) and any(pod.node == node for pod in (*tally.away, *tally.going))
 
 
 def _let_go(view: View, budget: PodDisruptionBudget, held: set[WorkloadId]) -> Step | None:

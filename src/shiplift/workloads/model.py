@@ -151,7 +151,7 @@ class Tally(msgspec.Struct, frozen=True, gc=False):
     pending: tuple[Pod, ...]
     """Those on no node yet."""
     leaving: int
-    """Pods that are terminating, or whose node is gone."""
+    """Pods that are terminating or being evicted, or whose node is gone."""
     ready: int
     last_ready: int
     """When the last of them became Ready."""
@@ -165,6 +165,8 @@ class Tally(msgspec.Struct, frozen=True, gc=False):
     skipped: bool
     evicted: bool
     """Somebody is evicting a pod of it at this moment."""
+    going: tuple[Pod, ...] = ()
+    """Those of the leaving that look as if they stayed: we are evicting them, and nothing shows it yet."""
 
 
 class Order(msgspec.Struct, frozen=True):

@@ -21,11 +21,10 @@ from shiplift.workloads.budgeting import (
     in_order,
     lane_of,
     never_evictable,
-    sent_away,
 )
 from shiplift.workloads.holds import is_hold
 from shiplift.workloads.identity import WorkloadId
-from shiplift.workloads.model import Line, Reason, Tally, View
+from shiplift.workloads.model import Line, Reason, Role, Tally, View
 from shiplift.workloads.names import TARGET_LABEL, label_value
 from shiplift.workloads.patience import wait
 from shiplift.workloads.record import Record
@@ -73,20 +72,14 @@ class Moves:
         so have those of pods whose eviction is under way."""
         for pod in tally.pending:
             self._booking.book(pod, leaving=False)
-        missing = tally.row.replicas - len(tally.pods)
+        missing = tally.row.replicas - len(tally.pods) - len(tally.going)
         if missing > 0 and tally.pods and not tally.rolling:
             for _ in range(missing):
                 self._booking.book(tally.pods[0], leaving=False)
-        for pod in sent_away(self.view, in_order(tally)):
+        for pod in tally.going:
             self._booking.book(pod)
-            self._goes(tally, pod)
-
-    def _goes(self, tally: Tally, pod: Pod) -> None:
-        """The pod goes: what it uses up is used up."""
-        self._named[lane_of(tally)] += 1
-        if not free_to_go(self.view, tally, pod):
-            self._evictions += 1
-            self._allowances.take(tally)
+        self._named[lane_of(tally)] += len(tally.going)
+        self._evictions += len(tally.going)
 
     def _one(self, tally: Tally) -> None:
         if tally.id not in self._released:
@@ -192,9 +185,9 @@ class Moves:
     def _move(self, tally: Tally) -> None:
         if tally.pending:
             self._replace_misplaced(tally)
-        if tally.id in self.lines or not tally.away:
+        if tally.id in self.lines or not (tally.away or tally.going):
             self._still_coming(tally)
-        elif self._blocked(tally):
+        elif tally.away and self._blocked(tally):
             return
         elif self.view.spec.paused:
             self._tell(tally, WorkloadState.RELEASED, Reason.PAUSED, "paused; `shiplift resume` goes on")
@@ -277,16 +270,14 @@ class Moves:
             )
 
     def _evict(self, tally: Tally) -> None:
-        under_way = {pod.uid: pod for pod in sent_away(self.view, in_order(tally))}
-        for pod in under_way.values():
+        under_way = [pod for pod in tally.going if self.view.fleet.roles.get(pod.node) is Role.OFF]
+        for pod in under_way:
             self._do(self._eviction(tally, pod), tally, Reason.EVICTING)
         if not under_way and self._may_not_yet(tally):
             return
         for pod in self._movable(tally):
             if self._evictions >= MOST_AT_ONCE or self._named[lane_of(tally)] >= MOST_IN_A_LANE:
                 break
-            if pod.uid in under_way:
-                continue
             if not free_to_go(self.view, tally, pod) and self._allowances.of(tally) <= 0:
                 break
             if (slot := self._slot(pod)) is not None:
@@ -296,6 +287,13 @@ class Moves:
                 self._goes(tally, pod)
         if tally.id not in self.lines:
             self._waits_for_budget(tally)
+
+    def _goes(self, tally: Tally, pod: Pod) -> None:
+        """The pod goes: what it uses up is used up."""
+        self._named[lane_of(tally)] += 1
+        self._evictions += 1
+        if not free_to_go(self.view, tally, pod):
+            self._allowances.take(tally)
 
     def _eviction(self, tally: Tally, pod: Pod) -> Evict:
         return Evict(tally.id, pod.name, pod.uid, pod.node, lane_of(tally), *self._relies_on(tally))
@@ -322,7 +320,7 @@ class Moves:
             return pods
         taint = upgrade_taint(self.view.aim.target)
         movable = [pod for pod in pods if tolerated(pod.spec.tolerations, taint)]
-        if not movable:
+        if pods and not movable:
             text = "its pods are of an older template (a paused or partitioned rollout); finish the rollout"
             self._tell(tally, WorkloadState.BLOCKED, Reason.ROLLOUT_RUNNING, text)
         return movable

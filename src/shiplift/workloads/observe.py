@@ -37,6 +37,7 @@ from shiplift.workloads.ordering import Ordering
 from shiplift.workloads.proof import Proven
 from shiplift.workloads.record import readable
 from shiplift.workloads.signs import upgrade_taint
+from shiplift.workloads.steps import evicting
 
 READS = (
     kinds.NAMESPACE,
@@ -131,7 +132,7 @@ class Observer:
         # to undo a record its workload must be known, whoever is excluded by now
         self._counting = bool(wanted.target) or any(one.spec.ledger for one in placements.values())
         if self._counting:
-            self._census.refresh(snapshot, scope, news)
+            self._census.refresh(snapshot, scope, news, evicting(outcomes.running))
         else:
             self._census.count_nodes(snapshot, scope)
         return self._view(snapshot, migration, wanted, placements, outcomes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 import msgspec
@@ -101,9 +102,12 @@ class PodStep(Step, frozen=True):
         return f"{self.workload.namespace}/{self.name}"
 
 
-def evict_key(uid: str) -> str:
-    """The key of the step that evicts this pod."""
-    return f"evict {uid}"
+_EVICT = "evict "
+
+
+def evicting(running: Iterable[str]) -> frozenset[str]:
+    """The pods, by uid, whose eviction is under way, from the keys of the steps that are."""
+    return frozenset(key.removeprefix(_EVICT) for key in running if key.startswith(_EVICT))
 
 
 class Evict(PodStep, frozen=True):
@@ -119,7 +123,7 @@ class Evict(PodStep, frozen=True):
 
     @property
     def key(self) -> str:
-        return evict_key(self.uid)
+        return f"{_EVICT}{self.uid}"
 
     @property
     def lane(self) -> str:

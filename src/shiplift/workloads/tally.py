@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import msgspec
+
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import Deployment, HorizontalPodAutoscaler, ReplicaSet, StatefulSet
 from shiplift.workloads.identity import WorkloadId
@@ -70,6 +72,12 @@ def tally(
         skipped,
         evicted,
     )
+
+
+def evicting(counted: Tally, going: Sequence[Pod]) -> Tally:
+    """Those pods, which were not counted, are leaving: they are being evicted, and nothing shows it yet."""
+    leaving = counted.leaving + len(going)
+    return msgspec.structs.replace(counted, leaving=leaving, complete=False, going=tuple(going))
 
 
 def is_rolling(row: Deployment | StatefulSet, sets: Sequence[ReplicaSet]) -> bool:
