@@ -55,10 +55,10 @@ def all_on(state: State, workload: Workload, name: str) -> bool:
     return len(pods) == workload.replicas and all(healthy(pod) and pool(pod) == name for pod in pods)
 
 
-def whole(state: State, workload: Workload) -> bool:
-    """Whether all pods of a workload are there, bound, and none is about to go."""
-    pods = pods_of(state, workload)
-    return len(pods) == workload.replicas and all(pool(pod) and not terminating(pod) for pod in pods)
+def missing(state: State, workload: Workload) -> int:
+    """How many pods of a workload are not there, not bound, or about to go."""
+    there = sum(bool(pool(pod)) and not terminating(pod) for pod in pods_of(state, workload))
+    return max(workload.replicas - there, 0)
 
 
 def labels(thing: Json) -> dict[str, str]:

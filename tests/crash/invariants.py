@@ -77,29 +77,32 @@ class _Order:
         self._before = _dependencies(scenario)
         self._met: set[str] = set()
         self._target = ""
-        self._under_way: set[str] = set()
+        self._under_way: dict[str, int] = {}
+        """How many pods of each were between two nodes when the target changed: they end on either side."""
         self.found: list[str] = []
 
     def see(self, change: Change, state: State, bound_before: bool) -> None:
         target = _target(state)
         if target != self._target:
             self._target, self._met = target, set()
-            self._under_way = {one.id for one in self._scenario.workloads if not facts.whole(state, one)}
+            self._under_way = {one.id: facts.missing(state, one) for one in self._scenario.workloads}
         if not target:
             return
-        if change.key.kind == "Pod" and not change.gone and not bound_before:
-            self._check(change)
+        if change.key.kind == "Pod" and facts.pool(change.object) and not change.gone and not bound_before:
+            self._bound(change)
         for workload in self._scenario.workloads:
             if workload.id not in self._met and facts.all_on(state, workload, target):
                 self._met.add(workload.id)
 
-    def _check(self, change: Change) -> None:
+    def _bound(self, change: Change) -> None:
         id_ = facts.owner(change.object)
         early = self._before.get(id_, set()) - self._met
-        if id_ in self._under_way:
-            # it was between two nodes when the target changed, and may end on either side
-            self._under_way.discard(id_)
-        elif facts.pool(change.object) == self._target and early:
+        if self._under_way.get(id_):
+            self._under_way[id_] -= 1
+        elif facts.pool(change.object) != self._target:
+            # whoever comes back to where it was has not been met, though it looked so
+            self._met.discard(id_)
+        elif early:
             self.found.append(
                 f"{change.key} came to a target node at version {change.version} before {sorted(early)}"
             )

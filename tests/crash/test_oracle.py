@@ -134,6 +134,23 @@ def test_after_a_change_of_mind_the_order_is_of_the_other_target() -> None:
     assert not invariants.out_of_order(between, SCENARIO)
 
 
+BACK = ("WorkloadMigration", migration({"target": "v1.35.4"}, state="Upgrade", target="v1.35.4"))
+
+
+def test_a_pod_that_was_between_two_nodes_when_the_target_changed_ends_on_either_side() -> None:
+    gone, back = moved("web-0", "old-0")[:2], moved("web-0", "old-0")[2:]
+    assert not invariants.out_of_order(story(*moved("db-1", "new-0"), *gone, BACK, *back), SCENARIO)
+    terminating = story(*moved("db-1", "new-0"), gone[0], BACK, gone[1], *back)
+    assert not invariants.out_of_order(terminating, SCENARIO)
+    later = story(*moved("db-1", "new-0"), *gone, BACK, *back, *moved("web-0", "old-0"))
+    assert len(invariants.out_of_order(later, SCENARIO)) == 1
+
+
+def test_who_looked_as_if_it_had_arrived_and_moved_away_was_not_met() -> None:
+    trace = story(BACK, *moved("db-1", "new-0"), *moved("web-0", "old-1"))
+    assert [one for one in invariants.out_of_order(trace, SCENARIO) if "web-0" in one]
+
+
 def test_two_budgets_on_a_pod_are_found() -> None:
     second = story(("PodDisruptionBudget", pdb("shiplift-hold-statefulset-db")))
     assert invariants.two_budgets(second) == [

@@ -244,7 +244,8 @@ def sums(census: Census, order: Any) -> dict[str, Any]:
 
 def _sorted(tally: Any) -> Any:
     ordered = {name: tuple(sorted(getattr(tally, name), key=_uid)) for name in SEVERAL}
-    return msgspec.structs.replace(tally, budgets=tuple(sorted(tally.budgets)), **ordered)
+    alike = tally.alike is not None
+    return msgspec.structs.replace(tally, budgets=tuple(sorted(tally.budgets)), alike=alike, **ordered)
 
 
 def _uid(pod: Pod) -> str:

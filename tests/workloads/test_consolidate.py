@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
+import pytest
 
 from shiplift.api.workloads import OnNoCapacity, Turn
 from shiplift.engine.step import Outcomes
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
+from shiplift.facts.pods import Pod
 from shiplift.workloads.consolidate import chosen, emptying_steps
+from shiplift.workloads.decide import decide
+from shiplift.workloads.model import Reason
 from shiplift.workloads.names import OFF_TARGET_LABEL, SKIP, TARGET_LABEL
-from shiplift.workloads.steps import Evict
+from shiplift.workloads.steps import Evict, WritePlacement
 from tests.workloads import nature
 from tests.workloads.views import DEPLOYMENT, an_id, change, look, say, under_way
 from tests.workloads.world import World
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 def a_shop(**workloads: int) -> World:
@@ -173,3 +180,43 @@ def test_an_eviction_under_way_stays_wanted_and_no_further_pod_of_it_goes() -> N
     assert first
     running = Outcomes(running=frozenset({first[0].key}))
     assert emptying_steps(look(world, running), "old-1") == first[:1]
+
+
+def only(world: World, name: str, pods: int) -> None:
+    """As many pods as the node takes."""
+    row = world.named(Node, name, "")
+    assert row is not None
+    change_node(world, name, allocatable=msgspec.structs.replace(row.allocatable, pods=pods))
+
+
+def evicting(*pods: Pod) -> Outcomes:
+    return Outcomes(running=frozenset(f"evict {pod.uid}" for pod in pods))
+
+
+def test_a_slot_on_the_other_old_nodes_is_given_once() -> None:
+    world = a_shop(web=1, api=1)
+    place(world, web="old-1", api="old-1")
+    begin(world, "old-1")
+    only(world, "old-2", 1)
+    (first,) = emptying_steps(look(world), "old-1")
+    assert emptying_steps(look(world, Outcomes(running=frozenset({first.key}))), "old-1") == [first]
+    (gone,) = [pod for pod in world.all(Pod) if first.key == f"evict {pod.uid}"]
+    world.put(msgspec.structs.replace(gone, deleting=True))
+    assert emptying_steps(look(world), "old-1") == []
+
+
+@pytest.mark.parametrize("how", ["evicted", "terminating", "pending"])
+def test_who_is_on_the_way_to_another_old_node_is_not_released_to_full_target_nodes(how: str) -> None:
+    web = an_id("web")
+    world = a_shop(web=1, api=2)
+    only(world, "new-1", 0)
+    only(world, "new-2", 0)
+    place(world, web="old-1", api="old-2")
+    begin(world, "old-1")
+    say(world, {web.owner_key: Turn.HELD, an_id("api").owner_key: Turn.HELD})
+    (pod,) = world.pods(web)
+    changed = {"terminating": {"deleting": True}, "pending": {"node": "", "ready": False}, "evicted": {}}[how]
+    world.put(msgspec.structs.replace(pod, **changed))
+    decision = decide(look(world, evicting(pod) if how == "evicted" else None), NOW)
+    assert not [step for step in decision.steps if isinstance(step, WritePlacement)]
+    assert decision.lines[web].reason is Reason.CONSOLIDATING

@@ -223,9 +223,11 @@ def test_force_waits_for_a_pod_that_is_being_evicted() -> None:
 def test_after_a_rollback_an_eviction_that_has_not_begun_is_not_wanted_any_more() -> None:
     world = under_way((DEPLOYMENT, "web", 2), target=OLD)
     world.migrate(target=OLD)
-    say(world, {WEB.owner_key: Turn.RELEASED})
+    say(world, {WEB.owner_key: Turn.RELEASED}, target=OLD)
     one = look(world).tallies[WEB].pods[0]
-    assert of(decided(world, evicting(one)), Evict) == []
+    decision = decided(world, evicting(one))
+    assert of(decision, Evict) == []
+    assert decision.lines[WEB].reason is Reason.TERMINATING
 
 
 def test_a_budget_is_charged_once_for_what_is_being_evicted() -> None:
@@ -238,3 +240,20 @@ def test_a_budget_is_charged_once_for_what_is_being_evicted() -> None:
     again = of(decided(world, running(first[-1])), Evict)
     assert len(again) == 3
     assert first[-1] in again
+
+
+@pytest.mark.parametrize("last", ["evicted", "terminating"])
+def test_the_slots_of_all_pods_that_are_on_their_way_are_kept(last: str) -> None:
+    world = released(under_way((DEPLOYMENT, "web", 2), (DEPLOYMENT, "api", 1)))
+    say(world, {WEB.owner_key: Turn.RELEASED, API.owner_key: Turn.RELEASED})
+    for node in world.all(Node):
+        if node.kubelet_version == NEW:
+            world.put(
+                msgspec.structs.replace(node, allocatable=msgspec.structs.replace(node.allocatable, pods=1))
+            )
+    one, other = world.pods(WEB)
+    world.put(msgspec.structs.replace(one, deleting=True))
+    if last == "terminating":
+        world.put(msgspec.structs.replace(other, deleting=True))
+    decision = decided(world, evicting(other) if last == "evicted" else None)
+    assert decision.lines[API].reason is Reason.NO_SLOT

@@ -18,6 +18,7 @@ from shiplift.api.workloads import (
     WorkloadMigrationStatus,
     WorkloadStatus,
 )
+from shiplift.engine.step import Outcomes
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.workloads.decide import decide
@@ -243,6 +244,13 @@ def test_progress_waves_and_versions_are_counted() -> None:
     assert (found.progress.summary, found.pods.summary) == ("1/2", "2/5")
     assert [(one.number, one.workloads.summary) for one in found.waves] == [(0, "1/1"), (1, "0/1")]
     assert [(one.version, one.nodes) for one in found.versions] == [(OLD, 2), (NEW, 2)]
+
+
+def test_a_pod_that_is_being_evicted_is_still_to_be_moved() -> None:
+    world = a_shop()
+    one = world.pods(WEB)[0]
+    view = look(world, Outcomes(running=frozenset({f"evict {one.uid}"})))
+    assert status_of(decide(view, world.now)).pods.summary == "0/5"
 
 
 def test_missing_dependencies_and_cycles_are_named() -> None:

@@ -12,6 +12,7 @@ from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import PodDisruptionBudget, StatefulSet
 from shiplift.workloads.holds import is_hold
 from shiplift.workloads.model import Tally, View
+from shiplift.workloads.room import Booking
 
 ALWAYS_ALLOW = "AlwaysAllow"
 _DEFAULT_UNAVAILABLE = "25%"
@@ -72,6 +73,19 @@ def in_order(tally: Tally) -> list[Pod]:
     if isinstance(tally.row, StatefulSet):
         return sorted(tally.away, key=lambda pod: (pod.ready, -_ordinal(pod)))
     return sorted(tally.away, key=lambda pod: (pod.ready, pod.node, pod.name))
+
+
+def book_expected(booking: Booking, tally: Tally) -> None:
+    """Replacements that are pending, or that the owner will make in a moment, have their slots first; and so
+    have those of pods that are being evicted."""
+    for pod in tally.pending:
+        booking.book(pod, leaving=False)
+    for pod in tally.going:
+        booking.book(pod)
+    missing = tally.row.replicas - len(tally.pods) - len(tally.going)
+    if tally.alike is not None and not tally.rolling:
+        for _ in range(missing):
+            booking.book(tally.alike, leaving=False)
 
 
 def _ordinal(pod: Pod) -> int:

@@ -13,7 +13,7 @@ from shiplift.api.workloads import OnNoCapacity
 from shiplift.engine.step import Step
 from shiplift.facts.pods import Pod
 from shiplift.workloads import turns
-from shiplift.workloads.budgeting import Allowances, in_order, lane_of, never_evictable
+from shiplift.workloads.budgeting import Allowances, book_expected, in_order, lane_of, never_evictable
 from shiplift.workloads.model import Role, Tally, View
 from shiplift.workloads.occupancy import Room
 from shiplift.workloads.room import Booking, NoSlot
@@ -58,8 +58,11 @@ def emptying_steps(view: View, node: str) -> list[Step]:
         return steps
     released = turns.released(view)
     allowances, booking = Allowances(view), Booking(view.old_room(node))
-    for tally in view.tallies.values():
-        if not tally.skipped and not tally.rolling and tally.id not in released:
+    held = [one for one in view.tallies.values() if not one.skipped and one.id not in released]
+    for tally in held:
+        book_expected(booking, tally)
+    for tally in held:
+        if not tally.rolling:
             steps += [_eviction(tally, pod) for pod in tally.going if pod.node == node]
             here = [pod for pod in in_order(tally) if pod.node == node]
             steps += _evictions(tally, here, allowances, booking)

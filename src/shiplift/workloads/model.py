@@ -167,6 +167,8 @@ class Tally(msgspec.Struct, frozen=True, gc=False):
     """Somebody is evicting a pod of it at this moment."""
     going: tuple[Pod, ...] = ()
     """Those of the leaving that look as if they stayed: we are evicting them, and nothing shows it yet."""
+    alike: Pod | None = None
+    """Any of its pods, though it may be leaving: what those that are missing will be like."""
 
 
 class Order(msgspec.Struct, frozen=True):

@@ -16,6 +16,7 @@ from shiplift.facts.pods import Pod, tolerated
 from shiplift.workloads import turns
 from shiplift.workloads.budgeting import (
     Allowances,
+    book_expected,
     explained,
     free_to_go,
     in_order,
@@ -63,23 +64,11 @@ class Moves:
         """Every workload that may go and has not arrived."""
         waiting = [self.view.tallies[id_] for id_ in sorted(going - self.view.order.met)]
         for tally in waiting:
-            self._book_expected(tally)
+            book_expected(self._booking, tally)
+            self._named[lane_of(tally)] += len(tally.going)
+            self._evictions += len(tally.going)
         for tally in waiting:
             self._one(tally)
-
-    def _book_expected(self, tally: Tally) -> None:
-        """Replacements that are pending, or that the owner will make in a moment, have their slots first; and
-        so have those of pods whose eviction is under way."""
-        for pod in tally.pending:
-            self._booking.book(pod, leaving=False)
-        missing = tally.row.replicas - len(tally.pods) - len(tally.going)
-        if missing > 0 and tally.pods and not tally.rolling:
-            for _ in range(missing):
-                self._booking.book(tally.pods[0], leaving=False)
-        for pod in tally.going:
-            self._booking.book(pod)
-        self._named[lane_of(tally)] += len(tally.going)
-        self._evictions += len(tally.going)
 
     def _one(self, tally: Tally) -> None:
         if tally.id not in self._released:
@@ -101,6 +90,11 @@ class Moves:
             self.unplaced.add(tally.id)
             text = f"no node runs {self.view.aim.target} yet"
             self._tell(tally, WorkloadState.HELD, Reason.WAITING_FOR_NODES, text)
+            return
+        if self.view.status.emptying and _is_between(tally):
+            self.unplaced.add(tally.id)
+            text = f"a pod of it goes from {self.view.status.emptying} to another old node first"
+            self._tell(tally, WorkloadState.HELD, Reason.CONSOLIDATING, text)
             return
         # once released it cannot make room among the old nodes any more: with Consolidate it has to fit whole
         slots = (self._slot(pod) for pod in (tally.away if consolidates else tally.away[:1]))
@@ -185,7 +179,7 @@ class Moves:
     def _move(self, tally: Tally) -> None:
         if tally.pending:
             self._replace_misplaced(tally)
-        if tally.id in self.lines or not (tally.away or tally.going):
+        if tally.id in self.lines or not (tally.away or self._under_way(tally)):
             self._still_coming(tally)
         elif tally.away and self._blocked(tally):
             return
@@ -270,7 +264,7 @@ class Moves:
             )
 
     def _evict(self, tally: Tally) -> None:
-        under_way = [pod for pod in tally.going if self.view.fleet.roles.get(pod.node) is Role.OFF]
+        under_way = self._under_way(tally)
         for pod in under_way:
             self._do(self._eviction(tally, pod), tally, Reason.EVICTING)
         if not under_way and self._may_not_yet(tally):
@@ -287,6 +281,10 @@ class Moves:
                 self._goes(tally, pod)
         if tally.id not in self.lines:
             self._waits_for_budget(tally)
+
+    def _under_way(self, tally: Tally) -> list[Pod]:
+        """Its pods that are being evicted and have to be: after a rollback they may be where they belong."""
+        return [pod for pod in tally.going if self.view.fleet.roles.get(pod.node) is Role.OFF]
 
     def _goes(self, tally: Tally, pod: Pod) -> None:
         """The pod goes: what it uses up is used up."""
@@ -352,6 +350,11 @@ class Moves:
 
     def _tell(self, tally: Tally, state: WorkloadState, reason: Reason, message: str) -> None:
         self.lines[tally.id] = Line(state, reason, message)
+
+
+def _is_between(tally: Tally) -> bool:
+    """Whether a pod of it is on its way from one node to another."""
+    return bool(tally.leaving) or any(not pod.unschedulable for pod in tally.pending)
 
 
 def _count(number: int, what: str) -> str:

@@ -71,7 +71,7 @@ def _under_way(
     done = set(decision.met)
     counted = [tally for tally in view.tallies.values() if not tally.skipped]
     there = sum(len(tally.pods) - len(tally.away) - len(tally.pending) for tally in counted)
-    pods = Progress.of(there, sum(len(tally.pods) for tally in counted))
+    pods = Progress.of(there, sum(len(tally.pods) + len(tally.going) for tally in counted))
     arrived = sum(tally.row.uid in done for tally in counted)
     return msgspec.structs.replace(
         common,

@@ -32,13 +32,14 @@ def tally(
     pending: list[Pod] = []
     leaving = ready = last_ready = 0
     evicted = False
+    last: Pod | None = None
     for pod in pods:
         if pod.phase in ENDED:
             continue
         if pod.disruption == EVICTED:
             evicted = True
         if pod.deleting:
-            leaving += 1
+            leaving, last = leaving + 1, pod
             continue
         here.append(pod)
         if not pod.node:
@@ -71,13 +72,19 @@ def tally(
         autoscaler,
         skipped,
         evicted,
+        alike=here[0] if here else last,
     )
 
 
 def evicting(counted: Tally, going: Sequence[Pod]) -> Tally:
     """Those pods, which were not counted, are leaving: they are being evicted, and nothing shows it yet."""
-    leaving = counted.leaving + len(going)
-    return msgspec.structs.replace(counted, leaving=leaving, complete=False, going=tuple(going))
+    return msgspec.structs.replace(
+        counted,
+        leaving=counted.leaving + len(going),
+        complete=False,
+        going=tuple(going),
+        alike=counted.alike or going[0],
+    )
 
 
 def is_rolling(row: Deployment | StatefulSet, sets: Sequence[ReplicaSet]) -> bool:
