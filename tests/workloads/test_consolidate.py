@@ -220,3 +220,15 @@ def test_who_is_on_the_way_to_another_old_node_is_not_released_to_full_target_no
     decision = decide(look(world, evicting(pod) if how == "evicted" else None), NOW)
     assert not [step for step in decision.steps if isinstance(step, WritePlacement)]
     assert decision.lines[web].reason is Reason.CONSOLIDATING
+
+
+def test_a_pod_goes_only_while_the_placement_that_keeps_its_successor_off_the_node_is_in_force() -> None:
+    world = a_shop(web=1, api=2)
+    place(world, web="old-1", api="old-2")
+    begin(world, "old-1")
+    say(world, {an_id("web").owner_key: Turn.HELD, an_id("api").owner_key: Turn.HELD})
+    view = look(world)
+    (step,) = emptying_steps(view, "old-1")
+    assert isinstance(step, Evict)
+    row = view.placements[step.workload.namespace].row
+    assert (step.placement, step.generation) == (row.uid, row.generation)

@@ -53,33 +53,31 @@ def _fit_elsewhere(view: View, room: Room, node: str) -> bool:
 
 def emptying_steps(view: View, node: str) -> list[Step]:
     """Evict what is on the node and may go now."""
-    steps: list[Step] = []
     if view.old_room is None or node in view.fleet.labels:
-        return steps
+        return []
     released = turns.released(view)
     allowances, booking = Allowances(view), Booking(view.old_room(node))
     held = [one for one in view.tallies.values() if not one.skipped and one.id not in released]
     for tally in held:
         book_expected(booking, tally)
-    for tally in held:
-        if not tally.rolling:
-            steps += [_eviction(tally, pod) for pod in tally.going if pod.node == node]
-            here = [pod for pod in in_order(tally) if pod.node == node]
-            steps += _evictions(tally, here, allowances, booking)
-    return steps
+    return [
+        Evict(tally.id, pod.name, pod.uid, pod.node, lane_of(tally), *turns.relied_on(view, tally.id))
+        for tally in held
+        for pod in _going(tally, node, allowances, booking)
+    ]
 
 
-def _evictions(tally: Tally, here: list[Pod], allowances: Allowances, booking: Booking) -> list[Step]:
-    steps: list[Step] = []
+def _going(tally: Tally, node: str, allowances: Allowances, booking: Booking) -> list[Pod]:
+    """Its pods that leave the node: those that do already, else as many as may go and fit elsewhere."""
+    if tally.rolling:
+        return []
     if tally.leaving:
-        return steps
+        return [pod for pod in tally.going if pod.node == node]
+    here = [pod for pod in in_order(tally) if pod.node == node]
+    going: list[Pod] = []
     for pod in here[: allowances.of(tally)]:
         if isinstance(booking.book(pod), NoSlot):
             break
         allowances.take(tally)
-        steps.append(_eviction(tally, pod))
-    return steps
-
-
-def _eviction(tally: Tally, pod: Pod) -> Evict:
-    return Evict(tally.id, pod.name, pod.uid, pod.node, lane_of(tally))
+        going.append(pod)
+    return going

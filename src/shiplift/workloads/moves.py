@@ -192,7 +192,11 @@ class Moves:
         """Pending pods that were made while the workload was held can never go to target nodes."""
         for pod in tally.pending:
             if pod.unschedulable and is_kept_off(pod, TARGET_LABEL, label_value(self.view.aim.target)):
-                self._do(Replace(tally.id, pod.name, pod.uid, *self._relies_on(tally)), tally, Reason.PENDING)
+                self._do(
+                    Replace(tally.id, pod.name, pod.uid, *turns.relied_on(self.view, tally.id)),
+                    tally,
+                    Reason.PENDING,
+                )
 
     def _still_coming(self, tally: Tally) -> None:
         """Nothing is left to move; say what is still on its way."""
@@ -260,7 +264,9 @@ class Moves:
             self._no_slot(tally, slot)
         else:
             self._do(
-                Force(tally.id, pod.name, pod.uid, pod.node, *self._relies_on(tally)), tally, Reason.EVICTING
+                Force(tally.id, pod.name, pod.uid, pod.node, *turns.relied_on(self.view, tally.id)),
+                tally,
+                Reason.EVICTING,
             )
 
     def _evict(self, tally: Tally) -> None:
@@ -294,12 +300,9 @@ class Moves:
             self._allowances.take(tally)
 
     def _eviction(self, tally: Tally, pod: Pod) -> Evict:
-        return Evict(tally.id, pod.name, pod.uid, pod.node, lane_of(tally), *self._relies_on(tally))
-
-    def _relies_on(self, tally: Tally) -> tuple[str, int]:
-        """The placement that has to be in force when a pod goes, and its generation."""
-        row = self.view.placements[tally.id.namespace].row
-        return (row.uid, row.generation) if self.view.aim.mode is Mode.INJECT else ("", 0)
+        return Evict(
+            tally.id, pod.name, pod.uid, pod.node, lane_of(tally), *turns.relied_on(self.view, tally.id)
+        )
 
     def _may_not_yet(self, tally: Tally) -> bool:
         """Whether none of its pods can go in this decision; told."""

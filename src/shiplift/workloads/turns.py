@@ -140,6 +140,14 @@ def in_force(view: View, namespace: str) -> bool:
     return placement is not None and view.proven.get(placement.row.uid, 0) >= placement.row.generation
 
 
+def relied_on(view: View, id_: WorkloadId) -> tuple[str, int]:
+    """The placement that has to be in force when a pod of the workload goes, by uid, and its generation."""
+    placement = view.placements.get(id_.namespace)
+    if placement is None or view.aim.mode is not Mode.INJECT:
+        return "", 0
+    return placement.row.uid, placement.row.generation
+
+
 def proofs(view: View, namespaces: Iterable[str]) -> list[ProvePlacement]:
     """Placements that something is about to rely on, and that were not seen to be in force."""
     return [
