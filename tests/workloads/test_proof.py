@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -28,6 +29,11 @@ from tests.workloads.views import an_id
 
 # --- two real API servers on one etcd ---
 
+_ENDS_WITH_ITS_PARENT = "import ctypes; ctypes.CDLL(None).prctl(1, 9)"
+_BECOMES_THE_COMMAND = "import os, sys; os.execv(sys.argv[1], sys.argv[1:])"
+ENDING_WITH_US = (sys.executable, "-c", f"{_ENDS_WITH_ITS_PARENT}; {_BECOMES_THE_COMMAND}")
+"""Before a command: the kernel ends it when the test run is killed."""
+
 
 class Second(NamedTuple):
     """Another API server of the same cluster."""
@@ -45,7 +51,7 @@ def second(rig: Rig, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secon
     changed = [f"--secure-port={port}" if one.startswith("--secure-port") else one for one in line]
     changed = [one for one in changed if not one.startswith("--audit")]
     with (tmp_path_factory.mktemp("second") / "log").open("wb") as log:
-        process = subprocess.Popen(changed, stdout=log, stderr=log)
+        process = subprocess.Popen([*ENDING_WITH_US, *changed], stdout=log, stderr=log)
     try:
         with Client(rig.client.credentials.at("127.0.0.1", port, "kubernetes.default.svc")) as client:
             until(lambda: _ready(client), 60)
