@@ -19,11 +19,14 @@ from shiplift.api.workloads import (
 )
 from shiplift.engine.budgets import Disruptions
 from shiplift.engine.step import Outcomes, Step
+from shiplift.facts import kinds
 from shiplift.facts.custom import Custom
+from shiplift.facts.kinds import Kind
+from shiplift.facts.meta import Row
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import HorizontalPodAutoscaler, PodDisruptionBudget, ReplicaSet
-from shiplift.kube.store import Store
+from shiplift.kube.store import Snapshot, Store
 from shiplift.workloads import steps
 from shiplift.workloads.aim import OUR_LABELS, OUR_TAINTS
 from shiplift.workloads.decide import decide
@@ -38,38 +41,82 @@ from tests.workloads import nature, server
 from tests.workloads.world import World
 
 MOST_ROUNDS = 400
-QUIET = 4
+QUIET = 7
 """So many rounds without a change, and nothing more is going to happen."""
 SLOW = 2
 """So many further decisions are made before a slow eviction takes effect."""
+LATE = 6
+"""Every so many rounds somebody whose news comes late hears of pods."""
 A_WHILE = 40
 """Seconds; no step waits for longer."""
 Pairs = Iterable[tuple[WorkloadId, WorkloadId]]
 
 
+class News:
+    """A store of the world: the pods as they were when it was last caught up with, all else as it is."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._waiting: list[tuple[Row | None, Row | None]] = []
+        self._pods = world.frozen(kinds.POD)
+        self.observer = Observer(cast("Store", self), lambda: world.inject)
+        world.listeners.append(self._heard)
+
+    def snapshot(self, *of: Kind) -> Snapshot:
+        return Snapshot({kind: self._pods if kind == kinds.POD else self._world.frozen(kind) for kind in of})
+
+    def catch_up(self) -> None:
+        for old, new in self._waiting:
+            self.observer.heard(kinds.POD, old, new)
+        self._waiting, self._pods = [], self._world.frozen(kinds.POD)
+
+    def end(self) -> None:
+        self._world.listeners.remove(self._heard)
+
+    def _heard(self, kind: Kind, old: Row | None, new: Row | None) -> None:
+        if kind == kinds.POD:
+            self._waiting.append((old, new))
+        else:
+            self.observer.heard(kind, old, new)
+
+
 class Operator:
     """One life of the operator: what it has learnt is lost with it."""
 
-    def __init__(self, world: World, judge: Judge | None = None, *, slow: bool = False) -> None:
+    def __init__(
+        self, world: World, judge: Judge | None = None, *, slow: bool = False, late: bool = False
+    ) -> None:
         self._world = world
         self._judge = judge
         self._slow = slow
+        self._late = late
+        self._rounds = 0
+        self._waits_for_news = True
         self._under_way: dict[str, tuple[Step, int]] = {}
-        self._observer = Observer(cast("Store", world), lambda: world.inject)
+        self._unseen: set[str] = set()
+        """Evictions that were made and that the news does not tell of yet."""
+        self._news = News(world)
+        self._observer = self._news.observer
         self._outcomes = Outcomes()
         self.decision: Migrating | None = None
-        world.listeners.append(self._observer.heard)
 
     def die(self) -> None:
-        self._world.listeners.remove(self._observer.heard)
+        self._news.end()
+
+    @property
+    def evicts(self) -> bool:
+        """Whether an eviction is under way, or was made and is not seen yet."""
+        return bool(self._under_way or self._unseen)
 
     def round(self, *, cut: int | None = None, backwards: bool = False, publishes: bool = True) -> bool:
         """Look, decide, act, tell; whether anything was done. `cut`: only so many of the steps are taken."""
         world = self._world
-        known = msgspec.structs.replace(self._outcomes, running=frozenset(self._under_way))
+        self._hear()
+        running = frozenset({*self._under_way, *self._unseen})
+        known = msgspec.structs.replace(self._outcomes, running=running)
         self.decision = decision = decide(self._observer.observe(known), world.now)
         ordered = decision.steps[::-1] if backwards else decision.steps
-        new = [step for step in ordered[:cut] if step.key not in self._under_way]
+        new = [step for step in ordered[:cut] if step.key not in running]
         at_once = [step for step in new if not (step.aside and self._slow)]
         # what is under way takes effect only after it was decided again, and again
         late = [step for step, rounds in self._under_way.values() if rounds == 0]
@@ -79,7 +126,15 @@ class Operator:
         done = [self._take(step) for step in (*at_once, *late)]
         self._outcomes = self._outcomes.remember(done, world.now)
         told = publishes and self._publish(decision)
-        return told or bool(self._under_way) or any(one.ok for one in done)
+        return told or self.evicts or any(one.ok for one in done)
+
+    def _hear(self) -> None:
+        """A round waits for the news of what was done in the one before it, but for evictions."""
+        self._rounds += 1
+        if not self._late or self._rounds % LATE == 0 or self._waits_for_news:
+            self._news.catch_up()
+            self._unseen.clear()
+            self._waits_for_news = False
 
     def _take(self, step: Step) -> Any:
         if self._judge is not None:
@@ -87,6 +142,10 @@ class Operator:
         outcome = server.take(self._world, step, self._observer.proven)
         if outcome.ok and isinstance(step, steps.HoldBudget | steps.SetTolerations):
             self._note(step)
+        if outcome.ok and isinstance(step, steps.Evict):
+            self._unseen.add(step.key)
+        elif isinstance(step, steps.PodStep):
+            self._waits_for_news = True
         if self._judge is not None:
             self._judge.after(step, done=outcome.ok)
         return outcome

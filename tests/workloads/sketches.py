@@ -203,18 +203,27 @@ def _cover(world: World, id_: WorkloadId, part: Part) -> None:
             world.budget(f"tier-{id_.namespace}", {"tier": "shared"}, {"maxUnavailable": 1}, id_.namespace)
 
 
-def play(
-    staged: Staged, script: list[Moment], *, slow: bool = False, operator: Operator | None = None
-) -> Operator:
+def play(staged: Staged, script: list[Moment], *, operator: Operator | None = None, **pace: bool) -> Operator:
     """An operator that is interrupted as the script says; the one that is left, alive."""
     world, _, judge = staged
-    operator = operator or Operator(world, judge, slow=slow)
+    operator = operator or Operator(world, judge, **pace)
     for moment in script:
         operator.round(cut=moment.cut, backwards=moment.backwards, publishes=moment.publishes)
         if moment.dies:
             operator.die()
-            operator = Operator(world, judge, slow=slow)
+            operator = Operator(world, judge, **pace)
         for _ in range(moment.ticks):
             nature.tick(world)
             judge.look()
     return operator
+
+
+def until_it_evicts(staged: Staged, operator: Operator) -> None:
+    """Left alone until an eviction is under way, or long enough."""
+    for _ in range(20):
+        if operator.evicts:
+            return
+        operator.round()
+        if not operator.evicts:
+            nature.tick(staged.world)
+            staged.judge.look()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from shiplift.api.workloads import MigrationState, Mode
 from tests.workloads.edits import Edit, Wishes, edits, uncordon_all
 from tests.workloads.players import budgets_of, finish, normal, residue
-from tests.workloads.sketches import Moment, Sketch, play, scripts, sketches, stage
+from tests.workloads.sketches import Moment, Sketch, play, scripts, sketches, stage, until_it_evicts
 from tests.workloads.world import OLD
 
 
@@ -60,6 +60,18 @@ def test_evictions_that_take_their_time_are_counted_from_the_moment_they_are_sen
     assert slow.judge.refusals == []
 
 
+@given(sketches(movable=True), scripts)
+@settings(max_examples=80)
+def test_news_that_comes_late_changes_nothing(sketch: Sketch, script: list[Moment]) -> None:
+    calm = stage(sketch)
+    finish(calm.world, calm.judge)
+    late = stage(sketch)
+    operator = play(late, script, late=True)
+    finish(late.world, late.judge, operator=operator)
+    assert normal(late.world, late.ids) == normal(calm.world, calm.ids)
+    assert late.judge.refusals == []
+
+
 @given(sketches(), scripts, st.booleans())
 @settings(max_examples=80)
 def test_an_abort_undoes_everything_wherever_it_comes(
@@ -94,16 +106,18 @@ def test_a_rollback_brings_everybody_back(sketch: Sketch, script: list[Moment], 
     assert (budgets_of(staged.world), staged.replicas()) == before
 
 
-@given(sketches(movable=True, modes=(Mode.INJECT,)), scripts, scripts)
-@settings(max_examples=60)
+@given(sketches(movable=True, modes=(Mode.INJECT,)), scripts, scripts, st.booleans())
+@settings(max_examples=100)
 def test_a_rollback_while_evictions_are_under_way_brings_everybody_back(
-    sketch: Sketch, script: list[Moment], again: list[Moment]
+    sketch: Sketch, script: list[Moment], again: list[Moment], sent: bool
 ) -> None:
+    pace = {"late" if sent else "slow": True}
     staged = stage(sketch)
-    operator = play(staged, script, slow=True)
+    operator = play(staged, script, **pace)
+    until_it_evicts(staged, operator)
     staged.world.migrate(target=OLD)
     staged.judge.undisturbed = False
-    operator = play(staged, again, slow=True, operator=operator)
+    operator = play(staged, again, operator=operator, **pace)
     finish(staged.world, staged.judge, operator=operator)
     assert staged.off_target(OLD) == []
     assert residue(staged.world) == []

@@ -46,7 +46,7 @@ from shiplift.facts.workloads import (
 )
 from shiplift.kube.rows import KIND_OF
 from shiplift.kube.store import Snapshot
-from shiplift.kube.tables import Lookup, PodLookup, Table
+from shiplift.kube.tables import Frozen, Lookup, PodLookup, Table
 from shiplift.workloads.aim import marks, role, selector_of
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Aim
@@ -98,7 +98,11 @@ class World:
     # --- rows ---
 
     def snapshot(self, *of: Kind) -> Snapshot:
-        return Snapshot({kind: self._tables[kind].freeze() for kind in of or self._tables})
+        return Snapshot({kind: self.frozen(kind) for kind in of or self._tables})
+
+    def frozen(self, kind: Kind) -> Frozen:
+        """One kind as it is now."""
+        return self._tables[kind].freeze()
 
     def all(self, rows: type[R]) -> list[R]:
         return cast("list[R]", list(self._tables[KIND_OF[rows]].rows.values()))
