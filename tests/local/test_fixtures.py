@@ -5,12 +5,20 @@ from __future__ import annotations
 import pytest
 
 from shiplift.api import crd
-from shiplift.facts.kinds import CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION, NAMESPACE, POD, WORKLOAD_MIGRATION
+from shiplift.facts.kinds import (
+    CONFIG_MAP,
+    CUSTOM_RESOURCE_DEFINITION,
+    NAMESPACE,
+    POD,
+    WORKLOAD_MIGRATION,
+    Kind,
+)
 from shiplift.kube.errors import NotFound
 from shiplift.local.components import Component
 from tests.api.api_server import wait_established
 from tests.until import until
 
+EVENT = Kind("Event", "events")
 BUSYBOX = {"containers": [{"name": "main", "image": "busybox"}]}
 
 
@@ -62,6 +70,17 @@ def test_a_reset_is_over_when_the_api_server_serves_what_it_served_then(private_
                 client.raw("GET", WORKLOAD_MIGRATION.path())
             cluster.reset("with")
             assert client.raw("GET", WORKLOAD_MIGRATION.path())
+
+
+def test_a_reset_takes_events_away_which_would_add_up(private_cluster):
+    cluster = private_cluster()
+    cluster.save()
+    with cluster.client() as client:
+        event = {"metadata": {"name": "one"}, "involvedObject": {"kind": "Pod", "namespace": "default"}}
+        client.create(EVENT, event, "default")
+        cluster.reset()
+        with pytest.raises(NotFound):
+            client.get(EVENT, "one", "default")
 
 
 def test_two_private_clusters_of_one_test_are_different(private_cluster):

@@ -15,8 +15,9 @@ from shiplift.local import probe
 from shiplift.local.components import Layout
 from shiplift.local.errors import LocalError
 
-# the API server's own heartbeat, and events, which expire by themselves
-_PASSING = ("/registry/masterleases/", "/registry/events/")
+_EVENTS = "/registry/events/"
+# the API server's own heartbeat, and what nobody saves
+_PASSING = ("/registry/masterleases/", _EVENTS)
 
 _CRDS = "/registry/apiextensions.k8s.io/customresourcedefinitions/"
 _CALM_SECONDS = 20.0
@@ -81,7 +82,9 @@ class Etcd:
 
     def put_back(self, content: dict[str, str]) -> None:
         """What is new goes, what is gone or changed comes back; again, while a controller is busy: the API
-        server's own put things back until they have heard that they are gone."""
+        server's own put things back until they have heard that they are gone. Events go, too: they would add
+        up with each reset."""
+        self._ask("/v3/kv/deleterange", {"key": _encode(_EVENTS), "range_end": _encode("/registry/events0")})
         deadline = time.monotonic() + _CALM_SECONDS
         while changes := _changes(self.content(), content):
             if time.monotonic() > deadline:
