@@ -8,7 +8,7 @@ Events only say what to look at again; what counts is what the snapshot has. A n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar
 
 from shiplift.api.workloads import WorkloadKind
 from shiplift.facts import kinds
@@ -60,13 +60,6 @@ class Census:
         """Whether the sums are those of the scope; if not, all has to be counted."""
         self.declarations = 0
         """Counts up whenever the dependency graph may have become another."""
-        self._changes: Mapping[Kind, Callable[[Snapshot, Row], Iterable[WorkloadId]]] = {
-            kinds.POD: self._pod_changed,
-            kinds.NODE: self._node_changed,
-            kinds.REPLICA_SET: self._set_changed,
-            kinds.POD_DISRUPTION_BUDGET: self._budget_changed,
-            kinds.HORIZONTAL_POD_AUTOSCALER: self._autoscaler_changed,
-        }
         self._forget()
 
     def _forget(self) -> None:
@@ -144,9 +137,8 @@ class Census:
 
     def _count_all(self, snapshot: Snapshot) -> None:
         self._survey(snapshot)
-        for pod in snapshot.all(Pod):
-            self._pods[pod.uid] = pod
-            self._occupancy.put_pod(None, pod)
+        self._pods = {pod.uid: pod for pod in snapshot.all(Pod)}
+        self._occupancy.put_first_pods(self._pods.values())
         for one in snapshot.all(ReplicaSet):
             self._put_set(one)
         for one in sorted(snapshot.all(HorizontalPodAutoscaler), key=_by_name):
@@ -185,9 +177,9 @@ class Census:
         return dirty
 
     def _took_in(self, snapshot: Snapshot, kind: Kind, heard: Row) -> Iterable[WorkloadId]:
-        changed = self._changes.get(kind)
+        changed = self._CHANGES.get(kind)
         if changed is not None:
-            return changed(snapshot, heard)
+            return changed(self, snapshot, heard)
         if kind in WORKLOAD_TYPES:
             return self._workload_changed(snapshot, kind, heard)
         if kind == kinds.WORKLOAD_ORDER:
@@ -366,6 +358,15 @@ class Census:
         }
         either = before.keys() | self._autoscalers.keys()
         return [id_ for id_ in either if before.get(id_) is not self._autoscalers.get(id_)]
+
+    _CHANGES: ClassVar[Mapping[Kind, Callable[..., Iterable[WorkloadId]]]] = {
+        kinds.POD: _pod_changed,
+        kinds.NODE: _node_changed,
+        kinds.REPLICA_SET: _set_changed,
+        kinds.POD_DISRUPTION_BUDGET: _budget_changed,
+        kinds.HORIZONTAL_POD_AUTOSCALER: _autoscaler_changed,
+    }
+    """Of the class: bound methods would tie a census to itself, and its sums would wait to be collected."""
 
     def _recount(self, snapshot: Snapshot, dirty: Iterable[WorkloadId]) -> None:
         fresh = {id_: counted for id_ in dirty if (counted := self._count(snapshot, id_)) is not None}

@@ -68,6 +68,13 @@ class Occupancy:
         if new is not None and not new.finished:
             self._count(new, 1)
 
+    def put_first_pods(self, pods: Iterable[Pod]) -> None:
+        """All at once, where none was known."""
+        self.version += 1
+        for pod in pods:
+            if not pod.finished:
+                self._count(pod, 1)
+
     def put_namespace(self, old: Namespace | None, new: Namespace | None) -> None:
         self.version += 1
         if old is not None:
