@@ -119,11 +119,11 @@ class Operator:
         new = [step for step in ordered[:cut] if step.key not in running]
         at_once = [step for step in new if not (step.aside and self._slow)]
         # what is under way takes effect only after it was decided again, and again
-        late = [step for step, rounds in self._under_way.values() if rounds == 0]
+        due = [step for step, rounds in self._under_way.values() if rounds == 0]
         self._under_way = {
             step.key: (step, rounds - 1) for step, rounds in self._under_way.values() if rounds
         } | {step.key: (step, SLOW) for step in new if step not in at_once}
-        done = [self._take(step) for step in (*at_once, *late)]
+        done = [self._take(step) for step in (*at_once, *due)]
         self._outcomes = self._outcomes.remember(done, world.now)
         told = publishes and self._publish(decision)
         return told or self.evicts or any(one.ok for one in done)

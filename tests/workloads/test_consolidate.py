@@ -19,7 +19,7 @@ from shiplift.workloads.model import Reason
 from shiplift.workloads.names import OFF_TARGET_LABEL, SKIP, TARGET_LABEL
 from shiplift.workloads.steps import Evict, WritePlacement
 from tests.workloads import nature
-from tests.workloads.views import DEPLOYMENT, an_id, change, look, say, under_way
+from tests.workloads.views import DEPLOYMENT, an_id, change, evicting, look, say, under_way
 from tests.workloads.world import World
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -187,10 +187,6 @@ def only(world: World, name: str, pods: int) -> None:
     row = world.named(Node, name, "")
     assert row is not None
     change_node(world, name, allocatable=msgspec.structs.replace(row.allocatable, pods=pods))
-
-
-def evicting(*pods: Pod) -> Outcomes:
-    return Outcomes(running=frozenset(f"evict {pod.uid}" for pod in pods))
 
 
 def test_a_slot_on_the_other_old_nodes_is_given_once() -> None:

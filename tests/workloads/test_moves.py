@@ -21,7 +21,7 @@ from shiplift.workloads.record import Record
 from shiplift.workloads.report import status_of
 from shiplift.workloads.steps import Evict, Force, MakeHold, Replace, Step, WritePlacement
 from tests.workloads import nature
-from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, change, look, say, under_way
+from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, change, evicting, look, say, under_way
 from tests.workloads.world import NEW, OLD, World
 
 WEB, API, DB = an_id("web"), an_id("api"), an_id("db", STATEFUL_SET)
@@ -182,12 +182,8 @@ def test_after_a_rollback_who_is_being_evicted_has_not_arrived_though_it_looks_s
     view = look(world)
     assert [row.uid for row in [world.row_of(WEB)] if row] == list(arrived(view, NOW))
     one = view.tallies[WEB].pods[0]
-    view = look(world, Outcomes(running=frozenset({f"evict {one.uid}"})))
+    view = look(world, evicting(one))
     assert arrived(view, NOW) == ()
-
-
-def evicting(*pods: Pod) -> Outcomes:
-    return Outcomes(running=frozenset(f"evict {pod.uid}" for pod in pods))
 
 
 def test_the_last_pods_that_are_being_evicted_stay_wanted() -> None:

@@ -18,7 +18,6 @@ from shiplift.api.workloads import (
     WorkloadMigrationStatus,
     WorkloadStatus,
 )
-from shiplift.engine.step import Outcomes
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.workloads.decide import decide
@@ -34,6 +33,7 @@ from tests.workloads.views import (
     arrive,
     change,
     change_pod,
+    evicting,
     look,
     say,
     under_way,
@@ -249,7 +249,7 @@ def test_progress_waves_and_versions_are_counted() -> None:
 def test_a_pod_that_is_being_evicted_is_still_to_be_moved() -> None:
     world = a_shop()
     one = world.pods(WEB)[0]
-    view = look(world, Outcomes(running=frozenset({f"evict {one.uid}"})))
+    view = look(world, evicting(one))
     assert status_of(decide(view, world.now)).pods.summary == "0/5"
 
 

@@ -103,3 +103,8 @@ def change(world: World, name: str, **values: Any) -> None:
         row = world.row_of(an_id(name, kind))
         if row is not None:
             world.put(msgspec.structs.replace(row, **values))
+
+
+def evicting(*pods: Pod) -> Outcomes:
+    """The evictions of these pods are under way."""
+    return Outcomes(running=frozenset(f"evict {pod.uid}" for pod in pods))

@@ -31,7 +31,7 @@ from shiplift.workloads.identity import WorkloadId, workload_id
 from shiplift.workloads.model import Fleet, Role, Scope, Tally
 from shiplift.workloads.occupancy import Occupancy, Room
 from shiplift.workloads.steps import MarkNode
-from shiplift.workloads.tally import evicting, tally
+from shiplift.workloads.tally import tally, with_going
 
 R = TypeVar("R", bound=Row)
 
@@ -389,7 +389,7 @@ class Census:
             pods = [pod for pod in pods if not self._looks_as_if_it_stayed(pod)]
         budgets, scaler = self._budgets_of(row), self._autoscalers.get(id_)
         counted = tally(id_, row, sets, pods, self._roles, budgets, scaler)
-        return evicting(counted, going) if going else counted
+        return with_going(counted, going) if going else counted
 
     def _looks_as_if_it_stayed(self, pod: Pod) -> bool:
         """Whether it is being evicted and nothing shows it yet."""

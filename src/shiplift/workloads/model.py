@@ -246,8 +246,7 @@ class View(msgspec.Struct, frozen=True):
     old_room: Callable[[str], Room] | None
     """What fits on the old ones but the one named, where pods may be moved among those to make room."""
     proven: Mapping[str, int]
-    """Which generation of each placement, by its uid, was last seen to be in force."""
-    """For each placement, by uid, the generation that the API server was seen to go by."""
+    """For each placement, by uid, the generation that the API servers were last seen to go by."""
     taken: Mapping[str, Taken]
     """Changes to what is not ours that we have made, by the key of their step."""
     stale: tuple[Kind, ...]

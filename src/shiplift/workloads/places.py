@@ -79,13 +79,7 @@ class Place:
 
     def take(self, spec: PodSpec, times: int = 1) -> None:
         """Room for one pod more, or for one less."""
-        need = spec.requests
-        self.cpu -= times * need.cpu
-        self.memory -= times * need.memory
-        self.storage -= times * need.storage
-        self.pods -= times
-        if need.extended:
-            self._add_extended(need, -times)
+        self._add(spec.requests, -times, -times)
         if spec.host_ports:
             for port in map(_port, spec.host_ports):
                 self.ports[port] = self.ports.get(port, 0) + times
@@ -113,11 +107,9 @@ class Place:
         self.memory += times * amount.memory
         self.storage += times * amount.storage
         self.pods += pods
-        self._add_extended(amount, times)
-
-    def _add_extended(self, amount: Resources, times: int) -> None:
-        for name, number in amount.extended:
-            self.extended[name] = self.extended.get(name, 0) + times * number
+        if amount.extended:
+            for name, number in amount.extended:
+                self.extended[name] = self.extended.get(name, 0) + times * number
 
     def _clashes(self, wanted: Iterable[HostPort]) -> bool:
         return any(_clash(port, taken) for port in map(_port, wanted) for taken in self.ports)

@@ -76,7 +76,7 @@ def tally(
     )
 
 
-def evicting(counted: Tally, going: Sequence[Pod]) -> Tally:
+def with_going(counted: Tally, going: Sequence[Pod]) -> Tally:
     """Those pods, which were not counted, are leaving: they are being evicted, and nothing shows it yet."""
     return msgspec.structs.replace(
         counted,
