@@ -1,7 +1,8 @@
 """How long one decision about workloads takes in a large cluster that is half-way through its migration.
 
-The rows are in the store's own tables, as watches would have put them there; no API server is needed. Full: a
-new observer looks for the first time and decides. Event: one pod has changed; its row is put into its table,
+The rows are in the store's own tables, as watches would have put them there: siblings share what they have in
+common, names of nodes are one object. No API server is needed. Full: a new observer looks for the first time
+and decides. Event: one pod has changed; its row is put into its table,
 the observer hears of it, looks and decides.
 """
 
@@ -15,6 +16,7 @@ import typing
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from sys import intern
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -64,6 +66,7 @@ _OLD, _NEW = "v1.35.4", "v1.36.3"
 _MOVED_LAYERS = 4
 _NOW = datetime(2026, 11, 1, tzinfo=UTC)
 _GIB = 1 << 30
+_HASH = "7d4b9c"
 R = TypeVar("R", bound=Row)
 
 
@@ -105,10 +108,10 @@ class Tables:
         for one in self.workloads:
             yield from _owners(one)
             pool = "new" if one.layer < _MOVED_LAYERS else "old"
-            spec = _spec(one.name)
+            pods = _Pods(one)
             for ordinal in range(one.replicas):
                 place += 1
-                yield kinds.POD, _pod(one, spec, ordinal, f"{pool}-{place % self._nodes}")
+                yield kinds.POD, pods.make(ordinal, intern(f"{pool}-{place % self._nodes}"))
         yield from self._customs()
 
     def _customs(self) -> Iterator[tuple[Kind, Row]]:
@@ -234,7 +237,7 @@ def _owners(one: Workload) -> Iterator[tuple[Kind, Row]]:
     else:
         owner = OwnerReference("Deployment", one.name, f"Deployment/{one.name}", True)
         yield kinds.DEPLOYMENT, make(Deployment, one.name, **about, **updated)
-        yield kinds.REPLICA_SET, make(ReplicaSet, f"{one.name}-7d4b9c", owners=(owner,), **about)
+        yield kinds.REPLICA_SET, make(ReplicaSet, f"{one.name}-{_HASH}", owners=(owner,), **about)
     if one.budget:
         yield kinds.POD_DISRUPTION_BUDGET, _budget(one)
 
@@ -261,22 +264,36 @@ def _spec(name: str) -> PodSpec:
     )
 
 
-def _pod(one: Workload, spec: PodSpec, ordinal: int, node: str) -> Pod:
-    stateful = one.kind is Owner.STATEFUL_SET
-    owner = one.name if stateful else f"{one.name}-7d4b9c"
-    kind = "StatefulSet" if stateful else "ReplicaSet"
-    return make(
-        Pod,
-        f"{owner}-{ordinal}",
-        namespace=one.namespace,
-        labels=Labels(app=one.name),
-        owners=(OwnerReference(kind, owner, f"{kind}/{owner}", True),),
-        node=node,
-        spec=spec,
-        phase="Running",
-        ready=True,
-        ready_since=1000,
-    )
+class _Pods:
+    """The pods of one workload. Those of a Deployment have all labels in common."""
+
+    def __init__(self, one: Workload) -> None:
+        self._namespace = one.namespace
+        self._stateful = one.kind is Owner.STATEFUL_SET
+        self._owner = one.name if self._stateful else f"{one.name}-{_HASH}"
+        kind = "StatefulSet" if self._stateful else "ReplicaSet"
+        self._owners = (OwnerReference(kind, self._owner, f"{kind}/{self._owner}", True),)
+        self._labels = Labels({"app": one.name, "pod-template-hash": _HASH})
+        self._spec = _spec(one.name)
+
+    def make(self, ordinal: int, node: str) -> Pod:
+        name = f"{self._owner}-{ordinal}"
+        return make(
+            Pod,
+            name,
+            namespace=self._namespace,
+            labels=self._own_labels(name, ordinal) if self._stateful else self._labels,
+            owners=self._owners,
+            node=node,
+            spec=self._spec,
+            phase="Running",
+            ready=True,
+            ready_since=1000,
+        )
+
+    def _own_labels(self, name: str, ordinal: int) -> Labels:
+        own = {"statefulset.kubernetes.io/pod-name": name, "apps.kubernetes.io/pod-index": str(ordinal)}
+        return Labels({"app": self._labels["app"], "controller-revision-hash": _HASH, **own})
 
 
 def _custom(name: str, namespace: str, object_: object) -> Custom:

@@ -17,7 +17,7 @@ from shiplift.facts import kinds
 from shiplift.facts.cluster import Namespace
 from shiplift.facts.meta import Labels, Row
 from shiplift.facts.nodes import Node
-from shiplift.facts.pods import Pod
+from shiplift.facts.pods import Pod, PodSpec, PodTerm
 from shiplift.facts.selectors import Requirement, Selector
 from shiplift.facts.workloads import (
     Deployment,
@@ -39,6 +39,9 @@ from tests.workloads.world import NEW, OLD, SPACE, World, a_world
 AIM = Aim(NEW, Mode.TEMPLATE, Reason.MOVING)
 ALL = Selector(Labels())
 SPEC = WorkloadMigrationSpec()
+SHARED_LABELS = Labels(app="anywhere")
+"""One object for pods of any namespace, as in the store."""
+KEEPS_OTHERS_OFF = PodSpec(anti_affinity=(PodTerm(ALL, "kubernetes.io/hostname"),))
 SEVERAL = ("pods", "away", "pending", "going")
 Change = Callable[[World, int], None]
 
@@ -112,6 +115,8 @@ def change_pod(world: World, number: int) -> None:
             {"phase": "Succeeded"},
             {"node": "n9"},
             {"owners": ()},
+            {"labels": SHARED_LABELS},
+            {"spec": KEEPS_OTHERS_OFF},
         ]
         world.put(msgspec.structs.replace(pod, **ways[number % len(ways)]))
 
@@ -234,6 +239,8 @@ def sums(census: Census, order: Any) -> dict[str, Any]:
         "targets": set(census.room(Role.TARGET).eligible),
         "free": {name: (one.pods, one.cpu) for name, one in occupancy.places.items()},
         "peers": occupancy.peers,
+        "ending": occupancy.ending,
+        "guards": occupancy.guards,
         "spaces": occupancy.spaces,
         "ready": order.ready,
         "met": order.met,
@@ -289,6 +296,51 @@ def test_after_any_events_the_sums_are_those_of_a_fresh_count(
             snapshot = world.snapshot(*READS)
             going = sorted(pod.uid for pod in world.all(Pod))[number % 3 :: 3]
             assert kept.look(snapshot, scope, *going) == Counter().look(snapshot, scope, *going)
+
+
+def test_pods_that_share_their_labels_count_each_in_its_own_namespace() -> None:
+    world, kept = a_world(), Counter()
+    for space in (SPACE, "back", SPACE):
+        world.put(
+            make(
+                Pod,
+                "p",
+                uid=f"p-{world.number()}",
+                namespace=space,
+                labels=SHARED_LABELS,
+                node="n1",
+                phase="Running",
+            )
+        )
+    found = kept.look(world.snapshot(*READS), Scope(AIM, ALL, frozenset(), ""))
+    assert found["peers"] == {SPACE: {SHARED_LABELS: {"n1": 2}}, "back": {SHARED_LABELS: {"n1": 1}}}
+
+
+@pytest.mark.parametrize(
+    ("selector", "covered"),
+    [
+        (Selector(Labels(app="web")), {"web"}),
+        (Selector(Labels(app="web", tier="shared")), {"web"}),
+        (Selector(Labels(tier="shared")), {"web", "api"}),
+        (Selector(Labels(tier="shared"), (Requirement("app", "NotIn", ("api",)),)), {"web"}),
+        (Selector(Labels(), (Requirement("app", "In", ("api", "alone")),)), {"api", "alone"}),
+        (Selector(Labels()), {"web", "api", "alone"}),
+        (Selector(Labels(app="nobody")), set[str]()),
+        (None, set[str]()),
+    ],
+)
+def test_a_budget_covers_whom_its_selector_picks_in_its_namespace(
+    selector: Selector | None, covered: set[str]
+) -> None:
+    world, kept = a_world(), Counter()
+    for name, tier in (("web", "shared"), ("api", "shared"), ("alone", "")):
+        world.workload(WorkloadKind.DEPLOYMENT, name, 1, tier=tier)
+        world.workload(WorkloadKind.DEPLOYMENT, name, 1, "elsewhere", tier=tier)
+    world.put(make(PodDisruptionBudget, "b", namespace=SPACE, selector=selector))
+    kept.look(world.snapshot(*READS), Scope(AIM, ALL, frozenset(), ""))
+    expected = {WorkloadId("Deployment", SPACE, name) for name in covered}
+    assert {id_ for id_, tally in kept.census.tallies.items() if tally.budgets} == expected
+    assert {id_ for those in kept.census.covers.values() for id_ in those} == expected
 
 
 def test_a_pod_that_is_being_evicted_is_leaving_before_it_shows() -> None:

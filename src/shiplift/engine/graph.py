@@ -17,6 +17,8 @@ import msgspec
 from shiplift.engine.components import back_edges, components
 
 K = TypeVar("K", bound=Hashable)
+_NEVER = -1
+"""The wave of what cannot go."""
 
 
 class OnCycle(enum.Enum):
@@ -91,7 +93,7 @@ class Graph(Generic[K]):
             self._grouped(number, own, missing) for number, own in enumerate(members)
         ]
         """What moves at once, dependencies first."""
-        found = {number: cycle for number, own in enumerate(self.groups) if (cycle := self._cycle(own))}
+        found = {number: self._cycle(own) for number, own in enumerate(self.groups) if self._goes_round(own)}
         self.cycles: tuple[Cycle[K], ...] = tuple(
             sorted(found.values(), key=lambda cycle: self.number[cycle.members[0]])
         )
@@ -107,16 +109,16 @@ class Graph(Generic[K]):
 
     def waves(self) -> Waves[K]:
         """Everything as early as it can go."""
-        wave_of: list[int | None] = []
+        wave_of: list[int] = []
         order: list[list[int]] = []
         never: list[int] = []
         for number, group in enumerate(self.groups):
             below = [wave_of[self._group_of[end]] for end in group.ends]
-            if group.missing or number in self.stopped or None in below:
-                wave_of.append(None)
+            if group.missing or number in self.stopped or _NEVER in below:
+                wave_of.append(_NEVER)
                 never += group.members
                 continue
-            wave = max((wave for wave in below if wave is not None), default=-1) + 1
+            wave = max(below) + 1 if below else 0
             wave_of.append(wave)
             order += [[] for _ in range(wave + 1 - len(order))]
             order[wave] += group.members
@@ -179,9 +181,10 @@ class Graph(Generic[K]):
                     found.setdefault(self.number[edge.dependent], []).append(edge)
         return found
 
-    def _cycle(self, group: Group[K]) -> Cycle[K] | None:
-        if len(group.members) == 1 and group.members[0] not in self._ends[group.members[0]]:
-            return None
+    def _goes_round(self, group: Group[K]) -> bool:
+        return len(group.members) > 1 or group.members[0] in self._ends[group.members[0]]
+
+    def _cycle(self, group: Group[K]) -> Cycle[K]:
         inside = set(group.members)
         back = back_edges(group.members, self._ends)
         edges: list[Edge[K]] = []
@@ -248,10 +251,12 @@ class Progress(Generic[K]):
             ends = [end for end in group.ends if end not in done] if done else group.ends
             for end in ends:
                 self._waiting_for[end].append(number)
-            absent = sum(edge.dependency not in self._met for edge in group.missing)
-            self._unmet.append(len(ends) + absent + (number in graph.stopped))
-            if self._unmet[-1] == 0:
-                self._ready.update(member for member in group.members if member not in done)
+            unmet = len(ends) + (number in graph.stopped)
+            if group.missing:
+                unmet += sum(edge.dependency not in self._met for edge in group.missing)
+            self._unmet.append(unmet)
+            if not unmet:
+                self._ready.update([member for member in group.members if member not in done])
 
     @property
     def ready(self) -> tuple[K, ...]:

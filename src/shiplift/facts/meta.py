@@ -72,7 +72,10 @@ class Row(msgspec.Struct, frozen=True, gc=False):
     @property
     def controller(self) -> Owner | None:
         """The owner that manages this object, if any says so."""
-        return next((owner for owner in self.owners if owner.controller), None)
+        for owner in self.owners:  # a plain loop: this is asked for every pod
+            if owner.controller:
+                return owner
+        return None
 
     def same_as(self, other: Row) -> bool:
         """True where the two differ in nothing that any layer reads."""

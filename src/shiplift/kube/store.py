@@ -50,6 +50,10 @@ class Snapshot:
         """Every row of that kind, whatever its type."""
         return self._tables[kind].rows.values()
 
+    def by_uids(self, rows: type[R]) -> Mapping[str, R]:
+        """Every row of that type, by uid."""
+        return self._tables[KIND_OF[rows]].rows  # type: ignore[return-value]
+
     def by_uid(self, rows: type[R], uid: str) -> R | None:
         return self._tables[KIND_OF[rows]].rows.get(uid)  # type: ignore[return-value]
 
@@ -95,7 +99,7 @@ class Snapshot:
 
     def _pods(self, uids: Iterable[object]) -> Iterator[Pod]:
         rows = self._tables[kinds.POD].rows
-        return (rows[uid] for uid in uids)  # type: ignore[misc]
+        return map(rows.__getitem__, uids)  # type: ignore[arg-type]
 
 
 class State(StrEnum):

@@ -52,11 +52,11 @@ def in_scope(node: Node, selector: Selector) -> bool:
     """Whether workloads move off or onto that node; control planes that take no pods are left out."""
     if not selector.matches(node.labels):
         return False
-    asked = {*selector.labels, *(one.key for one in selector.expressions)}
-    if asked & set(CONTROL_PLANE):
+    if not node.taints or not any(label in node.labels for label in CONTROL_PLANE):
         return True
     closed = any(taint.key in CONTROL_PLANE and taint.effect != "PreferNoSchedule" for taint in node.taints)
-    return not (closed and any(label in node.labels for label in CONTROL_PLANE))
+    asked = {*selector.labels, *(one.key for one in selector.expressions)}
+    return not closed or not asked.isdisjoint(CONTROL_PLANE)
 
 
 def role(node: Node, selector: Selector, target: str) -> Role:
@@ -125,9 +125,9 @@ def _in_mode(migration: WorkloadMigration, target: str, inject: bool | None) -> 
 
 def marks(node: Node, own: Role, aim_: Aim, *, emptying: bool, tainted: bool) -> MarkNode | None:
     """What has to change on a node so that it carries the marks of its role, and no other of ours."""
-    labels = _labels(own, aim_, emptying=emptying)
+    labels = _labels(own, aim_.target, emptying=emptying)
     taints = _taints(own, aim_) if tainted else _kept_taints(node, own, aim_)
-    have = {key: value for key, value in node.labels.items() if key in OUR_LABELS}
+    have = {key: node.labels[key] for key in OUR_LABELS if key in node.labels}
     worn = {(one.key, one.value, one.effect) for one in node.taints if one.key in OUR_TAINTS}
     retaint = worn != {(one.key, one.value, one.effect) for one in taints}
     if have == labels and not retaint:
@@ -135,10 +135,11 @@ def marks(node: Node, own: Role, aim_: Aim, *, emptying: bool, tainted: bool) ->
     return MarkNode(node.name, node.uid, labels, taints, retaint)
 
 
-def _labels(own: Role, aim_: Aim, *, emptying: bool) -> Labels:
+@lru_cache(64)
+def _labels(own: Role, target: str, *, emptying: bool) -> Labels:
     if own is Role.OUTSIDE:
         return NO_LABELS
-    value = label_value(aim_.target)
+    value = label_value(target)
     keys = OUR_LABELS if emptying else (TARGET_LABEL,) if own is Role.TARGET else (OFF_TARGET_LABEL,)
     return Labels((key, value) for key in keys)
 
@@ -146,16 +147,14 @@ def _labels(own: Role, aim_: Aim, *, emptying: bool) -> Labels:
 def _taints(own: Role, aim_: Aim) -> tuple[Taint, ...]:
     if aim_.mode is not Mode.TEMPLATE or own is Role.OUTSIDE:
         return ()
-    value = label_value(aim_.target)
     if own is Role.TARGET:
         return (upgrade_taint(aim_.target),)
-    return (Taint(OFF_TARGET_TAINT, value, "PreferNoSchedule"),)
+    return (Taint(OFF_TARGET_TAINT, label_value(aim_.target), "PreferNoSchedule"),)
 
 
 def _kept_taints(node: Node, own: Role, aim_: Aim) -> tuple[Taint, ...]:
     """Before taints are due: those that are right already stay, the others come off."""
-    right = _taints(own, aim_)
-    return tuple(one for one in right if one in node.taints)
+    return tuple([one for one in _taints(own, aim_) if one in node.taints])
 
 
 def counted(nodes: Iterable[Node], selector: Selector) -> dict[str, int]:

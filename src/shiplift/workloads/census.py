@@ -8,13 +8,14 @@ Events only say what to look at again; what counts is what the snapshot has. A n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import ClassVar, Protocol, TypeVar
 
 from shiplift.api.workloads import WorkloadKind
 from shiplift.facts import kinds
 from shiplift.facts.cluster import Namespace
 from shiplift.facts.kinds import Kind
-from shiplift.facts.meta import Row
+from shiplift.facts.meta import Labels, Row
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod
 from shiplift.facts.storage import PersistentVolume, PersistentVolumeClaim
@@ -39,12 +40,14 @@ WORKLOAD_TYPES: Mapping[Kind, type[Deployment] | type[StatefulSet]] = {
     kinds.DEPLOYMENT: Deployment,
     kinds.STATEFUL_SET: StatefulSet,
 }
+_NO_LABEL = ("", "")
 
 
 class Snapshot(Protocol):
     """What is read of the store's snapshot."""
 
     def all(self, rows: type[R]) -> Iterable[R]: ...
+    def by_uids(self, rows: type[R]) -> Mapping[str, R]: ...
     def by_uid(self, rows: type[R], uid: str) -> R | None: ...
     def find(self, rows: type[R], name: str, namespace: str = "") -> R | None: ...
     def pods_of(self, owner_uid: str) -> Iterator[Pod]: ...
@@ -71,8 +74,8 @@ class Census:
         """Namespaces that are being deleted: what is in them moves nowhere."""
         self._ids: dict[str, WorkloadId] = {}
         self._in_namespace: dict[str, set[WorkloadId]] = {}
-        self._budgets_by: dict[tuple[str, str, str], dict[str, None]] = {}
-        """By namespace and one label that their selectors ask for; empty strings where they ask for none."""
+        self._budgets_by: dict[str, dict[tuple[str, str], dict[str, None]]] = {}
+        """By namespace, then by one label that their selectors ask for (`_NO_LABEL`: for none)."""
         self._sets: dict[str, dict[str, None]] = {}
         self._deployment_of: dict[str, str] = {}
         self._autoscalers: dict[WorkloadId, HorizontalPodAutoscaler] = {}
@@ -137,7 +140,7 @@ class Census:
 
     def _count_all(self, snapshot: Snapshot) -> None:
         self._survey(snapshot)
-        self._pods = {pod.uid: pod for pod in snapshot.all(Pod)}
+        self._pods = dict(snapshot.by_uids(Pod))
         self._occupancy.put_first_pods(self._pods.values())
         for one in snapshot.all(ReplicaSet):
             self._put_set(one)
@@ -316,7 +319,7 @@ class Census:
 
     def _put_budget(self, row: PodDisruptionBudget) -> None:
         self.budgets[row.uid] = row
-        self._budgets_by.setdefault(_asked(row), {})[row.uid] = None
+        self._budgets_by.setdefault(row.namespace, {}).setdefault(_asked(row), {})[row.uid] = None
         if is_hold(row):
             self.holds[row.uid] = row
         else:
@@ -325,18 +328,16 @@ class Census:
     def _drop_budget(self, row: PodDisruptionBudget) -> None:
         del self.budgets[row.uid]
         self.holds.pop(row.uid, None)
-        self._budgets_by[_asked(row)].pop(row.uid, None)
+        self._budgets_by[row.namespace][_asked(row)].pop(row.uid, None)
 
     def _budgets_of(self, row: Deployment | StatefulSet) -> tuple[str, ...]:
         """The budgets that select its pods: only those that ask for one of its labels are tried."""
+        by_label = self._budgets_by.get(row.namespace)
+        if not by_label:
+            return ()
         labels = row.template_labels
-        keys = [(row.namespace, "", ""), *((row.namespace, key, value) for key, value in labels.items())]
-        return tuple(
-            uid
-            for key in keys
-            for uid in self._budgets_by.get(key, ())
-            if (selector := self.budgets[uid].selector) is not None and selector.matches(labels)
-        )
+        tried = [uid for label in (_NO_LABEL, *labels.items()) for uid in by_label.get(label, ())]
+        return tuple([uid for uid in tried if _selects(self.budgets[uid], labels)])
 
     def _cover(self, before: Tally | None, after: Tally | None) -> None:
         """Note whom each budget covers."""
@@ -383,7 +384,7 @@ class Census:
         if isinstance(row, Deployment):
             owners = self._sets.get(row.uid, ())
             sets = [one for uid in owners if (one := snapshot.by_uid(ReplicaSet, uid)) is not None]
-        pods = [pod for owner in owners for pod in snapshot.pods_of(owner)]
+        pods = list(chain.from_iterable(map(snapshot.pods_of, owners)))
         going = [pod for pod in pods if self._looks_as_if_it_stayed(pod)] if self._going else []
         if going:
             pods = [pod for pod in pods if not self._looks_as_if_it_stayed(pod)]
@@ -403,10 +404,13 @@ class Census:
         return snapshot.find(type_, id_.name, id_.namespace)
 
 
-def _asked(row: PodDisruptionBudget) -> tuple[str, str, str]:
+def _asked(row: PodDisruptionBudget) -> tuple[str, str]:
     """One label that a budget asks for, to find it by."""
-    key, value = next(iter(row.selector.labels.items()), ("", "")) if row.selector else ("", "")
-    return (row.namespace, key, value)
+    return next(iter(row.selector.labels.items()), _NO_LABEL) if row.selector else _NO_LABEL
+
+
+def _selects(row: PodDisruptionBudget, labels: Labels) -> bool:
+    return row.selector is not None and row.selector.matches(labels)
 
 
 def _by_name(row: Row) -> tuple[str, str]:

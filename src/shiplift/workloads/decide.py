@@ -90,11 +90,11 @@ def arrived(view: View, now: datetime) -> tuple[str, ...]:
     known = view.status.met
     if view.stale:
         return known
-    soak = duration(view.spec.soak).total_seconds()
+    soak, before = duration(view.spec.soak).total_seconds(), view.order.met
     fresh = [
         tally.row.uid
         for id_, tally in view.tallies.items()
-        if tally.complete and id_ not in view.order.met and _has_arrived(view, tally, now, soak)
+        if tally.complete and id_ not in before and _has_arrived(view, tally, now, soak)
     ]
     if not fresh:
         return known

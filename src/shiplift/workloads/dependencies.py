@@ -137,7 +137,7 @@ def _read_order(found: _Found, row: Custom) -> None:
 
 
 def _identity(ref: WorkloadRef, namespace: str) -> WorkloadId:
-    return workload_id(ref.kind.value, ref.namespace or namespace, ref.name)
+    return workload_id(str(ref.kind), ref.namespace or namespace, ref.name)
 
 
 def _read_depends_on(found: _Found, one: Declared) -> None:

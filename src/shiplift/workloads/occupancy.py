@@ -69,11 +69,22 @@ class Occupancy:
             self._count(new, 1)
 
     def put_first_pods(self, pods: Iterable[Pod]) -> None:
-        """All at once, where none was known."""
+        """All at once, where none was known. Siblings follow each other: what they share is found once."""
         self.version += 1
+        sibling: Pod | None = None
+        by_node: ByNode = {}
         for pod in pods:
-            if not pod.finished:
+            if pod.finished:
+                continue
+            node, spec = pod.node, pod.spec
+            if not node or pod.deleting or spec.anti_affinity:
                 self._count(pod, 1)
+                continue
+            if sibling is None or pod.labels is not sibling.labels or pod.namespace != sibling.namespace:
+                sibling = pod
+                by_node = self.peers.setdefault(pod.namespace, {}).setdefault(pod.labels, {})
+            by_node[node] = by_node.get(node, 0) + 1
+            (self.places.get(node) or self._place(node)).take(spec)
 
     def put_namespace(self, old: Namespace | None, new: Namespace | None) -> None:
         self.version += 1

@@ -48,11 +48,13 @@ def _analysed(
     orders: Iterable[Custom],
     met: tuple[str, ...],
 ) -> Order:
+    ids = sorted(tallies)
+    rows = [tallies[id_].row for id_ in ids]
     found = gather(
-        (Declared(id_, one.row.annotations, one.row.labels) for id_, one in tallies.items()), orders
+        (Declared(id_, row.annotations, row.labels) for id_, row in zip(ids, rows, strict=True)), orders
     )
     graph = Graph(
-        sorted(tallies),
+        ids,
         found.edges,
         on_cycle=OnCycle(spec.on_cycle.value),
         on_missing=OnMissing(spec.on_missing.value),

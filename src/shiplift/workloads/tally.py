@@ -12,7 +12,7 @@ from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Role, Tally
 from shiplift.workloads.names import SKIP
 
-ENDED = ("Succeeded", "Failed")
+ENDED = frozenset({"Succeeded", "Failed"})
 EVICTED = "EvictionByEvictionAPI"
 """The reason of a pod's condition DisruptionTarget while it is evicted."""
 
@@ -36,7 +36,7 @@ def tally(
     for pod in pods:
         if pod.phase in ENDED:
             continue
-        if pod.disruption == EVICTED:
+        if pod.disruption and pod.disruption == EVICTED:
             evicted = True
         if pod.deleting:
             leaving, last = leaving + 1, pod
@@ -51,7 +51,8 @@ def tally(
             continue
         if pod.ready:
             ready += 1
-            last_ready = max(last_ready, pod.ready_since)
+            if pod.ready_since > last_ready:  # noqa: PLR1730 - a call for each of many pods
+                last_ready = pod.ready_since
         if own is Role.OFF:
             away.append(pod)
     rolling = is_rolling(row, sets)
@@ -72,7 +73,8 @@ def tally(
         autoscaler,
         skipped,
         evicted,
-        alike=here[0] if here else last,
+        (),
+        here[0] if here else last,
     )
 
 
