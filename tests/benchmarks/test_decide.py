@@ -8,4 +8,4 @@ from benchmarks.migrate.plan import Size
 
 def test_both_figures_are_measured_on_decisions_that_move_pods() -> None:
     found = decide.run(Size(nodes=10, pods=400, workloads=60, depth=8), rounds=2)
-    assert 0 < found["event_s"] < found["full_s"]
+    assert min(found["event_s"], found["full_s"], found["yardstick_s"]) > 0

@@ -28,10 +28,11 @@ class Allowances:
     def of(self, tally: Tally) -> int:
         """How many Ready pods of the workload may go now."""
         lane = lane_of(tally)
-        if lane not in self._left:
+        left = self._left.get(lane)
+        if left is None:
             budget = budget_of(self._view, tally)
-            self._left[lane] = self._own(tally) if budget is None else self._allowed(budget)
-        return self._left[lane]
+            left = self._left[lane] = self._own(tally) if budget is None else self._allowed(budget)
+        return left
 
     def take(self, tally: Tally) -> None:
         """One of them goes."""
@@ -40,10 +41,12 @@ class Allowances:
     def _allowed(self, budget: PodDisruptionBudget) -> int:
         if budget.observed_generation < budget.generation:
             return 0
-        covered = [self._view.tallies[id_] for id_ in self._view.covers.get(budget.uid, ())]
-        seen = sum(tally.ready for tally in covered)
-        # what is being evicted may not be in the budget's status yet
-        going = sum(pod.ready for tally in covered for pod in tally.going)
+        seen = going = 0
+        for id_ in self._view.covers.get(budget.uid, ()):
+            tally = self._view.tallies[id_]
+            seen += tally.ready
+            if tally.going:  # may not be in the budget's status yet
+                going += sum(pod.ready for pod in tally.going)
         return max(min(budget.disruptions_allowed - going, seen - budget.desired_healthy), 0)
 
     def _own(self, tally: Tally) -> int:

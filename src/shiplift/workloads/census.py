@@ -30,7 +30,7 @@ from shiplift.workloads.aim import marks, role
 from shiplift.workloads.holds import is_hold
 from shiplift.workloads.identity import WorkloadId, workload_id
 from shiplift.workloads.model import Fleet, Role, Scope, Tally
-from shiplift.workloads.occupancy import Occupancy, Room
+from shiplift.workloads.occupancy import Occupancy, Room, Targets
 from shiplift.workloads.steps import MarkNode
 from shiplift.workloads.tally import tally, with_going
 
@@ -84,6 +84,8 @@ class Census:
         self._labels: dict[str, MarkNode] = {}
         self._taints: dict[str, MarkNode] = {}
         self._fleet: Fleet | None = None
+        self._targets: dict[Role, Targets] = {}
+        """Like the fleet, made again when a node has changed."""
         self._pods: dict[str, Pod] = {}
         self._going: frozenset[str] = frozenset()
         self._occupancy = Occupancy()
@@ -131,8 +133,16 @@ class Census:
 
     def room(self, own: Role, but: str = "") -> Room:
         """What fits on the nodes of a role but that one; a node that is being emptied takes nothing."""
+        if but:
+            return Room(self._occupancy, self._nodes_of(own, but))
+        targets = self._targets.get(own)
+        if targets is None:
+            targets = self._targets[own] = self._nodes_of(own)
+        return Room(self._occupancy, targets)
+
+    def _nodes_of(self, own: Role, but: str = "") -> Targets:
         closed = (self._scope.emptying, but)
-        return self._occupancy.room(
+        return self._occupancy.targets(
             lambda node: self._roles.get(node.name) is own and node.name not in closed
         )
 
@@ -246,15 +256,20 @@ class Census:
         aim = self._scope.aim
         own = role(node, self._scope.selector, aim.target)
         self._rows[node.name], self._roles[node.name] = node, own
-        self._fleet = None
+        self._nodes_are_others()
         self._occupancy.put_node(node)
         empties = node.name == self._scope.emptying
         _note(self._labels, node.name, marks(node, own, aim, emptying=empties, tainted=False))
         _note(self._taints, node.name, marks(node, own, aim, emptying=empties, tainted=True))
 
+    def _nodes_are_others(self) -> None:
+        self._fleet = None
+        if self._targets:
+            self._targets = {}
+
     def _drop_node(self, name: str) -> None:
         del self._rows[name], self._roles[name]
-        self._fleet = None
+        self._nodes_are_others()
         self._labels.pop(name, None)
         self._taints.pop(name, None)
         self._occupancy.drop_node(name)

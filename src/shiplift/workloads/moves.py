@@ -7,7 +7,7 @@ their way already are set aside first.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from datetime import datetime
 
 from shiplift.api.workloads import Mode, OnBlockedWorkload, OnNoCapacity, WorkloadState
@@ -57,7 +57,7 @@ class Moves:
         self._allowances = Allowances(view)
         self._booking = Booking(view.room)
         self._evictions = 0
-        self._named: Counter[str] = Counter()
+        self._named: defaultdict[str, int] = defaultdict(int)
         """Evictions of each lane that are under way or asked for."""
 
     def all(self, going: frozenset[WorkloadId]) -> None:
@@ -65,8 +65,9 @@ class Moves:
         waiting = [self.view.tallies[id_] for id_ in sorted(going - self.view.order.met)]
         for tally in waiting:
             book_expected(self._booking, tally)
-            self._named[lane_of(tally)] += len(tally.going)
-            self._evictions += len(tally.going)
+            if tally.going:
+                self._named[lane_of(tally)] += len(tally.going)
+                self._evictions += len(tally.going)
         for tally in waiting:
             self._one(tally)
 

@@ -1,8 +1,9 @@
 """Who takes room on which node, kept current event by event, and a read-only view of a moment.
 
 `Occupancy` follows every node, pod, volume and namespace of the cluster at a few microseconds for an event.
-A `Room` shares it and copies nothing; it remembers what was worked out for kinds of pods. It is good
-until the next event: whoever asks it later is told so, rather than given a mixture of two moments.
+A `Room` shares it and copies nothing. It is good until the next event: whoever asks it later is told so,
+rather than given a mixture of two moments. What was worked out for kinds of pods about nodes alone
+(`Targets`) is remembered for longer, until a node changes.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ Group = tuple[tuple[str | None, ...], list[Place]]
 Key = TypeVar("Key", Labels, PodTerm)
 Peers = dict[str, dict[Labels, ByNode]]
 """Pods by namespace and labels."""
+
+_MOST_KINDS = 1000
+"""Kinds of pods that are remembered, each with the nodes that it may use."""
 
 
 def guard_owner(namespace: str, term: PodTerm) -> str:
@@ -109,7 +113,11 @@ class Occupancy:
 
     def room(self, eligible: Callable[[Node], bool]) -> Room:
         """A view of this moment, with the nodes that count as targets."""
-        return Room(self, {name: place for name, place in self.places.items() if _is(eligible, place)})
+        return Room(self, self.targets(eligible))
+
+    def targets(self, eligible: Callable[[Node], bool]) -> Targets:
+        """Those nodes; good until a node changes, whatever becomes of pods."""
+        return Targets({name: place for name, place in self.places.items() if _is(eligible, place)})
 
     def _place(self, name: str) -> Place:
         place = self.places.get(name)
@@ -218,6 +226,33 @@ class Slots:
         return index.get(value, [])
 
 
+class Targets:
+    """The nodes where pods are to go; what was worked out for kinds of pods is remembered."""
+
+    def __init__(self, eligible: Mapping[str, Place]) -> None:
+        self.eligible = eligible
+        self._slots: dict[Demand, Slots] = {}
+
+    def slots(self, demand: Demand) -> Slots:
+        slots = self._slots.get(demand)
+        if slots is None:
+            if len(self._slots) >= _MOST_KINDS:
+                self._slots.clear()
+            slots = self._slots[demand] = self._all_slots(demand)
+        return slots
+
+    def _all_slots(self, demand: Demand) -> Slots:
+        places: list[Place] = []
+        refused: dict[str, int] = {}
+        for place in self.eligible.values():
+            cause = demand.refuses(place.node) if place.node is not None else Cause.NOT_READY
+            if cause is None:
+                places.append(place)
+            else:
+                refused[cause] = refused.get(cause, 0) + 1
+        return Slots(places, refused)
+
+
 class Domains(msgspec.Struct, frozen=True, eq=False):
     """Which nodes count for a spread constraint, and in which domain; equal only to itself."""
 
@@ -229,9 +264,10 @@ class Domains(msgspec.Struct, frozen=True, eq=False):
 class Room:
     """What is free now, and where; never changed by those who look at it."""
 
-    def __init__(self, occupancy: Occupancy, eligible: dict[str, Place]) -> None:
+    def __init__(self, occupancy: Occupancy, targets: Targets) -> None:
         self.occupancy = occupancy
-        self.eligible = eligible
+        self.eligible = targets.eligible
+        self._targets = targets
         self._version = occupancy.version
         self._slots: dict[tuple[Demand, tuple[Anchor, ...]], Slots] = {}
         self._domains: dict[object, Domains] = {}
@@ -241,10 +277,11 @@ class Room:
             raise RuntimeError("a room was asked after the cluster had changed: make a new one")
 
     def slots(self, demand: Demand, anchors: tuple[Anchor, ...]) -> Slots:
+        if not anchors:
+            return self._targets.slots(demand)
         slots = self._slots.get((demand, anchors))
         if slots is None:
-            slots = self.slots(demand, ()).narrowed(anchors) if anchors else self._all_slots(demand)
-            self._slots[demand, anchors] = slots
+            slots = self._slots[demand, anchors] = self._targets.slots(demand).narrowed(anchors)
         return slots
 
     def anchors(self, pod: Pod) -> tuple[Anchor, ...] | str:
@@ -292,17 +329,6 @@ class Room:
             return None if place is None else _labels(place).get(key)
 
         return of
-
-    def _all_slots(self, demand: Demand) -> Slots:
-        places: list[Place] = []
-        refused: dict[str, int] = {}
-        for place in self.eligible.values():
-            cause = demand.refuses(place.node) if place.node is not None else Cause.NOT_READY
-            if cause is None:
-                places.append(place)
-            else:
-                refused[cause] = refused.get(cause, 0) + 1
-        return Slots(places, refused)
 
 
 def _counts(demand: Demand, spread: Spread, node: Node) -> bool:
