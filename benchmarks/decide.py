@@ -77,12 +77,12 @@ def run(size: Size, rounds: int) -> Json:
     times = {"full_s": [full for _, full in rows], "event_s": _events(tables, rounds * 5)}
     times["yardstick_s"] = [yardstick for yardstick, _ in rows]
     found = {name: statistics.median(those) for name, those in times.items()}
-    print(f"{'':14}{'median, s':>12}{'least':>10}{'most':>10}{'below':>8}")
+    print(f"{'':18}{'median, s':>12}{'least':>10}{'most':>10}{'below':>8}")
     for name, those in times.items():
         judged = _judged(name, found[name]) if size == SIZE else ""
-        print(f"{name:14}{found[name]:>12.4f}{min(those):>10.4f}{max(those):>10.4f}{judged}")
+        print(f"{name:18}{found[name]:>12.4f}{min(those):>10.4f}{max(those):>10.4f}{judged}")
     found["full_vs_yardstick"] = found["full_s"] / found["yardstick_s"]
-    print(f"{'full_vs_yardstick':14}{found['full_vs_yardstick']:>9.1f}")
+    print(f"{'full_vs_yardstick':18}{found['full_vs_yardstick']:>12.1f}")
     return found | {
         "limits": LIMITS,
         "size": size,

@@ -17,7 +17,8 @@ from shiplift.facts import kinds
 from shiplift.facts.cluster import Namespace
 from shiplift.facts.meta import Labels, Row
 from shiplift.facts.nodes import Node
-from shiplift.facts.pods import Pod, PodSpec, PodTerm
+from shiplift.facts.pods import HostPort, Pod, PodSpec, PodTerm, Toleration
+from shiplift.facts.quantities import Resources
 from shiplift.facts.selectors import Requirement, Selector
 from shiplift.facts.workloads import (
     Deployment,
@@ -30,9 +31,11 @@ from shiplift.kube.store import Snapshot, Store
 from shiplift.workloads.census import Census
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Aim, Reason, Role
-from shiplift.workloads.names import HOLD_LEDGER, MANAGED_BY, MANAGER, SKIP
+from shiplift.workloads.names import HOLD_LEDGER, MANAGED_BY, MANAGER, SKIP, TARGET_LABEL
 from shiplift.workloads.observe import READS, Observer, Scope
+from shiplift.workloads.occupancy import Slots
 from shiplift.workloads.ordering import Ordering
+from shiplift.workloads.places import Demand, Place
 from tests.workloads import nature
 from tests.workloads.world import NEW, OLD, SPACE, World, a_world
 
@@ -41,7 +44,12 @@ ALL = Selector(Labels())
 SPEC = WorkloadMigrationSpec()
 SHARED_LABELS = Labels(app="anywhere")
 """One object for pods of any namespace, as in the store."""
-KEEPS_OTHERS_OFF = PodSpec(anti_affinity=(PodTerm(ALL, "kubernetes.io/hostname"),))
+KEEPS_OTHERS_OFF = PodSpec(
+    requests=Resources(cpu=100, memory=3, storage=2, extended=(("example.com/gpu", 1),)),
+    anti_affinity=(PodTerm(ALL, "kubernetes.io/hostname"),),
+    host_ports=(HostPort(80, "TCP", ""),),
+)
+DEMANDS = (Demand.of(PodSpec()), Demand.of(PodSpec(tolerations=(Toleration(operator="Exists"),))))
 SEVERAL = ("pods", "away", "pending", "going")
 Change = Callable[[World, int], None]
 
@@ -67,10 +75,17 @@ def put_node(world: World, number: int) -> None:
         world.put(msgspec.structs.replace(node, kubelet_version=other, unschedulable=number % 3 == 0))
 
 
+def close_node(world: World, number: int) -> None:
+    """Its role stays what it is."""
+    node = pick(world.all(Node), number)
+    if node is not None:
+        world.put(msgspec.structs.replace(node, unschedulable=not node.unschedulable))
+
+
 def mark_node(world: World, number: int) -> None:
     node = pick(world.all(Node), number)
     if node is not None:
-        labels = {**node.labels, "shiplift.dev/target-version": pick([NEW, OLD], number)}
+        labels = {**node.labels, TARGET_LABEL: pick([NEW, OLD], number)}
         world.put(msgspec.structs.replace(node, labels=Labels(labels)))
 
 
@@ -114,6 +129,7 @@ def change_pod(world: World, number: int) -> None:
             {"deleting": 1, "disruption": "EvictionByEvictionAPI"},
             {"phase": "Succeeded"},
             {"node": "n9"},
+            {"node": "", "nominated_node": "n1"},
             {"owners": ()},
             {"labels": SHARED_LABELS},
             {"spec": KEEPS_OTHERS_OFF},
@@ -201,6 +217,7 @@ def put_order(world: World, number: int) -> None:
 OFTEN: tuple[Change, ...] = (
     tick,
     put_node,
+    close_node,
     mark_node,
     put_workload,
     change_pod,
@@ -229,15 +246,18 @@ CHANGES = OFTEN * 4 + SELDOM
 def sums(census: Census, order: Any) -> dict[str, Any]:
     """All that a census says, without what is free in it: the sequence of pods and budgets."""
     fleet = census.fleet({})
-    occupancy = census.room(Role.TARGET).occupancy
+    room = census.room(Role.TARGET)
+    occupancy = room.occupancy
+    assert all(occupancy.places[name] is place for name, place in room.eligible.items())
     return {
         "tallies": {id_: _sorted(one) for id_, one in census.tallies.items()},
         "budgets": census.budgets,
         "covers": {uid: set(those) for uid, those in census.covers.items() if those},
         "holds": census.holds,
         "fleet": fleet,
-        "targets": set(census.room(Role.TARGET).eligible),
-        "free": {name: (one.pods, one.cpu) for name, one in occupancy.places.items()},
+        "targets": set(room.eligible),
+        "slots": [_slots(room.slots(demand, ())) for demand in DEMANDS],
+        "free": {name: _free(place) for name, place in occupancy.places.items()},
         "peers": occupancy.peers,
         "ending": occupancy.ending,
         "guards": occupancy.guards,
@@ -247,6 +267,17 @@ def sums(census: Census, order: Any) -> dict[str, Any]:
         "depth": order.depth,
         "missing": order.missing,
     }
+
+
+def _free(place: Place) -> tuple[Any, ...]:
+    devices = {name: number for name, number in place.extended.items() if number}
+    return place.pods, place.cpu, place.memory, place.storage, devices, place.ports
+
+
+def _slots(slots: Slots) -> tuple[set[str], Any, dict[Any, set[str]]]:
+    """Which nodes, why not the others, and the nodes by a label that may change."""
+    groups = {values: {place.name for place in places} for values, places in slots.grouped((TARGET_LABEL,))}
+    return {place.name for place in slots.places}, slots.refused, groups
 
 
 def _sorted(tally: Any) -> Any:
@@ -339,8 +370,42 @@ def test_a_budget_covers_whom_its_selector_picks_in_its_namespace(
     world.put(make(PodDisruptionBudget, "b", namespace=SPACE, selector=selector))
     kept.look(world.snapshot(*READS), Scope(AIM, ALL, frozenset(), ""))
     expected = {WorkloadId("Deployment", SPACE, name) for name in covered}
-    assert {id_ for id_, tally in kept.census.tallies.items() if tally.budgets} == expected
+    assert {
+        id_: len(one.budgets) for id_, one in kept.census.tallies.items() if one.budgets
+    } == dict.fromkeys(expected, 1)
     assert {id_ for those in kept.census.covers.values() for id_ in those} == expected
+
+
+def test_a_budget_whose_labels_come_in_another_order_stays_one_budget() -> None:
+    world, kept = a_world(), Counter()
+    scope = Scope(AIM, ALL, frozenset(), "")
+    id_ = world.workload(WorkloadKind.DEPLOYMENT, "web", 1, tier="shared")
+    world.listeners.append(kept.heard)
+    for labels in ({"app": "web", "tier": "shared"}, {"tier": "shared", "app": "web"}):
+        world.put(make(PodDisruptionBudget, "b", namespace=SPACE, selector=Selector(Labels(labels))))
+        nature.tick(world)
+        kept.look(world.snapshot(*READS), scope)
+    world.put(msgspec.structs.replace(world.row_of(id_), replicas=2))
+    kept.look(world.snapshot(*READS), scope)
+    assert len(kept.census.tallies[id_].budgets) == 1
+    world.remove(world.all(PodDisruptionBudget)[0])
+    kept.look(world.snapshot(*READS), scope)
+    assert kept.census.tallies[id_].budgets == ()
+
+
+def test_many_kinds_of_pods_are_not_remembered_for_ever() -> None:
+    """And a room never gives two answers for one kind."""
+    world, census = a_world(), Census()
+    census.refresh(world.snapshot(*READS), Scope(AIM, ALL, frozenset(), ""), [])
+    usual = Demand.of(PodSpec())
+    first = census.room(Role.TARGET)
+    slots = first.slots(usual, ())
+    for number in range(500):
+        first.slots(Demand.of(PodSpec(node_selector=Labels(disk=str(number)))), ())
+    assert first.slots(usual, ()) is slots
+    after = census.room(Role.TARGET).slots(usual, ())
+    assert after is not slots
+    assert census.room(Role.TARGET).slots(usual, ()) is after
 
 
 def test_a_pod_that_is_being_evicted_is_leaving_before_it_shows() -> None:

@@ -136,7 +136,7 @@ class Census:
         if but:
             return Room(self._occupancy, self._nodes_of(own, but))
         targets = self._targets.get(own)
-        if targets is None:
+        if targets is None or targets.many:
             targets = self._targets[own] = self._nodes_of(own)
         return Room(self._occupancy, targets)
 
@@ -343,7 +343,10 @@ class Census:
     def _drop_budget(self, row: PodDisruptionBudget) -> None:
         del self.budgets[row.uid]
         self.holds.pop(row.uid, None)
-        self._budgets_by[row.namespace][_asked(row)].pop(row.uid, None)
+        by_label, asked = self._budgets_by[row.namespace], _asked(row)
+        by_label[asked].pop(row.uid, None)
+        if not by_label[asked]:
+            del by_label[asked]
 
     def _budgets_of(self, row: Deployment | StatefulSet) -> tuple[str, ...]:
         """The budgets that select its pods: only those that ask for one of its labels are tried."""
@@ -421,7 +424,7 @@ class Census:
 
 def _asked(row: PodDisruptionBudget) -> tuple[str, str]:
     """One label that a budget asks for, to find it by."""
-    return next(iter(row.selector.labels.items()), _NO_LABEL) if row.selector else _NO_LABEL
+    return min(row.selector.labels.items(), default=_NO_LABEL) if row.selector else _NO_LABEL
 
 
 def _selects(row: PodDisruptionBudget, labels: Labels) -> bool:

@@ -28,7 +28,7 @@ Key = TypeVar("Key", Labels, PodTerm)
 Peers = dict[str, dict[Labels, ByNode]]
 """Pods by namespace and labels."""
 
-_MOST_KINDS = 1000
+_MOST_KINDS = 100
 """Kinds of pods that are remembered, each with the nodes that it may use."""
 
 
@@ -233,11 +233,14 @@ class Targets:
         self.eligible = eligible
         self._slots: dict[Demand, Slots] = {}
 
+    @property
+    def many(self) -> bool:
+        """Whether more is remembered than is worth it. Not cut down by itself: who books goes by identity."""
+        return len(self._slots) > _MOST_KINDS
+
     def slots(self, demand: Demand) -> Slots:
         slots = self._slots.get(demand)
         if slots is None:
-            if len(self._slots) >= _MOST_KINDS:
-                self._slots.clear()
             slots = self._slots[demand] = self._all_slots(demand)
         return slots
 
@@ -262,7 +265,7 @@ class Domains(msgspec.Struct, frozen=True, eq=False):
 
 
 class Room:
-    """What is free now, and where; never changed by those who look at it."""
+    """What is free now, and where; those who look at it change nothing but what is remembered."""
 
     def __init__(self, occupancy: Occupancy, targets: Targets) -> None:
         self.occupancy = occupancy
