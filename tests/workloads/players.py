@@ -224,6 +224,8 @@ class Judge:
         self.arrived: set[WorkloadId] = set()
         self.evicted: dict[str, int] = {}
         self.refusals: list[str] = []
+        self.held: list[str] = []
+        """Holds that were made, or laid on budgets of users."""
         self.begun_with = {pod.uid for pod in world.all(Pod)}
         self.target = ""
         self.undisturbed = True
@@ -239,6 +241,8 @@ class Judge:
             case steps.Evict() | steps.Force() | steps.MarkPod(first_to_go=True):
                 self._may_move(step.workload, step)
                 self._everybody_has_a_place()
+            case steps.MakeHold() | steps.HoldBudget():
+                self.held.append(step.describe())
             case steps.SetTolerations() if step.target:
                 self._may_move(step.workload, step)
             case steps.WritePlacement():

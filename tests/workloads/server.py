@@ -33,6 +33,7 @@ from shiplift.workloads.names import (
     label_value,
 )
 from shiplift.workloads.proof import Proven
+from shiplift.workloads.tally import EVICTED
 from tests.workloads import nature
 from tests.workloads.world import Json, World
 
@@ -199,7 +200,7 @@ def evict(world: World, pod: Pod) -> None:
             raise RefusedError("this pod has more than one PodDisruptionBudget")
         if budgets:
             _spend(world, budgets[0], pod)
-    nature.delete(world, pod)
+    nature.delete(world, msgspec.structs.replace(pod, disruption=EVICTED))
 
 
 def _spend(world: World, budget: PodDisruptionBudget, pod: Pod) -> None:

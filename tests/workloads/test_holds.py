@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from shiplift.api.workloads import Hold, Mode
+from shiplift.engine.step import Answer, Outcome, Outcomes
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.facts.workloads import PodDisruptionBudget
@@ -15,7 +16,7 @@ from shiplift.workloads import holds
 from shiplift.workloads.holds import Holding, holding
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.names import HOLD_LEDGER, MANAGED_BY, MANAGER, SKIP
-from shiplift.workloads.steps import DeleteHold, HoldBudget, MakeHold, RestoreBudget
+from shiplift.workloads.steps import DeleteHold, Evict, HoldBudget, MakeHold, RestoreBudget
 from tests.workloads import nature, server
 from tests.workloads.views import DEPLOYMENT, an_id, change, change_pod, look, under_way
 from tests.workloads.world import SPACE, World
@@ -78,6 +79,30 @@ def test_an_eviction_of_a_held_workload_is_somebody_who_drains_and_of_a_released
     change_pod(world, world.pods(WEB)[0], disruption="EvictionByEvictionAPI", deleting=1)
     assert holds.wanted(look(world), frozenset())
     assert not holds.wanted(look(world), frozenset({WEB}))
+
+
+@pytest.mark.parametrize(
+    ("answer", "running", "foreign"),
+    [
+        (Answer.OK, False, False),
+        (None, True, False),
+        (Answer.REFUSED, False, True),
+        (Answer.UNKNOWN, False, True),
+        (None, False, True),
+    ],
+)
+def test_an_eviction_of_ours_that_is_still_on_its_way_when_a_workload_is_held_again_is_not_somebody_else(
+    answer: Answer | None, running: bool, foreign: bool
+) -> None:
+    world = a_shop(Hold.ON_FOREIGN_DRAIN)
+    pod = world.pods(WEB)[0]
+    step = Evict(WEB, pod.name, pod.uid, pod.node, "lane")
+    change_pod(world, pod, disruption="EvictionByEvictionAPI", deleting=1)
+    outcomes = Outcomes(
+        last={step.key: Outcome(step=step.key, answer=answer)} if answer else {},
+        running=frozenset({step.key} if running else ()),
+    )
+    assert holds.wanted(look(world, outcomes), frozenset()) is foreign
 
 
 def test_once_there_are_holds_they_are_kept_up() -> None:

@@ -5,11 +5,22 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shiplift.api.workloads import MigrationState, Mode
+from shiplift.api.workloads import MigrationState, Mode, WorkloadKind
+from tests.workloads import nature
 from tests.workloads.edits import Edit, Wishes, edits, uncordon_all
-from tests.workloads.players import budgets_of, finish, normal, residue
-from tests.workloads.sketches import Moment, Sketch, play, scripts, sketches, stage, until_it_evicts
-from tests.workloads.world import OLD
+from tests.workloads.players import Operator, budgets_of, finish, normal, residue
+from tests.workloads.sketches import (
+    Cover,
+    Moment,
+    Part,
+    Sketch,
+    play,
+    scripts,
+    sketches,
+    stage,
+    until_it_evicts,
+)
+from tests.workloads.world import OLD, Pace
 
 
 @given(sketches(), scripts)
@@ -121,6 +132,28 @@ def test_a_rollback_while_evictions_are_under_way_brings_everybody_back(
     finish(staged.world, staged.judge, operator=operator)
     assert staged.off_target(OLD) == []
     assert residue(staged.world) == []
+
+
+def test_a_rollback_right_after_an_eviction_takes_it_for_nobody_elses_drain() -> None:
+    one = Part(WorkloadKind.DEPLOYMENT, 1, Cover.NONE)
+    staged = stage(Sketch((one, one, one), needs=((1, 0), (2, 1)), mode=Mode.INJECT, pace=Pace(leave=True)))
+    operator = Operator(staged.world, staged.judge)
+    for _ in range(30):
+        operator.round()
+        if not staged.world.pods(staged.ids[2]):  # on its way out
+            break
+        nature.tick(staged.world)
+    staged.world.migrate(target=OLD)
+    staged.judge.undisturbed = False
+    for _ in range(3):  # written down, marked; the pod is still there
+        operator.round()
+    view = operator.decision.view if operator.decision else None
+    assert view is not None
+    assert view.tallies[staged.ids[2]].evicted
+    assert staged.ids[2] not in view.order.open
+    finish(staged.world, staged.judge, operator=operator)
+    assert staged.off_target(OLD) == []
+    assert staged.judge.held == []
 
 
 @given(sketches(), st.lists(st.tuples(scripts, edits, st.integers(0, 50)), min_size=1, max_size=3))

@@ -15,7 +15,7 @@ from shiplift.facts.workloads import PodDisruptionBudget
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Tally, View
 from shiplift.workloads.names import HOLD_LEDGER, hold_name, is_made_hold
-from shiplift.workloads.steps import DeleteHold, HoldBudget, MakeHold, RestoreBudget
+from shiplift.workloads.steps import DeleteHold, HoldBudget, MakeHold, RestoreBudget, evicted_by_us
 
 
 class Holding(msgspec.Struct, frozen=True):
@@ -46,8 +46,9 @@ def wanted(view: View, going: frozenset[WorkloadId]) -> bool:
         return True
     if emptying(view):
         return False
-    # while a workload is held, whoever evicts its pods is somebody else
-    return any(tally.evicted and id_ not in going for id_, tally in view.tallies.items())
+    held = [tally for id_, tally in view.tallies.items() if tally.evicted and id_ not in going]
+    # what we asked for ourselves may still be on its way when a workload is held again, as after a rollback
+    return any(not evicted_by_us(uid, view.outcomes) for tally in held for uid in tally.evicted)
 
 
 def holding(view: View, going: frozenset[WorkloadId]) -> Holding:

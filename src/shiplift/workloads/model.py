@@ -163,8 +163,8 @@ class Tally(msgspec.Struct, frozen=True, gc=False):
     """The PodDisruptionBudgets that select its pods, by uid."""
     autoscaler: HorizontalPodAutoscaler | None
     skipped: bool
-    evicted: bool
-    """Somebody is evicting a pod of it at this moment."""
+    evicted: tuple[str, ...]
+    """Its pods, by uid, that somebody is evicting at this moment."""
     going: tuple[Pod, ...] = ()
     """Those of the leaving that look as if they stayed: we are evicting them, and nothing shows it yet."""
     alike: Pod | None = None

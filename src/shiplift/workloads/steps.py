@@ -8,7 +8,7 @@ from typing import ClassVar
 import msgspec
 
 from shiplift.api.workloads import Turn
-from shiplift.engine.step import Step
+from shiplift.engine.step import Outcomes, Step
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Taint
 from shiplift.facts.selectors import Selector
@@ -103,6 +103,13 @@ class PodStep(Step, frozen=True):
 
 
 _EVICT = "evict "
+
+
+def evicted_by_us(uid: str, outcomes: Outcomes) -> bool:
+    """Whether the eviction of that pod, by uid, was ours, as far as is remembered."""
+    key = f"{_EVICT}{uid}"
+    last = outcomes.last.get(key)
+    return key in outcomes.running or (last is not None and last.ok)
 
 
 def evicting(running: Iterable[str]) -> frozenset[str]:

@@ -31,13 +31,13 @@ def tally(
     away: list[Pod] = []
     pending: list[Pod] = []
     leaving = ready = last_ready = 0
-    evicted = False
+    evicted: tuple[str, ...] = ()
     last: Pod | None = None
     for pod in pods:
         if pod.phase in ENDED:
             continue
         if pod.disruption and pod.disruption == EVICTED:
-            evicted = True
+            evicted += (pod.uid,)
         if pod.deleting:
             leaving, last = leaving + 1, pod
             continue
