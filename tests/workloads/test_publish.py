@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +18,18 @@ from shiplift.api.workloads import (
     Wave,
     WorkloadMigrationStatus,
 )
-from shiplift.workloads.publish import _as_patch  # pyright: ignore[reportPrivateUsage]
+from shiplift.engine.decision import Requeue
+from shiplift.kube.client import Client
+from shiplift.kube.events import Recorder
+from shiplift.workloads import publish
+from shiplift.workloads.decide import decide
+from shiplift.workloads.publish import (
+    Publisher,
+    _as_patch,  # pyright: ignore[reportPrivateUsage]
+)
+from shiplift.workloads.report import status_of
+from tests.workloads.views import DEPLOYMENT, an_id, change_pod, look, under_way
+from tests.workloads.world import World
 
 Json = dict[str, Any]
 progress = st.builds(Progress.of, st.integers(0, 3), st.integers(0, 3))
@@ -73,3 +85,68 @@ def test_only_what_differs_is_sent() -> None:
     before = WorkloadMigrationStatus(met=("u1",), message="moving", emptying="old-1")
     after = WorkloadMigrationStatus(met=("u1",), message="moved")
     assert _as_patch(before, after) == {"message": "moved", "emptying": None}
+
+
+# --- how often ---
+
+
+class Slow:
+    """A clock, and a client whose writes take as long as they are told to."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.now, self.takes, self.writes = 1000.0, 0.0, 0
+        self.publisher = Publisher(cast("Client", self), cast("Recorder", self), lambda: 0)
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def patch(self, *_: Any, **__: Any) -> Slow:
+        self.now += self.takes
+        self.writes += 1
+        return self
+
+    barrier = None
+
+    def record(self, *_: Any, **__: Any) -> None:
+        """Events are not what is tested here."""
+
+    def tell(self) -> list[Requeue]:
+        """What is left for later. The status is stored where it was written."""
+        decision = decide(look(self._world), self._world.now)
+        before = self.writes
+        left = [one for one in self.publisher.publish(decision) if isinstance(one, Requeue)]
+        if self.writes > before:
+            self._world.publish(status_of(decision))
+        return left
+
+
+@pytest.mark.parametrize(("takes", "rests"), [(0.01, 1.0), (0.5, 4.0), (60.0, 15.0)])
+def test_what_nobody_waits_for_is_told_less_often_where_telling_takes_long(
+    takes: float, rests: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = under_way((DEPLOYMENT, "web", 3))
+    slow = Slow(world)
+    monkeypatch.setattr(publish, "time", slow)
+    slow.takes = takes
+    slow.tell()
+    written = slow.writes
+    change_pod(world, world.pods(an_id("web"))[0], deleting=1)
+    (later,) = slow.tell()
+    assert slow.writes == written
+    assert later.after.total_seconds() == pytest.approx(rests)
+    slow.now += rests
+    assert slow.tell() == []
+    assert slow.writes == written + 1
+
+
+def test_what_decisions_depend_on_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = under_way((DEPLOYMENT, "web", 3))
+    slow = Slow(world)
+    monkeypatch.setattr(publish, "time", slow)
+    slow.takes = 5.0
+    slow.tell()
+    written = slow.writes
+    world.migrate(paused=True)
+    assert slow.tell() == []
+    assert slow.writes == written + 1

@@ -29,6 +29,10 @@ from shiplift.workloads.orders import order_status
 from shiplift.workloads.report import pressing, status_of
 
 _EVERY = 1.0
+"""Seconds between two tellings of what nobody waits for; more where a telling itself takes long."""
+_REST, _LONGEST_REST = 8, 15.0
+"""Writing the status of many workloads is dear for the API server: what took a second is not told again for
+that many, up to so many seconds."""
 
 
 class Publisher:
@@ -40,7 +44,8 @@ class Publisher:
         self._count = moved
         self._moved = 0
         """Pods that were evicted and are in no status yet."""
-        self._told_at = float("-inf")
+        self._next = float("-inf")
+        """When what nobody waits for may be told again."""
 
     def publish(self, decision: Migrating) -> Iterator[Barrier | Requeue]:
         """Write what differs; what the store must show before the next decision."""
@@ -83,8 +88,8 @@ class Publisher:
         if after == before:
             return
         now = time.monotonic()
-        if not pressing(before, after) and now - self._told_at < _EVERY:
-            yield requeue(timedelta(seconds=_EVERY))
+        if not pressing(before, after) and now < self._next:
+            yield requeue(timedelta(seconds=self._next - now))
             return
         try:
             written = self._client.patch(
@@ -98,7 +103,8 @@ class Publisher:
         except (Conflict, NotFound):
             # somebody changed it meanwhile: the next look sees what they wrote
             return
-        self._told_at, self._moved = now, 0
+        told = time.monotonic()
+        self._next, self._moved = told + max(_EVERY, min(_REST * (told - now), _LONGEST_REST)), 0
         self._tell(decision, before, after)
         if written.barrier:
             yield written.barrier
