@@ -255,5 +255,5 @@ def test_a_pod_that_is_back_under_its_name_and_still_taken_for_evicted_is_named(
     view = look(world)
     assert explained(view, tally(view, "web")) == (
         f"PodDisruptionBudget {SPACE}/web needs 2 healthy pods and has 2;"
-        f" it takes pod {pod.name}, which is back, for evicted for up to two minutes"
+        f" it takes pod {pod.name}, which is back, for evicted"
     )

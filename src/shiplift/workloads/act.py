@@ -57,6 +57,9 @@ _LATER = timedelta(milliseconds=500)
 
 Json = dict[str, Any]
 Patch = list[dict[str, Any]]
+_BudgetStep = (
+    steps.HoldBudget | steps.MakeHold | steps.RestoreBudget | steps.DeleteHold | steps.ForgetEviction
+)
 
 
 class Actor:
@@ -107,7 +110,13 @@ class Actor:
                 return self._mark_node(step)
             case steps.WritePlacement() | steps.ProvePlacement() | steps.DeletePlacement():
                 return self._placement(step)
-            case steps.HoldBudget() | steps.MakeHold() | steps.RestoreBudget() | steps.DeleteHold():
+            case (
+                steps.HoldBudget()
+                | steps.MakeHold()
+                | steps.RestoreBudget()
+                | steps.DeleteHold()
+                | steps.ForgetEviction()
+            ):
                 return self._budget(step)
             case steps.PodStep():
                 return self._pod(step)
@@ -209,10 +218,10 @@ class Actor:
 
     # --- budgets ---
 
-    def _budget(
-        self, step: steps.HoldBudget | steps.MakeHold | steps.RestoreBudget | steps.DeleteHold
-    ) -> Outcome:
+    def _budget(self, step: _BudgetStep) -> Outcome:
         match step:
+            case steps.ForgetEviction():
+                return self._forget_eviction(step)
             case steps.MakeHold():
                 return self._make_hold(step)
             case steps.HoldBudget():
@@ -257,6 +266,19 @@ class Actor:
         )
         kept = "; ".join(one.describe() for one in patched.kept)
         return self._json_patch(step, kinds.POD_DISRUPTION_BUDGET, live, patched.patch, kept)
+
+    def _forget_eviction(self, step: steps.ForgetEviction) -> Outcome:
+        live = self._client.get(kinds.POD_DISRUPTION_BUDGET, step.budget, step.namespace)
+        if _uid(live) != step.uid:
+            return Outcome.done(step, message="another budget has its name now")
+        noted: str | None = (live.get("status") or {}).get("disruptedPods", {}).get(step.pod)
+        if noted is None:
+            return Outcome.done(step, message="it is forgotten already")
+        if datetime.fromisoformat(noted).timestamp() >= step.created:
+            return Outcome.refused(step, f"pod {step.pod} may be the one that was evicted", _LATER)
+        path = pointer("status", "disruptedPods", step.pod)
+        patch: Patch = [{"op": "test", "path": path, "value": noted}, {"op": "remove", "path": path}]
+        return self._json_patch(step, kinds.POD_DISRUPTION_BUDGET, live, patch, subresource="status")
 
     # --- pods ---
 
@@ -334,7 +356,16 @@ class Actor:
         )
         return _done(step, written)
 
-    def _json_patch(self, step: Step, kind: Kind, live: Json, patch: Patch, message: str = "") -> Outcome:
+    def _json_patch(
+        self,
+        step: Step,
+        kind: Kind,
+        live: Json,
+        patch: Patch,
+        message: str = "",
+        *,
+        subresource: str = "",
+    ) -> Outcome:
         if not patch:
             return Outcome.done(step, message=message)
         written = self._client.patch(
@@ -345,6 +376,7 @@ class Actor:
             type=PatchType.JSON,
             uid=_uid(live),
             resource_version=_version(live),
+            subresource=subresource,
         )
         return Outcome.done(step, *([written.barrier] if written.barrier else []), message=message)
 

@@ -137,6 +137,10 @@ def explained(view: View, tally: Tally) -> str:
     if budget.observed_generation < budget.generation:
         return f"{name} was changed and has not been looked at by its controller yet"
     has = f"{name} needs {budget.desired_healthy} healthy pods and has {budget.current_healthy}"
-    back = [pod.name for pod in tally.pods if pod.ready and pod.name in budget.disrupted_pods]
-    # a pod under the name of one that was evicted, which went before the disruption controller saw it go
-    return f"{has}; it takes pod {back[0]}, which is back, for evicted for up to two minutes" if back else has
+    back = taken_for_evicted(tally, budget)
+    return f"{has}; it takes pod {back[0].name}, which is back, for evicted" if back else has
+
+
+def taken_for_evicted(tally: Tally, budget: PodDisruptionBudget) -> list[Pod]:
+    """Pods under the name of one that was evicted, which went before the disruption controller saw it go."""
+    return [pod for pod in tally.pods if pod.ready and pod.name in budget.disrupted_pods]

@@ -78,6 +78,7 @@ RULES = (
     _rule("apps", ["deployments", "statefulsets"], ["patch"]),
     _rule("autoscaling", ["horizontalpodautoscalers"], ["patch"]),
     _rule("policy", ["poddisruptionbudgets"], ["create", "patch", "delete"]),
+    _rule("policy", ["poddisruptionbudgets/status"], ["patch"]),
     _rule(kinds.GROUP, ["workloadplacements"], ["create", "patch", "delete"]),
     _rule("discovery.k8s.io", ["endpointslices"], ["get"], [api_servers.NAME]),
     _rule(kinds.GROUP, ["workloadmigrations/status", "workloadorders/status"], ["patch"]),

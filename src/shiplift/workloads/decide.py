@@ -136,7 +136,7 @@ def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
         steps = [step for step in steps if step not in moves.steps]
     return Migrating(
         steps=tuple(steps),
-        look_again=_look_again(view, now),
+        look_again=_look_again(view, now, moves.due),
         view=view,
         now=now,
         reason=reason,
@@ -272,15 +272,15 @@ def _undone(view: View, steps: list[Step]) -> Iterator[str]:
             )
 
 
-def _look_again(view: View, now: datetime) -> LookAgain:
-    """For soaking, which no event announces; and now and then in any case."""
+def _look_again(view: View, now: datetime, due: list[float]) -> LookAgain:
+    """For what is due, as the end of soaking, which no event announces; and now and then in any case."""
     soak = duration(view.spec.soak)
-    if not soak:
+    if not soak and not due:
         return requeue(_LOOK_AGAIN) if view.tallies else await_change()
     ends = [
         tally.last_ready + soak.total_seconds() - now.timestamp()
         for id_, tally in view.tallies.items()
-        if tally.complete and id_ not in view.order.met
+        if soak and tally.complete and id_ not in view.order.met
     ]
-    left = [seconds for seconds in ends if seconds > 0]
+    left = [seconds for seconds in (*ends, *due) if seconds > 0]
     return requeue(timedelta(seconds=min(left))) if left else requeue(_LOOK_AGAIN)

@@ -17,11 +17,13 @@ from shiplift.workloads import turns
 from shiplift.workloads.budgeting import (
     Allowances,
     book_expected,
+    budget_of,
     explained,
     free_to_go,
     in_order,
     lane_of,
     never_evictable,
+    taken_for_evicted,
 )
 from shiplift.workloads.holds import is_hold
 from shiplift.workloads.identity import WorkloadId
@@ -31,13 +33,15 @@ from shiplift.workloads.patience import wait
 from shiplift.workloads.record import Record
 from shiplift.workloads.room import Booking, NoSlot
 from shiplift.workloads.signs import is_kept_off, upgrade_taint
-from shiplift.workloads.steps import Evict, Force, Replace, SetTolerations
+from shiplift.workloads.steps import Evict, Force, ForgetEviction, Replace, SetTolerations
 from shiplift.workloads.surging import Surging, surge
 
 MOST_AT_ONCE = 100
 """Evictions of one decision: the next one sees what became of them."""
 MOST_IN_A_LANE = 4
 """They go one after the other: where the first hangs, not all the others stand before somebody else."""
+TIME_TO_NOTICE = 5
+"""Seconds that the disruption controller has to see by itself that a pod went and another came."""
 BLOCKING = (Reason.NEVER_EVICTABLE, Reason.TWO_BUDGETS, Reason.SURGE_IMPOSSIBLE)
 
 
@@ -52,6 +56,8 @@ class Moves:
         self.proofs: set[str] = set()
         self.unplaced: set[WorkloadId] = set()
         """Whose turn has come, and for whom there is no slot."""
+        self.due: list[float] = []
+        """In how many seconds something has to be looked at again that no event announces."""
         self._released = turns.released(view)
         self._in_force: dict[str, bool] = {}
         self._allowances = Allowances(view)
@@ -331,6 +337,21 @@ class Moves:
         why = explained(self.view, tally)
         text = f"{_count(len(tally.away), 'pod')} to move; {why}"
         self._tell(tally, WorkloadState.MOVING, Reason.BUDGET_EXHAUSTED, text)
+        self._forget_evictions(tally)
+
+    def _forget_evictions(self, tally: Tally) -> None:
+        """What the disruption controller has missed would hold the workload up for two minutes."""
+        budget = budget_of(self.view, tally)
+        if budget is None:
+            return
+        for pod in taken_for_evicted(tally, budget):
+            left = pod.ready_since + TIME_TO_NOTICE - self.now.timestamp()
+            if left > 0:
+                self.due.append(left)
+            else:
+                self.steps.append(
+                    ForgetEviction(budget.namespace, budget.name, budget.uid, pod.name, pod.created)
+                )
 
     def _slot(self, pod: Pod) -> NoSlot | None:
         found = self._booking.book(pod)

@@ -90,6 +90,31 @@ class DeletePlacement(Step, frozen=True):
         return f"let new pods of {self.namespace} go anywhere"
 
 
+class ForgetEviction(Step, frozen=True):
+    """Take a pod's name off a budget's list of pods that are going: the one that went had the same name.
+
+    The disruption controller does that itself where it sees the pod go; where the next of a StatefulSet was
+    there before it looked, it lets nobody go for two minutes.
+    """
+
+    namespace: str
+    budget: str
+    uid: str
+    pod: str
+    created: int
+    """When the pod that is there now was made; only what was noted before that is about another."""
+
+    @property
+    def key(self) -> str:
+        return f"forget eviction {self.uid} {self.pod}"
+
+    def describe(self) -> str:
+        return (
+            f"let PodDisruptionBudget {self.namespace}/{self.budget} forget the eviction of {self.pod},"
+            " which is back"
+        )
+
+
 class PodStep(Step, frozen=True):
     """A step that ends or changes one pod."""
 

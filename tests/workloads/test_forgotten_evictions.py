@@ -1,0 +1,152 @@
+"""A pod of a StatefulSet is back before the disruption controller saw it go: its budget lets nobody go."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from shiplift.api.workloads import Turn
+from shiplift.engine.decision import Requeue
+from shiplift.engine.step import Answer
+from shiplift.facts import kinds
+from shiplift.facts.pods import Pod
+from shiplift.facts.workloads import PodDisruptionBudget
+from shiplift.workloads.act import Actor
+from shiplift.workloads.decide import decide
+from shiplift.workloads.model import Migrating
+from shiplift.workloads.moves import TIME_TO_NOTICE
+from shiplift.workloads.proof import Proven
+from shiplift.workloads.steps import Evict, ForgetEviction
+from tests.workloads import nature
+from tests.workloads.rig import NEW, OLD, Scene
+from tests.workloads.views import STATEFUL_SET, an_id, change_pod, look, say, under_way
+from tests.workloads.world import SPACE, World
+
+Json = dict[str, Any]
+DB = an_id("db", STATEFUL_SET)
+
+
+# --- when ---
+
+
+def a_shop_held_up() -> tuple[World, Pod]:
+    """One pod is said to be going, though it is there and Ready since the beginning of time."""
+    world = under_way((STATEFUL_SET, "db", 2))
+    world.budget("db", {"app": "db"}, {"maxUnavailable": 1})
+    nature.settle(world)
+    say(world, {DB.owner_key: Turn.RELEASED})
+    pod = max(world.pods(DB), key=lambda one: one.name)
+    row = world.named(PodDisruptionBudget, "db")
+    assert row is not None
+    world.put(
+        msgspec.structs.replace(row, disruptions_allowed=0, current_healthy=1, disrupted_pods=(pod.name,))
+    )
+    return world, pod
+
+
+def decided(world: World) -> Migrating:
+    return decide(look(world), world.now)
+
+
+def test_what_the_controller_had_time_to_notice_is_forgotten() -> None:
+    world, pod = a_shop_held_up()
+    change_pod(world, pod, ready_since=int(world.now.timestamp()) - TIME_TO_NOTICE, created=7)
+    decision = decided(world)
+    row = world.named(PodDisruptionBudget, "db")
+    assert row is not None
+    assert [step for step in decision.steps if isinstance(step, ForgetEviction)] == [
+        ForgetEviction(SPACE, "db", row.uid, pod.name, 7)
+    ]
+    assert not any(isinstance(step, Evict) for step in decision.steps)
+    assert "which is back, for evicted" in decision.lines[DB].message
+
+
+def test_until_then_it_is_looked_at_again_in_time() -> None:
+    world, pod = a_shop_held_up()
+    change_pod(world, pod, ready_since=int(world.now.timestamp()) - TIME_TO_NOTICE + 2)
+    decision = decided(world)
+    assert not any(isinstance(step, ForgetEviction) for step in decision.steps)
+    assert isinstance(decision.look_again, Requeue)
+    assert timedelta(seconds=1) < decision.look_again.after <= timedelta(seconds=3)
+
+
+def test_a_pod_that_is_not_back_is_left_to_the_controller() -> None:
+    world, pod = a_shop_held_up()
+    change_pod(world, pod, ready=False)
+    assert not any(isinstance(step, ForgetEviction) for step in decided(world).steps)
+
+
+# --- how, on a real cluster ---
+
+
+def note_evictions(scene: Scene, space: str, noted: dict[str, datetime]) -> None:
+    live = scene.client.get(kinds.POD_DISRUPTION_BUDGET, "db", space)
+    scene.client.patch(
+        kinds.POD_DISRUPTION_BUDGET,
+        "db",
+        {"status": {"disruptedPods": {name: f"{at:%Y-%m-%dT%H:%M:%SZ}" for name, at in noted.items()}}},
+        space,
+        uid=live["metadata"]["uid"],
+        resource_version=live["metadata"]["resourceVersion"],
+        subresource="status",
+    )
+
+
+def noted(scene: Scene, space: str) -> set[str]:
+    live = scene.client.get(kinds.POD_DISRUPTION_BUDGET, "db", space)
+    return set(live["status"].get("disruptedPods") or {})
+
+
+def made(scene: Scene, space: str, name: str) -> datetime:
+    live = scene.client.get(kinds.POD, name, space)
+    return datetime.fromisoformat(live["metadata"]["creationTimestamp"])
+
+
+def a_database(scene: Scene) -> str:
+    space = scene.namespace()
+    scene.stateful_set(space, "db", 2)
+    scene.budget(space, "db", "db", maxUnavailable=1)
+    scene.wait_ready(space, db=2)
+    scene.wait(lambda: _allowed(scene, space) == 1)
+    return space
+
+
+def _allowed(scene: Scene, space: str) -> int:
+    live = scene.client.get(kinds.POD_DISRUPTION_BUDGET, "db", space)
+    return live.get("status", {}).get("disruptionsAllowed", 0)
+
+
+def test_only_what_was_noted_before_the_pod_was_made_is_forgotten(scene: Scene) -> None:
+    scene.nodes("old", OLD)
+    space = a_database(scene)
+    first, second = made(scene, space, "db-0"), made(scene, space, "db-1")
+    before, after = second - timedelta(seconds=3), datetime.now(UTC)
+    note_evictions(scene, space, {"db-0": after, "db-1": before})
+    actor = Actor(scene.client, Proven(), {})
+    uid = scene.client.get(kinds.POD_DISRUPTION_BUDGET, "db", space)["metadata"]["uid"]
+
+    def forget(pod: str, at: datetime, budget: str = uid) -> Answer:
+        return actor.act(ForgetEviction(space, "db", budget, pod, int(at.timestamp()))).answer
+
+    assert forget("db-0", first) is Answer.REFUSED
+    assert forget("db-1", second, "another") is Answer.OK
+    assert noted(scene, space) == {"db-0", "db-1"}
+    assert forget("db-1", second) is Answer.OK
+    assert noted(scene, space) == {"db-0"}
+    assert forget("db-1", second) is Answer.OK
+    scene.wait(lambda: _allowed(scene, space) == 0)
+
+
+def test_a_migration_is_not_held_up_by_a_pod_that_is_back(scene: Scene) -> None:
+    """Without help for two minutes, which is longer than is waited for here."""
+    old = scene.nodes("old", OLD)
+    space = a_database(scene)
+    note_evictions(scene, space, {"db-1": made(scene, space, "db-1") - timedelta(seconds=3)})
+    scene.wait(lambda: _allowed(scene, space) == 0)
+    scene.nodes("new", NEW)
+    scene.migrate()
+    scene.rig.start()
+    scene.finish(old)
+    assert scene.arrived(space, "db")
