@@ -271,12 +271,12 @@ class Actor:
         live = self._client.get(kinds.POD_DISRUPTION_BUDGET, step.budget, step.namespace)
         if _uid(live) != step.uid:
             return Outcome.done(step, message="another budget has its name now")
-        noted: str | None = (live.get("status") or {}).get("disruptedPods", {}).get(step.pod)
-        if noted is None:
+        path = pointer("status", "disruptedPods", step.pod)
+        noted = get(live, path)
+        if noted is ABSENT:
             return Outcome.done(step, message="it is forgotten already")
         if datetime.fromisoformat(noted).timestamp() >= step.created:
             return Outcome.refused(step, f"pod {step.pod} may be the one that was evicted", _LATER)
-        path = pointer("status", "disruptedPods", step.pod)
         patch: Patch = [{"op": "test", "path": path, "value": noted}, {"op": "remove", "path": path}]
         return self._json_patch(step, kinds.POD_DISRUPTION_BUDGET, live, patch, subresource="status")
 
