@@ -249,11 +249,13 @@ def test_a_budget_that_its_controller_has_not_looked_at_says_so() -> None:
 
 
 def test_a_pod_that_is_back_under_its_name_and_still_taken_for_evicted_is_named() -> None:
-    world = a_shop(3, {"maxUnavailable": 1})
+    world = under_way((STATEFUL_SET, "web", 3))
+    world.budget("web", {"app": "web"}, {"maxUnavailable": 1})
+    nature.settle(world)
     pod = world.all(Pod)[0]
     lag(world, disruptions_allowed=0, current_healthy=2, disrupted_pods=(pod.name,))
     view = look(world)
-    assert explained(view, tally(view, "web")) == (
+    assert explained(view, view.tallies[an_id("web", STATEFUL_SET)]) == (
         f"PodDisruptionBudget {SPACE}/web needs 2 healthy pods and has 2;"
         f" it takes pod {pod.name}, which is back, for evicted"
     )

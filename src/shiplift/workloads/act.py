@@ -275,10 +275,17 @@ class Actor:
         noted = get(live, path)
         if noted is ABSENT:
             return Outcome.done(step, message="it is forgotten already")
-        if datetime.fromisoformat(noted).timestamp() >= step.created:
+        if not self._is_back(step, datetime.fromisoformat(noted)):
             return Outcome.refused(step, f"pod {step.pod} may be the one that was evicted", _LATER)
         patch: Patch = [{"op": "test", "path": path, "value": noted}, {"op": "remove", "path": path}]
         return self._json_patch(step, kinds.POD_DISRUPTION_BUDGET, live, patch, subresource="status")
+
+    def _is_back(self, step: steps.ForgetEviction, evicted: datetime) -> bool:
+        """Whether the pod was made after that, and stays; read after the budget, so nothing is missed."""
+        about = self._client.get(kinds.POD, step.pod, step.namespace)["metadata"]
+        if about["uid"] != step.pod_uid or about.get("deletionTimestamp"):
+            return False
+        return datetime.fromisoformat(about["creationTimestamp"]) > evicted
 
     # --- pods ---
 

@@ -137,10 +137,17 @@ def explained(view: View, tally: Tally) -> str:
     if budget.observed_generation < budget.generation:
         return f"{name} was changed and has not been looked at by its controller yet"
     has = f"{name} needs {budget.desired_healthy} healthy pods and has {budget.current_healthy}"
-    back = taken_for_evicted(tally, budget)
+    back = taken_for_evicted(view, budget)
     return f"{has}; it takes pod {back[0].name}, which is back, for evicted" if back else has
 
 
-def taken_for_evicted(tally: Tally, budget: PodDisruptionBudget) -> list[Pod]:
-    """Pods under the name of one that was evicted, which went before the disruption controller saw it go."""
-    return [pod for pod in tally.pods if pod.ready and pod.name in budget.disrupted_pods]
+def taken_for_evicted(view: View, budget: PodDisruptionBudget) -> list[Pod]:
+    """Pods under the name of one that was evicted, which went before the disruption controller saw it go.
+
+    Only those of a StatefulSet come back under their names.
+    """
+    if not budget.disrupted_pods:
+        return []
+    covered = [view.tallies[id_] for id_ in view.covers.get(budget.uid, ())]
+    pods = [pod for tally in covered if isinstance(tally.row, StatefulSet) for pod in tally.pods]
+    return [pod for pod in pods if pod.ready and pod.name in budget.disrupted_pods]

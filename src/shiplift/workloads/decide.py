@@ -282,5 +282,5 @@ def _look_again(view: View, now: datetime, due: list[float]) -> LookAgain:
         for id_, tally in view.tallies.items()
         if soak and tally.complete and id_ not in view.order.met
     ]
-    left = [seconds for seconds in (*ends, *due) if seconds > 0]
-    return requeue(timedelta(seconds=min(left))) if left else requeue(_LOOK_AGAIN)
+    left = [timedelta(seconds=seconds) for seconds in (*ends, *due) if seconds > 0]
+    return requeue(min((*left, _LOOK_AGAIN)))

@@ -344,13 +344,13 @@ class Moves:
         budget = budget_of(self.view, tally)
         if budget is None:
             return
-        for pod in taken_for_evicted(tally, budget):
+        for pod in taken_for_evicted(self.view, budget):
             left = pod.ready_since + TIME_TO_NOTICE - self.now.timestamp()
             if left > 0:
                 self.due.append(left)
             else:
                 self.steps.append(
-                    ForgetEviction(budget.namespace, budget.name, budget.uid, pod.name, pod.created)
+                    ForgetEviction(budget.namespace, budget.name, budget.uid, pod.name, pod.uid)
                 )
 
     def _slot(self, pod: Pod) -> NoSlot | None:

@@ -101,12 +101,12 @@ class ForgetEviction(Step, frozen=True):
     budget: str
     uid: str
     pod: str
-    created: int
-    """When the pod that is there now was made; only what was noted before that is about another."""
+    pod_uid: str
+    """The pod that is there now."""
 
     @property
     def key(self) -> str:
-        return f"forget eviction {self.uid} {self.pod}"
+        return f"forget eviction {self.uid} {self.pod_uid}"
 
     def describe(self) -> str:
         return (
