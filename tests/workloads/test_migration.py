@@ -35,4 +35,4 @@ def test_mode_template_does_it_the_seeds_way(scene: Scene) -> None:
     scene.rig.start()
     scene.finish(old)
     assert scene.arrived(space, "db", "api", "web")
-    assert len(scene.status()["inertTolerations"]) == 3
+    scene.wait(lambda: len(scene.status().get("inertTolerations", [])) == 3)

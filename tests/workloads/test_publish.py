@@ -29,7 +29,7 @@ from shiplift.workloads.publish import (
 )
 from shiplift.workloads.report import status_of
 from tests.workloads.views import DEPLOYMENT, an_id, change_pod, look, under_way
-from tests.workloads.world import World
+from tests.workloads.world import NEW, World
 
 Json = dict[str, Any]
 progress = st.builds(Progress.of, st.integers(0, 3), st.integers(0, 3))
@@ -121,8 +121,8 @@ class Slow:
         return left
 
 
-@pytest.mark.parametrize(("takes", "rests"), [(0.01, 1.0), (0.5, 4.0), (60.0, 15.0)])
-def test_what_nobody_waits_for_is_told_less_often_where_telling_takes_long(
+@pytest.mark.parametrize(("takes", "rests"), [(0.01, 0.99), (0.5, 4.0), (60.0, 5.0)])
+def test_mere_progress_is_told_less_often_where_telling_takes_long(
     takes: float, rests: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = under_way((DEPLOYMENT, "web", 3))
@@ -137,6 +137,21 @@ def test_what_nobody_waits_for_is_told_less_often_where_telling_takes_long(
     assert later.after.total_seconds() == pytest.approx(rests)
     slow.now += rests
     assert slow.tell() == []
+    assert slow.writes == written + 1
+
+
+def test_what_is_more_than_progress_is_not_kept_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = under_way((DEPLOYMENT, "web", 3))
+    slow = Slow(world)
+    monkeypatch.setattr(publish, "time", slow)
+    slow.takes = 0.5
+    slow.tell()
+    written = slow.writes
+    world.node("late", NEW)
+    (later,) = slow.tell()
+    assert later.after.total_seconds() == pytest.approx(0.5)
+    slow.now += 0.5
+    slow.tell()
     assert slow.writes == written + 1
 
 

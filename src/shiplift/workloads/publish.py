@@ -26,13 +26,13 @@ from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Migrating, Reason
 from shiplift.workloads.names import MIGRATION
 from shiplift.workloads.orders import order_status
-from shiplift.workloads.report import pressing, status_of
+from shiplift.workloads.report import only_progress, pressing, status_of
 
 _EVERY = 1.0
-"""Seconds between two tellings of what nobody waits for; more where a telling itself takes long."""
-_REST, _LONGEST_REST = 8, 15.0
-"""Writing the status of many workloads is dear for the API server: what took a second is not told again for
-that many, up to so many seconds."""
+"""Seconds between two tellings of what no decision waits for."""
+_REST, _LONGEST_REST = 8, 5.0
+"""Writing the status of many workloads is dear for the API server: after a telling that took a second, mere
+progress is not told for that many, up to so many seconds."""
 
 
 class Publisher:
@@ -44,8 +44,8 @@ class Publisher:
         self._count = moved
         self._moved = 0
         """Pods that were evicted and are in no status yet."""
-        self._next = float("-inf")
-        """When what nobody waits for may be told again."""
+        self._next = self._next_progress = float("-inf")
+        """When what no decision waits for may be told again, and when mere progress."""
 
     def publish(self, decision: Migrating) -> Iterator[Barrier | Requeue]:
         """Write what differs; what the store must show before the next decision."""
@@ -88,8 +88,9 @@ class Publisher:
         if after == before:
             return
         now = time.monotonic()
-        if not pressing(before, after) and now < self._next:
-            yield requeue(timedelta(seconds=self._next - now))
+        due = self._next_progress if only_progress(before, after) else self._next
+        if now < due and not pressing(before, after):
+            yield requeue(timedelta(seconds=due - now))
             return
         try:
             written = self._client.patch(
@@ -103,8 +104,9 @@ class Publisher:
         except (Conflict, NotFound):
             # somebody changed it meanwhile: the next look sees what they wrote
             return
-        told = time.monotonic()
-        self._next, self._moved = told + max(_EVERY, min(_REST * (told - now), _LONGEST_REST)), 0
+        took = time.monotonic() - now
+        self._next, self._moved = now + _EVERY, 0
+        self._next_progress = max(self._next, now + took + min(_REST * took, _LONGEST_REST))
         self._tell(decision, before, after)
         if written.barrier:
             yield written.barrier

@@ -40,6 +40,7 @@ _MOST_INERT = 500
 _LINE_BYTES = 250
 _MOST_BYTES = 400_000
 """An object may have about 1.5 MB, and the uids of those that have arrived need up to half of it."""
+_PROGRESS = ("message", "progress", "pods", "moves", "eta", "waves", "workloads")
 _NEEDS_SOMEBODY = (WorkloadState.BLOCKED, WorkloadState.MOVING, WorkloadState.RELEASED, WorkloadState.HELD)
 
 
@@ -278,6 +279,12 @@ def to_spec(one: Condition) -> ConditionSpec:
 def pressing(before: WorkloadMigrationStatus, after: WorkloadMigrationStatus) -> bool:
     """Whether something changed that decisions, or people who wait, depend on."""
     return _essence(before) != _essence(after)
+
+
+def only_progress(before: WorkloadMigrationStatus, after: WorkloadMigrationStatus) -> bool:
+    """Whether they differ in nothing but how far things are."""
+    same = {name: getattr(before, name) for name in _PROGRESS}
+    return msgspec.structs.replace(after, **same) == before
 
 
 def _essence(status: WorkloadMigrationStatus) -> tuple[object, ...]:
