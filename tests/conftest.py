@@ -1,7 +1,10 @@
 """Every test may ask for a real cluster; property tests try the same examples in each run."""
 
 import signal
+from collections.abc import Iterator
 
+import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["shiplift.local.testing"]
@@ -14,3 +17,10 @@ settings.load_profile("steady")
 # A run in the background ignores Ctrl-C, and so would every process that a test starts to interrupt it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def _own_logs() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction] - pytest calls it
+    """What a test runs in this process may send logs to the stderr of that test, which is closed after it."""
+    yield
+    structlog.reset_defaults()
