@@ -2,9 +2,8 @@
 
 The rows are in the store's own tables, as watches would have put them there: siblings share what they have in
 common, names of nodes are one object. No API server is needed. Full: a new observer looks for the first time
-and decides. Event: one pod has changed; its row is put into its table,
-the observer hears of it, looks and decides. The yardstick is a fixed piece of work, timed in between: by how
-much it varies, the machine does.
+and decides. Event: one pod has changed; its row is put into its table, the observer hears of it, looks and
+decides. The yardstick is a fixed piece of work, timed in between: by how much it varies, the machine does.
 """
 
 from __future__ import annotations

@@ -67,6 +67,20 @@ def test_what_the_controller_had_time_to_notice_is_forgotten() -> None:
     assert "which is back, for evicted" in decision.lines[DB].message
 
 
+def test_for_a_budget_of_several_workloads_it_is_asked_for_once() -> None:
+    world = under_way((STATEFUL_SET, "db", 2), (STATEFUL_SET, "queue", 2))
+    world.budget("all", {}, {"maxUnavailable": 1})
+    nature.settle(world)
+    say(world, {DB.owner_key: Turn.RELEASED, an_id("queue", STATEFUL_SET).owner_key: Turn.RELEASED})
+    row = world.named(PodDisruptionBudget, "all")
+    assert row is not None
+    gone = {"disruptions_allowed": 0, "current_healthy": 3, "disrupted_pods": (world.pods(DB)[0].name,)}
+    world.put(msgspec.structs.replace(row, **gone))
+    world.pass_time(TIME_TO_NOTICE)
+    steps = [step.key for step in decided(world).steps if isinstance(step, ForgetEviction)]
+    assert len(steps) == 1
+
+
 def test_until_then_it_is_looked_at_again_in_time() -> None:
     world, pod = a_shop_held_up()
     change_pod(world, pod, ready_since=int(world.now.timestamp()) - TIME_TO_NOTICE + 2)

@@ -93,9 +93,9 @@ def test_only_what_differs_is_sent() -> None:
 class Slow:
     """A clock, and a client whose writes take as long as they are told to."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self.now, self.takes, self.writes = 1000.0, 0.0, 0
+    def __init__(self, world: World, takes: float) -> None:
+        self.world = world
+        self.now, self.takes, self.writes = 1000.0, takes, 0
         self.publisher = Publisher(cast("Client", self), cast("Recorder", self), lambda: 0)
 
     def monotonic(self) -> float:
@@ -113,55 +113,49 @@ class Slow:
 
     def tell(self) -> list[Requeue]:
         """What is left for later. The status is stored where it was written."""
-        decision = decide(look(self._world), self._world.now)
+        decision = decide(look(self.world), self.world.now)
         before = self.writes
         left = [one for one in self.publisher.publish(decision) if isinstance(one, Requeue)]
         if self.writes > before:
-            self._world.publish(status_of(decision))
+            self.world.publish(status_of(decision))
         return left
+
+
+def told_once(monkeypatch: pytest.MonkeyPatch, takes: float) -> Slow:
+    """A migration under way whose status was just written, which took that long."""
+    slow = Slow(under_way((DEPLOYMENT, "web", 3)), takes)
+    monkeypatch.setattr(publish, "time", slow)
+    slow.tell()
+    assert slow.writes == 1
+    return slow
 
 
 @pytest.mark.parametrize(("takes", "rests"), [(0.01, 0.99), (0.5, 4.0), (60.0, 5.0)])
 def test_mere_progress_is_told_less_often_where_telling_takes_long(
     takes: float, rests: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = under_way((DEPLOYMENT, "web", 3))
-    slow = Slow(world)
-    monkeypatch.setattr(publish, "time", slow)
-    slow.takes = takes
-    slow.tell()
-    written = slow.writes
-    change_pod(world, world.pods(an_id("web"))[0], deleting=1)
+    slow = told_once(monkeypatch, takes=takes)
+    change_pod(slow.world, slow.world.pods(an_id("web"))[0], deleting=1)
     (later,) = slow.tell()
-    assert slow.writes == written
+    assert slow.writes == 1
     assert later.after.total_seconds() == pytest.approx(rests)
     slow.now += rests
     assert slow.tell() == []
-    assert slow.writes == written + 1
+    assert slow.writes == 2
 
 
 def test_what_is_more_than_progress_is_not_kept_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = under_way((DEPLOYMENT, "web", 3))
-    slow = Slow(world)
-    monkeypatch.setattr(publish, "time", slow)
-    slow.takes = 0.5
-    slow.tell()
-    written = slow.writes
-    world.node("late", NEW)
+    slow = told_once(monkeypatch, takes=0.5)
+    slow.world.node("late", NEW)
     (later,) = slow.tell()
     assert later.after.total_seconds() == pytest.approx(0.5)
     slow.now += 0.5
     slow.tell()
-    assert slow.writes == written + 1
+    assert slow.writes == 2
 
 
 def test_what_decisions_depend_on_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = under_way((DEPLOYMENT, "web", 3))
-    slow = Slow(world)
-    monkeypatch.setattr(publish, "time", slow)
-    slow.takes = 5.0
-    slow.tell()
-    written = slow.writes
-    world.migrate(paused=True)
+    slow = told_once(monkeypatch, takes=5.0)
+    slow.world.migrate(paused=True)
     assert slow.tell() == []
-    assert slow.writes == written + 1
+    assert slow.writes == 2

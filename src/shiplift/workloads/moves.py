@@ -346,12 +346,11 @@ class Moves:
             return
         for pod in taken_for_evicted(self.view, budget):
             left = pod.ready_since + TIME_TO_NOTICE - self.now.timestamp()
+            step = ForgetEviction(budget.namespace, budget.name, budget.uid, pod.name, pod.uid)
             if left > 0:
                 self.due.append(left)
-            else:
-                self.steps.append(
-                    ForgetEviction(budget.namespace, budget.name, budget.uid, pod.name, pod.uid)
-                )
+            elif step not in self.steps:  # one budget may cover several that wait
+                self.steps.append(step)
 
     def _slot(self, pod: Pod) -> NoSlot | None:
         found = self._booking.book(pod)

@@ -49,10 +49,7 @@ def _analysed(
     met: tuple[str, ...],
 ) -> Order:
     ids = sorted(tallies)
-    rows = [tallies[id_].row for id_ in ids]
-    found = gather(
-        (Declared(id_, row.annotations, row.labels) for id_, row in zip(ids, rows, strict=True)), orders
-    )
+    found = gather((Declared(id_, (row := tallies[id_].row).annotations, row.labels) for id_ in ids), orders)
     graph = Graph(
         ids,
         found.edges,
