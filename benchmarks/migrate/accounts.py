@@ -40,7 +40,7 @@ class Account(msgspec.Struct, frozen=True):
     under_pdb_s: float
     held_pending_s: float
     ready: tuple[float, ...] = ()
-    """When each pod that came later was first Ready."""
+    """How long after the start each pod that came later was first Ready."""
 
 
 class Ledger:
@@ -61,14 +61,15 @@ class Ledger:
         self._moved: set[str] = set()
         self._under: set[str] = set()
         self._held: dict[str, int] = {}
-        self._now = 0.0
+        self._now = self._began = 0.0
         self._begun = False
         self._under_s = self._held_s = 0.0
 
     def begin(self, at: float) -> None:
         """From here on it counts."""
         self._initial = {uid for pods in self._pods.values() for uid in pods}
-        self._now, self._begun = at, True
+        self._now = self._began = at
+        self._begun = True
         for name in self._workloads:
             self._assess(name)
 
@@ -115,7 +116,7 @@ class Ledger:
             if seen.node in self._new_nodes and not self._may_move(seen.app):
                 self._violations.add(seen.uid)
         if seen.healthy and not seen.gone:
-            self._ready.setdefault(seen.uid, seen.at)
+            self._ready.setdefault(seen.uid, seen.at - self._began)
 
     def _assess(self, name: str) -> None:
         one, pods = self._workloads[name], self._pods[name].values()

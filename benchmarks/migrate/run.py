@@ -44,7 +44,8 @@ def run(size: Size, names: Sequence[Name] = tuple(Name)) -> Json:
         say("single moves")
         rig.put_back()
         alone = moves_alone(rig)
-    limit = bound(rig.workloads, alone, rate_of(contests[Name.EVERYTHING].account.ready), rig.slots)
+    rate = rate_of(contests[Name.EVERYTHING].account.ready, min(alone.values()))
+    limit = bound(rig.workloads, alone, rate, rig.slots)
     return _told(size, about, limit, contests)
 
 

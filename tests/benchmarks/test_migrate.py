@@ -114,11 +114,19 @@ def test_few_slots_make_waves() -> None:
     assert (one.path, one.waves) == (2.0, 6.0)
 
 
-def test_the_rate_leaves_out_how_it_starts_and_ends() -> None:
-    steady = [10.0 + number / 20 for number in range(80)]
-    assert rate_of([0.0] * 10 + steady + [100.0] * 10) == pytest.approx(20.0)
-    assert rate_of([number / 20 for number in range(100)]) == pytest.approx(20.0)
-    assert rate_of([1.0, 1.0]) == float("inf")
+@pytest.mark.parametrize(
+    ("ready", "rate"),
+    [
+        ([4.0 + number / 20 for number in range(1, 101)], 20.0),
+        ([4.0 + number / 20 for number in range(1, 91)] + [100.0] * 10, 20.0),
+        ([49.0] * 100, 2.0),
+        ([4.0] * 100, float("inf")),
+        ([], float("inf")),
+    ],
+    ids=["steady", "the last are late", "all at the end", "no slower than one", "none"],
+)
+def test_the_rate_is_of_whole_moves_from_the_start(ready: list[float], rate: float) -> None:
+    assert rate_of(ready, 4.0) == pytest.approx(rate)
 
 
 # --- the accounts ---

@@ -247,7 +247,7 @@ class WorkloadMigrationStatus(Status, frozen=True, kw_only=True):
     """When the move to this target began."""
     message: Message = ""
     """What it is doing or waiting for, in one line."""
-    versions: Annotated[tuple[NodesOfVersion, ...], keyed("version", most=64)] = ()
+    versions: Annotated[tuple[NodesOfVersion, ...], ordered(most=64)] = ()
     """The kubelet versions in scope."""
     progress: Progress = Progress()
     """Workloads that were moved."""
@@ -257,9 +257,9 @@ class WorkloadMigrationStatus(Status, frozen=True, kw_only=True):
     """Pods that were evicted for this target."""
     eta: Estimate | None = None
     """When it is expected to end."""
-    waves: Annotated[tuple[Wave, ...], keyed("number", most=256)] = ()
+    waves: Annotated[tuple[Wave, ...], ordered(most=256)] = ()
     """Workloads by depth of their dependencies."""
-    workloads: Annotated[tuple[WorkloadStatus, ...], keyed("kind", "namespace", "name", most=2000)] = ()
+    workloads: Annotated[tuple[WorkloadStatus, ...], ordered(most=2000)] = ()
     """Workloads that are not moved yet, those that need somebody first."""
     met: Annotated[tuple[Uid, ...], ordered(most=20000)] = ()
     """The uids of workloads that were moved; once met, met for this target."""

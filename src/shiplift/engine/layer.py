@@ -77,7 +77,7 @@ class Settings(msgspec.Struct, frozen=True):
 
     debounce: timedelta = timedelta(milliseconds=50)
     steps: int = 8
-    aside: int = 16
+    aside: int = 48
     operations: int = 16
     settle: timedelta = timedelta(seconds=30)
     backoff: Backoff = Backoff()
