@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import signal
+import sys
 
 import msgspec
 
@@ -27,6 +29,7 @@ def main() -> None:
         for name, description in _DESCRIPTIONS.items():
             print(f"{name:8} {description}")
         return
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # clusters and contenders end too
     print(msgspec.json.encode(_run(options)).decode())
 
 
