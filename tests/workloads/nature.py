@@ -33,6 +33,8 @@ from tests.workloads.world import World
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 REVISION = "controller-revision-hash"
 _MOST_TICKS = 200
+_NOTED_SECONDS = 120
+"""How long the disruption controller waits for an evicted pod to go."""
 
 
 def settle(world: World) -> None:
@@ -310,7 +312,9 @@ def _count_healthy(world: World, row: PodDisruptionBudget) -> None:
     picked = world.covered(row)
     expected = len(picked) if isinstance(row.min_available, int) else _scale(world, picked)
     limits = Disruptions(row.min_available, row.max_unavailable)
-    healthy, desired = sum(pod.ready for pod in picked), limits.desired_healthy(expected)
+    noted = _keep_notes(world, row, picked)
+    healthy = sum(pod.ready and pod.name not in noted for pod in picked)
+    desired = limits.desired_healthy(expected)
     world.put(
         msgspec.structs.replace(
             row,
@@ -319,8 +323,19 @@ def _count_healthy(world: World, row: PodDisruptionBudget) -> None:
             current_healthy=healthy,
             desired_healthy=desired,
             disruptions_allowed=limits.allowed(expected, healthy),
+            disrupted_pods=tuple(sorted(noted)),
         )
     )
+
+
+def _keep_notes(world: World, row: PodDisruptionBudget, picked: list[Pod]) -> set[str]:
+    """Names of evicted pods that are not seen to go; a pod that is back under its name is taken for it."""
+    there = {pod.name for pod in picked if not pod.deleting}
+    for uid, name in list(world.noted):
+        late = world.now.timestamp() >= world.noted[uid, name] + _NOTED_SECONDS
+        if uid == row.uid and (name not in there or late):
+            del world.noted[uid, name]
+    return {name for uid, name in world.noted if uid == row.uid}
 
 
 def _scale(world: World, pods: list[Pod]) -> int:

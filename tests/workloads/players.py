@@ -226,6 +226,8 @@ class Judge:
         self.refusals: list[str] = []
         self.held: list[str] = []
         """Holds that were made, or laid on budgets of users."""
+        self.forgotten: list[str] = []
+        """Pods whose eviction a budget was made to forget."""
         self.begun_with = {pod.uid for pod in world.all(Pod)}
         self.target = ""
         self.undisturbed = True
@@ -243,6 +245,8 @@ class Judge:
                 self._everybody_has_a_place()
             case steps.MakeHold() | steps.HoldBudget():
                 self.held.append(step.describe())
+            case steps.ForgetEviction():
+                self.forgotten.append(step.pod)
             case steps.SetTolerations() if step.target:
                 self._may_move(step.workload, step)
             case steps.WritePlacement():

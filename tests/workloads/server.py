@@ -69,6 +69,8 @@ def _take(world: World, step: Step) -> None:
             _make_hold(world, step)
         case steps.DeleteHold():
             _delete_hold(world, step)
+        case steps.ForgetEviction():
+            _forget_eviction(world, step)
         case steps.PodStep():
             _change_pod(world, step)
         case steps.SetTolerations():
@@ -170,6 +172,21 @@ def _delete_hold(world: World, step: steps.DeleteHold) -> None:
     world.remove(row)
 
 
+def _forget_eviction(world: World, step: steps.ForgetEviction) -> None:
+    row, pod = world.get(PodDisruptionBudget, step.uid), world.get(Pod, step.pod_uid)
+    noted = world.noted.get((step.uid, step.pod))
+    if row is None or noted is None:
+        return
+    if pod is None or pod.deleting or pod.created <= noted:
+        raise RefusedError(f"pod {step.pod} may be the one that was evicted")
+    del world.noted[step.uid, step.pod]
+    world.put(
+        msgspec.structs.replace(
+            row, disrupted_pods=tuple(name for name in row.disrupted_pods if name != step.pod)
+        )
+    )
+
+
 # --- pods ---
 
 
@@ -210,7 +227,14 @@ def _spend(world: World, budget: PodDisruptionBudget, pod: Pod) -> None:
             return
     if budget.observed_generation < budget.generation or budget.disruptions_allowed <= 0:
         raise RefusedError(f"budget {budget.name} needs {budget.desired_healthy} healthy pods")
-    world.put(msgspec.structs.replace(budget, disruptions_allowed=budget.disruptions_allowed - 1))
+    world.noted[budget.uid, pod.name] = int(world.now.timestamp())
+    world.put(
+        msgspec.structs.replace(
+            budget,
+            disruptions_allowed=budget.disruptions_allowed - 1,
+            disrupted_pods=tuple(sorted({*budget.disrupted_pods, pod.name})),
+        )
+    )
 
 
 def _marked(pod: Pod, *, first: bool) -> Labels:

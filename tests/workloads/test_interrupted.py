@@ -57,6 +57,19 @@ def test_left_in_peace_no_eviction_is_refused_and_each_pod_moves_once(sketch: Sk
     assert len(staged.judge.evicted) == (pods if sketch.mode is Mode.INJECT else 0)
 
 
+def test_budgets_forget_pods_that_were_back_before_the_controller_looked() -> None:
+    database = Part(WorkloadKind.STATEFUL_SET, 3, Cover.ONE_AWAY)
+    staged = stage(Sketch((database,), needs=(), mode=Mode.INJECT))
+    began = staged.world.now
+    operator = Operator(staged.world, staged.judge)
+    while staged.off_target():
+        operator.round()
+        nature.tick(staged.world)
+    assert sorted(staged.judge.forgotten) == ["w0-1", "w0-2"]
+    assert (staged.world.now - began).total_seconds() < 60
+    operator.die()
+
+
 @given(sketches(movable=True), scripts)
 @settings(max_examples=80)
 def test_evictions_that_take_their_time_are_counted_from_the_moment_they_are_sent(

@@ -81,6 +81,8 @@ class World:
         self.listeners: list[Heard] = []
         self.documents: dict[str, Json] = {}
         """The PodDisruptionBudgets by uid, as users and we write them."""
+        self.noted: dict[tuple[str, str], int] = {}
+        """When the eviction of a pod was noted in a budget, by the budget's uid and the pod's name."""
         self.params: dict[str, Custom] = {}
         """The placements that the API server goes by, by namespace."""
         self.changes = 0
