@@ -63,6 +63,18 @@ def _take(world: World, step: Step) -> None:
             _write_placement(world, step)
         case steps.DeletePlacement():
             _delete_placement(world, step)
+        case steps.PodStep():
+            _change_pod(world, step)
+        case steps.SetTolerations():
+            _set_tolerations(world, step)
+        case steps.Scale():
+            _scale(world, step)
+        case _:
+            _take_over_budget(world, step)
+
+
+def _take_over_budget(world: World, step: Step) -> None:
+    match step:
         case steps.HoldBudget() | steps.RestoreBudget():
             _change_budget(world, step)
         case steps.MakeHold():
@@ -71,12 +83,6 @@ def _take(world: World, step: Step) -> None:
             _delete_hold(world, step)
         case steps.ForgetEviction():
             _forget_eviction(world, step)
-        case steps.PodStep():
-            _change_pod(world, step)
-        case steps.SetTolerations():
-            _set_tolerations(world, step)
-        case steps.Scale():
-            _scale(world, step)
         case _:
             raise TypeError(f"{type(step).__name__} is no step of this layer")
 
