@@ -240,6 +240,8 @@ class Judge:
     def before(self, step: Step) -> None:
         self._note_arrivals()
         match step:
+            case steps.Evict() if self._was_sent_for_another_target(step):
+                pass
             case steps.Evict() | steps.Force() | steps.MarkPod(first_to_go=True):
                 self._may_move(step.workload, step)
                 self._everybody_has_a_place()
@@ -257,6 +259,11 @@ class Judge:
                         self._may_move(id_, step)
             case _:
                 pass
+
+    def _was_sent_for_another_target(self, step: steps.Evict) -> bool:
+        """And was under way when the target changed: it leaves a node that is one of the target now."""
+        node = self._world.named(Node, step.node, "")
+        return not self.undisturbed and node is not None and node.kubelet_version == self.target
 
     def _may_move(self, id_: WorkloadId, step: Step) -> None:
         migration = self._world.migration
