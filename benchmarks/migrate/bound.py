@@ -55,11 +55,10 @@ def longest(workloads: Sequence[Workload], move: Mapping[Kind, float]) -> float:
 
 
 def rate_of(ready: Sequence[float], move: float) -> float:
-    """Pods a second: nine tenths of them, in the time that they took beyond what a single move takes.
+    """Pods a second: all of them, in the time that they took beyond what a single move takes.
 
     From the start, since a rig that is asked for everything at once ends all pods before the first new one
     is Ready: how quickly they then become Ready one after the other is not the rate of whole moves.
     """
-    count = len(ready) * 9 // 10
-    span = sorted(ready)[count - 1] - move if count else 0.0
-    return count / span if span > 0 else float("inf")
+    span = max(ready, default=0.0) - move
+    return len(ready) / span if span > 0 else float("inf")
