@@ -46,18 +46,6 @@ def made():
         assert jobs.workers.join(time.monotonic() + 20)
 
 
-def test_a_lane_is_held_up_until_its_job_has_ended_and_no_other_lane_is(made):
-    jobs = made(4)
-    jobs.submit("first", "a")
-    jobs.submit("second", "a")
-    jobs.submit("other", "b")
-    jobs.submit("free")
-    eventually(lambda: {"first", "other", "free"} <= jobs.began)
-    assert "second" not in jobs.began
-    jobs.let_go("first")
-    eventually(lambda: "second" in jobs.began)
-
-
 def test_every_job_is_taken_however_many_lanes_wait_and_however_few_threads_there_are(made):
     jobs = made(3)
     names = [f"{lane}{number}" for number in range(3) for lane in "abcd"]

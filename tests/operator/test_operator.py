@@ -153,7 +153,7 @@ def test_without_its_fence_it_leads_but_does_not_act(rig: Rig) -> None:
     fence = rig.client.get(kinds.VALIDATING_ADMISSION_POLICY_BINDING, "shiplift-fence")
     uid = fence["metadata"]["uid"]
     rig.client.delete(kinds.VALIDATING_ADMISSION_POLICY_BINDING, "shiplift-fence", uid=uid)
-    time.sleep(2)  # the API server goes by a binding for a moment longer, and cannot be asked
+    time.sleep(2)  # the API server goes by a binding for a moment longer; no Lease yet to ask with
     operator = rig.start()
     refusal = until(lambda: operator.said("leading, but not acting"), 30)
     assert "fence" in refusal[0]["reason"]

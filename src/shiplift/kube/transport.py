@@ -37,6 +37,7 @@ LIST_LIMIT = 64 << 20
 ERROR_LIMIT = 64 << 10
 
 CONNECTIONS = 128
+"""Of one client: more than there are threads that take steps and watches, so that none waits for one."""
 IDLE_SECONDS = 60.0
 CONNECT_SECONDS = 10.0
 ATTEMPTS = 4
