@@ -1,8 +1,7 @@
 """One real cluster with the plan on its old nodes and as many empty new ones; put back for each contender.
 
-What limits clients of the API server is raised, so that it is not what is measured; nodes say seldom that
-they live, and are not called dead on a busy computer. The audit log holds the requests of the contenders'
-accounts, and nobody else's.
+What limits clients of the API server is raised, so that it is not what is measured, and nodes are not called
+dead on a busy computer. The audit log holds the requests of the contenders' accounts, and nobody else's.
 """
 
 from __future__ import annotations
@@ -50,8 +49,7 @@ _FLAGS = {
         "--concurrent-replicaset-syncs=50",
         "--concurrent-statefulset-syncs=50",
         "--node-monitor-grace-period=30m",
-    ),
-    Component.KWOK: ("--node-lease-duration-seconds=600",),
+    )
 }
 _ACTORS = (Component.KWOK, Component.SCHEDULER, Component.CONTROLLERS)
 """Who changes objects by itself: stopped while all is put back."""
