@@ -41,13 +41,13 @@ class Head(msgspec.Struct, frozen=True):
 
 
 def read_head(file: BinaryIO) -> Head | None:
-    """The next head, or None when the other side has hung up."""
+    """The next head, or None when the other side has hung up before it was whole."""
     while (line := file.readline()) in (b"\r\n", b"\n"):
         pass  # blank lines before a message mean nothing
-    if not line:
-        return None
     headers: dict[str, str] = {}
-    while (field := file.readline()) not in (b"\r\n", b"\n", b""):
+    while (field := file.readline()) not in (b"\r\n", b"\n"):
+        if not field.endswith(b"\n"):
+            return None
         name, _, value = field.decode("latin-1").partition(":")
         headers[name.strip().lower()] = value.strip()
     return Head(line.decode("latin-1").rstrip(), headers)

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, Protocol
 
 import yaml
 
-from shiplift.kube.credentials import Credentials
+from shiplift.kube.credentials import Credentials, hang_up
 from tests.crash import messages
 from tests.crash.calls import Call, Sort, recognise
 from tests.crash.messages import Frames, Head
@@ -92,8 +92,7 @@ class Proxy:
         with self._lock:
             ends, self._open = self._open, set()
         for end in ends:
-            with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
+            hang_up(end)
 
     def close(self) -> None:
         with contextlib.suppress(OSError):

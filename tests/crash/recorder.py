@@ -114,7 +114,7 @@ class Recorder:
     def close(self) -> None:
         self._closed = True
         for stream in self._streams.values():
-            stream.close()
+            stream.end()
 
     def _versions(self) -> dict[Key, str]:
         return {key: thing["metadata"]["resourceVersion"] for key, thing in self.live().items()}

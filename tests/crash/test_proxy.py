@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import threading
 import time
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from shiplift.kube.errors import Conflict, KubeError, NotFound, ServerError, Thr
 from shiplift.kube.store import Store
 from shiplift.kube.watch import Watch
 from shiplift.local.cluster import Cluster
+from tests.crash import messages
 from tests.crash.calls import Sort
 from tests.crash.director import PlanDirector
 from tests.crash.plans import (
@@ -197,6 +199,14 @@ def test_hanging_up_ends_watches_and_leaves_no_thread(rig: Rig, store: Store) ->
     rig.proxy.hang_up()
     until(lambda: not [one for one in threading.enumerate() if "_serve" in one.name])
     assert all(one.call.sort is not Sort.WRITE for one in rig.director.book().entries)
+
+
+def test_a_head_that_breaks_off_is_none_at_all() -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+    assert [length for length in range(len(head)) if messages.read_head(io.BytesIO(head[:length]))] == []
+    whole = messages.read_head(io.BytesIO(head))
+    assert whole is not None
+    assert whole.status == 200
 
 
 def _note_in(store: Store, name: str) -> str:

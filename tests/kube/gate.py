@@ -19,6 +19,8 @@ class Gate:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         self.connections = 0
+        self.heard = bytearray()
+        """What clients have sent, as it was on the wire."""
         self._silent = False
         self._shut = False
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
@@ -76,6 +78,8 @@ class Gate:
                     data = key.fileobj.recv(1 << 16)  # type: ignore[union-attr]
                     if not data:
                         return
+                    if key.fileobj is near:
+                        self.heard += data
                     if not self._silent:
                         key.data.sendall(data)
 

@@ -279,7 +279,7 @@ def test_a_server_that_says_nothing_any_more_is_noticed() -> None:
                 next(chunks)
 
 
-def test_a_read_under_way_ends_when_another_thread_closes_the_stream() -> None:
+def test_a_read_under_way_ends_when_another_thread_ends_the_stream() -> None:
     ended: list[BaseException | None] = []
 
     def read(chunks: Iterator[bytes]) -> None:
@@ -290,21 +290,23 @@ def test_a_read_under_way_ends_when_another_thread_closes_the_stream() -> None:
             error = raised
         ended.append(error)
 
-    with answering(CHUNKED_HEAD + b"3\r\nabc\r\n", stay=True) as server:
-        open_stream = Stream(server.credentials, connect=5, idle=30)
+    with (
+        answering(CHUNKED_HEAD + b"3\r\nabc\r\n", stay=True) as server,
+        Stream(server.credentials, connect=5, idle=30) as open_stream,
+    ):
         thread = threading.Thread(target=read, args=(open_stream.get("/api", {}, JSON),))
         thread.start()
-        open_stream.close()
+        open_stream.end()
         until(lambda: ended)
         thread.join(5)
     assert ended[0] is None or isinstance(ended[0], Unreachable)
 
 
-def test_a_closed_stream_is_not_opened_any_more() -> None:
+def test_an_ended_stream_is_not_opened_any_more() -> None:
     with answering(answer(b"")) as server:
         open_stream = Stream(server.credentials, connect=5, idle=5)
-        open_stream.close()
-        with pytest.raises(Unreachable, match="closed"):
+        open_stream.end()
+        with pytest.raises(Unreachable, match="ended"):
             open_stream.get("/api", {}, JSON)
 
 

@@ -6,7 +6,6 @@ library: a response head, chunks, and from those the frames (protobuf) or lines 
 
 from __future__ import annotations
 
-import contextlib
 import re
 import socket
 from collections.abc import Iterable, Iterator
@@ -19,7 +18,7 @@ import msgspec
 from google.protobuf.message import DecodeError
 
 from shiplift.kube.answers import error_for
-from shiplift.kube.credentials import Credentials
+from shiplift.kube.credentials import Credentials, hang_up
 from shiplift.kube.errors import BadAnswer, Unauthorized, Unreachable
 from shiplift.kube.pool import Pool
 from shiplift.kube.wire import MESSAGES
@@ -57,7 +56,7 @@ class Stream:
         self._connect = connect
         self._idle = idle
         self._socket: socket.socket | None = None
-        self._closed = False
+        self._ended = False
         self._head: dict[str, str] = {}
 
     def __enter__(self) -> Self:
@@ -66,7 +65,9 @@ class Stream:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        self.end()
+        if self._socket:
+            self._socket.close()
 
     def get(self, path: str, query: dict[str, str], accept: str) -> Iterator[bytes]:
         """Ask, and give the chunks of the body; a refusal is raised at once as the API error it is."""
@@ -88,21 +89,19 @@ class Stream:
         except OSError as error:
             raise _broke_off(error) from error
 
-    def close(self) -> None:
-        """From any thread: ends a read that is under way."""
-        self._closed = True
+    def end(self) -> None:
+        """From any thread: ends a read that is under way, so that the thread that reads can leave."""
+        self._ended = True
         if connection := self._socket:
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-            connection.close()
+            hang_up(connection)
 
     def _open(self) -> socket.socket:
         connection = self._credentials.open(self._connect)
         connection.settimeout(self._idle)
         self._socket = connection
-        if self._closed:
+        if self._ended:
             connection.close()
-            raise Unreachable("the stream was closed")
+            raise Unreachable("the stream was ended")
         return connection
 
     def _request(

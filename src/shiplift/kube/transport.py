@@ -21,7 +21,7 @@ import msgspec
 import structlog
 
 from shiplift.kube.answers import error_for
-from shiplift.kube.credentials import Credentials
+from shiplift.kube.credentials import Credentials, hang_up
 from shiplift.kube.errors import (
     ApiError,
     BadAnswer,
@@ -255,27 +255,33 @@ class _Connection(httpcore2.NetworkStream):
         self._socket = opened
         self._credentials = credentials
         self._generation = generation
+        self._in_use = threading.Lock()
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        self._socket.settimeout(timeout)
         try:
-            return self._socket.recv(max_bytes)
+            with self._in_use:
+                self._socket.settimeout(timeout)
+                return self._socket.recv(max_bytes)
         except TimeoutError as error:
             raise httpcore2.ReadTimeout("timed out") from error
         except OSError as error:
             raise httpcore2.ReadError(str(error)) from error
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._socket.settimeout(timeout)
         try:
-            self._socket.sendall(buffer)
+            with self._in_use:
+                self._socket.settimeout(timeout)
+                self._socket.sendall(buffer)
         except TimeoutError as error:
             raise httpcore2.WriteTimeout("timed out") from error
         except OSError as error:
             raise httpcore2.WriteError(str(error)) from error
 
     def close(self) -> None:
-        self._socket.close()
+        """From any thread: a read or write under way ends first, for its handle may soon be another's."""
+        hang_up(self._socket)
+        with self._in_use:
+            self._socket.close()
 
     def get_extra_info(self, info: str) -> Any:
         """The pool asks an idle connection whether the other side has hung up."""

@@ -99,7 +99,7 @@ class Watcher:
     def stop(self) -> None:
         self._stopping.set()
         if self._stream:
-            self._stream.close()
+            self._stream.end()
 
     def join(self, timeout: float) -> None:
         self._thread.join(timeout)
@@ -162,7 +162,7 @@ class Watcher:
     def _connect(self) -> Stream:
         self._stream = Stream(self._credentials, connect=self._pace.connect, idle=self._pace.idle)
         if self._stopping.is_set():
-            self._stream.close()
+            self._stream.end()
         return self._stream
 
     def _stage(self, events: Iterator[tuple[str, bytes]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import socket
 import ssl
 import time
@@ -90,6 +91,16 @@ def connect(server: Server, proxy: Proxy | None, tls: ssl.SSLContext | None, tim
     except BaseException:
         raw.close()
         raise
+
+
+def hang_up(connection: socket.socket) -> None:
+    """From any thread: whoever reads or writes there is told that it is over; closing it is still theirs.
+
+    Not by the socket's own `shutdown` or `close`: those of a TLS socket take TLS away first, and a thread
+    that is about to write then sends its token in the clear, one that reads takes cipher for an answer.
+    """
+    with contextlib.suppress(OSError):
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
 
 def _reach(target: Server | Proxy, timeout: float) -> socket.socket:
