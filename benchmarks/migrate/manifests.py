@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from benchmarks.migrate.plan import GONE_AFTER, READY_AFTER, Budget, Kind, Workload
+from benchmarks.migrate.plan import GONE_AFTER, Budget, Kind, Workload
 from benchmarks.recipe.base import Json, image
 from shiplift.local.nodes import Pool
 from shiplift.local.stages import GONE_AFTER as GONE
@@ -88,7 +88,7 @@ def _template(one: Workload) -> Json:
     return {
         "metadata": {
             "labels": {"app": one.name},
-            "annotations": {READY: str(READY_AFTER), GONE: str(GONE_AFTER)},
+            "annotations": {READY: str(one.ready_after), GONE: str(GONE_AFTER)},
         },
         "spec": {"containers": [container], "automountServiceAccountToken": False},
     }

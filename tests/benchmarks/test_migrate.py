@@ -23,7 +23,7 @@ def a_workload(
     kind: Kind = Kind.DEPLOYMENT,
     budget: Budget | None = None,
 ) -> Workload:
-    return Workload(name, "shop", kind, 0, replicas, budget, after)
+    return Workload(name, "shop", kind, 0, replicas, budget, after, ready_after=2.0)
 
 
 # --- the plan ---
