@@ -42,7 +42,7 @@ class Size(msgspec.Struct, frozen=True):
 SHORT = Size(nodes=6, pods=60, workloads=12, depth=4)
 USUAL = Size(nodes=60, pods=1_000, workloads=100, depth=8)
 FULL = Size(nodes=300, pods=5_000, workloads=400, depth=8, ready_after=12.0)
-"""Pods that start as slowly as most do: were they quicker, the rig's CPU would be all that is measured."""
+"""Pods start less quickly: with 2 s the CPU of the rig would be all that is measured."""
 
 
 class Budget(msgspec.Struct, frozen=True):
