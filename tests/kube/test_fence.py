@@ -222,11 +222,23 @@ def test_a_fence_for_another_user_is_noticed(fenced: Setting) -> None:
         made.raise_epoch(1)
 
 
-def test_an_edited_epoch_is_an_error_with_a_way_out(fenced: Setting) -> None:
-    uid = fenced.home()["metadata"]["uid"]
-    edited = {"metadata": {"annotations": {EPOCH: "many"}}}
-    fenced.admin.patch(HOME, fenced.names.fence, edited, fenced.namespace, uid=uid)
-    with pytest.raises(FenceError, match=r"is no number \(hint: somebody edited it"):
+def edit_epoch(setting: Setting, text: str | None) -> None:
+    edited = {"metadata": {"annotations": {EPOCH: text}}}
+    uid = setting.home()["metadata"]["uid"]
+    setting.admin.patch(HOME, setting.names.fence, edited, setting.namespace, uid=uid)
+
+
+@pytest.mark.parametrize("text", [None, "many", "", "-1", "12345678901"])
+def test_an_epoch_that_somebody_took_away_is_written_anew(fenced: Setting, text: str | None) -> None:
+    raised(fenced, 7)
+    edit_epoch(fenced, text)
+    until(lambda: not Fence(fenced.credentials(), fenced.names).effective(7))
+    raised(fenced, 8)
+
+
+def test_the_last_epoch_of_all_is_an_error_with_a_way_out(fenced: Setting) -> None:
+    edit_epoch(fenced, "999999999")
+    with pytest.raises(FenceError, match=r"no epoch comes after that \(hint: somebody edited it"):
         Fence(fenced.credentials(), fenced.names).raise_epoch(1)
 
 

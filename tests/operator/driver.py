@@ -1,6 +1,6 @@
 """An operator process with one small real layer: it stamps every namespace that asks for it.
 
-usage: driver.py KUBECONFIG NAMESPACE USERNAME
+usage: driver.py KUBECONFIG NAMESPACE USERNAME [SECONDS BETWEEN PROOFS]
 """
 
 from __future__ import annotations
@@ -91,10 +91,12 @@ RULES = ({"apiGroups": [""], "resources": ["namespaces"], "verbs": ["patch"]},)
 STAMPER = LayerPart("stamper", (Watch(kinds.NAMESPACE),), wakes, Stamper, RULES)
 
 
-def main(kubeconfig: str, namespace: str, username: str) -> None:
+def main(kubeconfig: str, namespace: str, username: str, prove_every: str = "1") -> None:
     logs.configure()
     lease = Timing(duration=2.0, renew_deadline=1.5, retry=0.2, follow=0.1)
-    settings = Settings(names=Names(namespace, username), listen=("127.0.0.1", 0), lease=lease)
+    settings = Settings(
+        names=Names(namespace, username), listen=("127.0.0.1", 0), lease=lease, prove_every=float(prove_every)
+    )
     Operator(load(Path(kubeconfig)), [STAMPER], settings).run()
 
 

@@ -20,6 +20,8 @@ import yaml
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.kube.client import Client
+from shiplift.kube.fence import HOME
+from shiplift.kube.lease import NOT_ACTING
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import Component
 from shiplift.operator import install
@@ -39,10 +41,10 @@ def kind_of(manifest: dict[str, Any]) -> Kind:
 class Process:
     """One operator, its log read line by line."""
 
-    def __init__(self, kubeconfig: Path, folder: Path, number: int) -> None:
+    def __init__(self, kubeconfig: Path, folder: Path, number: int, *settings: str) -> None:
         self.log = folder / f"operator-{number}.log"
         username = install.names(SPACE).username
-        command = [sys.executable, "-m", "tests.operator.driver", str(kubeconfig), SPACE, username]
+        command = [sys.executable, "-m", "tests.operator.driver", str(kubeconfig), SPACE, username, *settings]
         with self.log.open("wb") as stderr:
             self._process = subprocess.Popen(command, stderr=stderr, stdin=subprocess.DEVNULL)
 
@@ -82,8 +84,8 @@ class Rig:
             client.create(kind_of(manifest), manifest, manifest["metadata"].get("namespace", ""))
         self.kubeconfig = self._kubeconfig_of_the_account()
 
-    def start(self) -> Process:
-        self.processes.append(Process(self.kubeconfig, self._folder, len(self.processes)))
+    def start(self, *settings: str) -> Process:
+        self.processes.append(Process(self.kubeconfig, self._folder, len(self.processes), *settings))
         return self.processes[-1]
 
     def ask_for_a_stamp(self, name: str) -> None:
@@ -94,7 +96,29 @@ class Rig:
         return self.client.get(kinds.NAMESPACE, name)["metadata"]["annotations"].get(STAMP, "")
 
     def holder(self) -> str:
-        return self.client.get(kinds.LEASE, "shiplift", SPACE)["spec"].get("holderIdentity") or ""
+        return self.lease()["spec"].get("holderIdentity") or ""
+
+    def lease(self) -> dict[str, Any]:
+        return self.client.get(kinds.LEASE, "shiplift", SPACE)
+
+    def why_it_does_not_act(self) -> str:
+        return (self.lease()["metadata"].get("annotations") or {}).get(NOT_ACTING, "")
+
+    def strip_the_fence(self) -> None:
+        """As GitOps does that puts back what it knows: an account without annotations."""
+        home = self.client.get(HOME, "shiplift-fence", SPACE)
+        bare = home | {"metadata": home["metadata"] | {"annotations": {}}}
+        self.client.update(HOME, bare)
+
+    def remove(self, kind: Kind, name: str = "shiplift-fence", namespace: str = "") -> None:
+        uid = self.client.get(kind, name, namespace)["metadata"]["uid"]
+        self.client.delete(kind, name, namespace, uid=uid)
+
+    def install(self, kind: Kind) -> None:
+        """What an administrator applies again of what was removed."""
+        for one in install.manifests(SPACE, [STAMPER]):
+            if one["kind"] == kind.kind:
+                self.client.create(kind, one)
 
     def _kubeconfig_of_the_account(self) -> Path:
         path = f"/api/v1/namespaces/{SPACE}/serviceaccounts/{install.ACCOUNT}/token"
@@ -150,21 +174,72 @@ def test_sigterm_hands_the_lease_over_at_once(rig: Rig) -> None:
 
 
 def test_without_its_fence_it_leads_but_does_not_act(rig: Rig) -> None:
-    fence = rig.client.get(kinds.VALIDATING_ADMISSION_POLICY_BINDING, "shiplift-fence")
-    uid = fence["metadata"]["uid"]
-    rig.client.delete(kinds.VALIDATING_ADMISSION_POLICY_BINDING, "shiplift-fence", uid=uid)
+    rig.remove(kinds.VALIDATING_ADMISSION_POLICY_BINDING)
     time.sleep(2)  # the API server goes by a binding for a moment longer; no Lease yet to ask with
     operator = rig.start()
     refusal = until(lambda: operator.said("leading, but not acting"), 30)
     assert "fence" in refusal[0]["reason"]
     assert "leading, but not acting" in operator.get("/readyz")[1]
+    until(lambda: "the fence does not hold" in rig.why_it_does_not_act())
     rig.ask_for_a_stamp("unsafe")
     assert rig.stamp("unsafe") == ""
-    binding = next(
-        one for one in install.manifests(SPACE, [STAMPER]) if one["kind"].endswith("PolicyBinding")
-    )
-    rig.client.create(kind_of(binding), binding)
+    rig.install(kinds.VALIDATING_ADMISSION_POLICY_BINDING)
     until(lambda: rig.stamp("unsafe"), 30)
+    until(lambda: not rig.why_it_does_not_act())
+
+
+def test_what_keeps_it_from_acting_is_logged_once(rig: Rig) -> None:
+    rig.remove(kinds.VALIDATING_ADMISSION_POLICY)
+    rig.remove(HOME, namespace=SPACE)
+    operator = rig.start()
+    until(lambda: operator.said("lease.trouble") or operator.said("leading, but not acting"))
+    time.sleep(3)
+    said = [line for event in ("lease.trouble", "leading, but not acting") for line in operator.said(event)]
+    assert len(said) == 1, said
+
+
+def test_a_fence_stripped_half_way_ends_the_term_and_a_new_one_acts(rig: Rig) -> None:
+    operator = rig.start()
+    until(lambda: operator.said("leading"))
+    first = operator.said("leading")[0]["epoch"]
+    rig.strip_the_fence()
+    rig.ask_for_a_stamp("after")
+    until(lambda: rig.stamp("after"), 20)
+    assert int(rig.stamp("after")) >= first
+    until(lambda: operator.get("/readyz")[0] == 200)
+    assert "shiplift_leading_not_acting 0.0" in operator.get("/metrics")[1]
+
+
+def test_a_write_that_the_fence_refuses_ends_the_term_and_is_counted(rig: Rig) -> None:
+    """The refused write finds it out, long before the next proof."""
+    operator = rig.start("600")
+    until(lambda: operator.said("leading"))
+    rig.strip_the_fence()
+    time.sleep(1)  # the API server goes by what was there for a moment longer
+    rig.ask_for_a_stamp("after")
+    until(lambda: rig.stamp("after") == "2", 20)
+    assert "shiplift_fence_refusals_total 1.0" in operator.get("/metrics")[1]
+    assert operator.get("/readyz") == (200, "ok\n")
+
+
+@pytest.mark.parametrize(
+    "kind", [kinds.VALIDATING_ADMISSION_POLICY, kinds.VALIDATING_ADMISSION_POLICY_BINDING], ids=str
+)
+def test_a_fence_removed_half_way_stops_it_until_it_is_back(rig: Rig, kind: Kind) -> None:
+    operator = rig.start()
+    until(lambda: operator.said("leading"))
+    rig.remove(kind)
+    until(lambda: operator.get("/readyz")[0] == 503, 30)
+    assert "leading, but not acting: the fence does not hold" in operator.get("/readyz")[1]
+    metrics = operator.get("/metrics")[1]
+    assert "shiplift_leading 0.0" in metrics
+    assert "shiplift_leading_not_acting 1.0" in metrics
+    rig.ask_for_a_stamp("unsafe")
+    until(lambda: "is ValidatingAdmissionPolicy shiplift-fence" in rig.why_it_does_not_act())
+    assert rig.stamp("unsafe") == ""
+    rig.install(kind)
+    until(lambda: rig.stamp("unsafe"), 30)
+    until(lambda: operator.get("/readyz")[0] == 200)
 
 
 @pytest.mark.crash

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from shiplift.api.workloads import WorkloadState
 from shiplift.view.migration import (
     Eta,
+    Heard,
     MigrationView,
     Phase,
     ProblemKind,
@@ -63,7 +64,7 @@ def test_the_first_phase_that_holds_is_told(
 
 
 def test_everything_in_the_object_is_in_the_view() -> None:
-    seen = view(BUSY)
+    seen = migration_view(migration(BUSY), NOW, Heard(NOW, "its fence is gone"))
     assert (seen.target, seen.mode, seen.seconds, seen.moves) == (NEW, "Inject", 1800, 1234)
     assert (seen.workloads, seen.pods) == (Share(12, 59), Share(80, 240))
     assert [(one.version, one.nodes, one.target) for one in seen.versions] == [
@@ -161,7 +162,16 @@ def test_a_target_without_its_letter_is_the_same_version() -> None:
     ("heard", "silent"), [(None, None), (NOW, None), (NOW + 5, None), (NOW - 60, None), (NOW - 61, 61)]
 )
 def test_an_operator_that_is_away_is_told_of(heard: int | None, silent: int | None) -> None:
-    assert migration_view(migration(BUSY), NOW, heard).silent == silent
+    known = None if heard is None else Heard(heard)
+    assert migration_view(migration(BUSY), NOW, known).silent == silent
+
+
+def test_an_operator_that_leads_and_does_not_act_is_the_first_problem() -> None:
+    fresh = migration({})
+    told = migration_view(fresh, NOW, Heard(NOW - 1, "the fence does not hold"))
+    assert told.problems[0].text == "leads and does not act: the fence does not hold"
+    assert told.hints[0] == "nothing happens until the operator acts"
+    assert not migration_view(fresh, NOW, Heard(NOW - 100, "the fence does not hold")).problems
 
 
 def test_the_first_look_tells_the_headline_only() -> None:

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Generator, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from shiplift.kube.credentials import Credentials
     from shiplift.kube.store import Snapshot, Store
     from shiplift.kube.watch import Watch
+    from shiplift.view.migration import Heard
 
 Kubeconfig = Annotated[Path | None, Parameter(help="Default: as kubectl, then in-cluster.")]
 Context = Annotated[str | None, Parameter(help="Which context of the kubeconfig.")]
@@ -81,10 +82,8 @@ def the_migration(client: Client) -> WorkloadMigration:
     return migration
 
 
-def operator_heard(client: Client) -> int | None:
-    """When an operator last renewed its Lease, in seconds since 1970; None where nobody can tell."""
-    from datetime import datetime
-
+def operator_heard(client: Client) -> Heard | None:
+    """What the Lease of the operator says, the one renewed last; None where nobody can tell."""
     from shiplift.facts.kinds import LEASE
     from shiplift.kube.errors import KubeError
 
@@ -92,8 +91,19 @@ def operator_heard(client: Client) -> int | None:
         leases = list(client.list(LEASE, field_selector="metadata.name=shiplift"))
     except KubeError:
         return None
-    times = [one.get("spec", {}).get("renewTime") for one in leases]
-    return max((int(datetime.fromisoformat(time).timestamp()) for time in times if time), default=None)
+    heard = [_heard(one) for one in leases if one.get("spec", {}).get("renewTime")]
+    return max(heard, key=lambda one: one.at, default=None)
+
+
+def _heard(lease: dict[str, Any]) -> Heard:
+    from datetime import datetime
+
+    from shiplift.kube.lease import NOT_ACTING
+    from shiplift.view.migration import Heard
+
+    annotations: dict[str, str] = lease["metadata"].get("annotations") or {}
+    at = int(datetime.fromisoformat(lease["spec"]["renewTime"]).timestamp())
+    return Heard(at, annotations.get(NOT_ACTING, ""))
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from shiplift.kube.client import Client
     from shiplift.kube.store import Store
-    from shiplift.view.migration import MigrationView
+    from shiplift.view.migration import Heard, MigrationView
 
 app = App(name="status", help="Say how far the move of workloads is, and what it waits for.")
 _MOST = 20
@@ -68,7 +68,7 @@ class _Eyes:
 
     def __init__(self, client: Client, store: Store) -> None:
         self._client, self._store = client, store
-        self._heard: int | None = None
+        self._heard: Heard | None = None
         self._look_at_lease = 0.0
 
     def look(self) -> Seen:

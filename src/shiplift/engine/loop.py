@@ -32,7 +32,7 @@ from shiplift.engine.decision import Decision, Requeue
 from shiplift.engine.keys import Keys
 from shiplift.engine.layer import Hooks, Layer, Retry, Settings, Stage
 from shiplift.engine.memory import Memory
-from shiplift.engine.step import Operation, Outcome, Outcomes, Step
+from shiplift.engine.step import Answer, Operation, Outcome, Outcomes, Step
 from shiplift.engine.workers import Workers
 
 log = structlog.get_logger(__name__)
@@ -97,6 +97,8 @@ class Loop(Generic[K, V, D]):
         self._failures: Failures[K] = Failures()
         self._memories: dict[K, Memory] = {}
         self._settling: dict[K, float] = {}
+        self._said: dict[tuple[Stage, K | None], str] = {}
+        """What went wrong last, so that it is logged when it changes."""
         self._running: list[_Running] = []
         self._aside: dict[tuple[str, str], _Aside[K]] = {}
         self._notified = self._stopping = False
@@ -378,7 +380,10 @@ class Loop(Generic[K, V, D]):
 
     def _report(self, key: K, step: Step, outcome: Outcome) -> None:
         said = {"what": step.describe(), "answer": outcome.answer.value, "message": outcome.message}
-        log.info("step taken", **{**step.fields(), **self._about(key), **said})
+        last = self._memory(key).outcomes.last.get(outcome.step)
+        repeated = last is not None and not outcome.ok and _answered(last) == _answered(outcome)
+        tell = log.debug if repeated else log.info
+        tell("step taken", **{**step.fields(), **self._about(key), **said})
 
     def _publish(self, round_: _Round[K, D]) -> None:
         published: tuple[Barrier | Requeue, ...] = ()
@@ -410,6 +415,7 @@ class Loop(Generic[K, V, D]):
             delays.append(self._delay(self._failures.failed(key)))
         else:
             self._failures.succeeded(key)
+            self._forget_said(key)
         self._finish(key, delays)
 
     def _remember(self, key: K, step: Step, outcome: Outcome) -> timedelta:
@@ -459,11 +465,26 @@ class Loop(Generic[K, V, D]):
         return self._settings.backoff.delay(attempt, self._chance())
 
     def _note(self, stage: Stage, key: K | None, error: BaseException) -> None:
+        repeated = self._is_repeated(stage, key, error)
         if isinstance(error, Retry):
-            log.warning("layer tries again", **self._about(key), stage=stage.value, reason=str(error))
+            tell = log.debug if repeated else log.warning
+            tell("layer tries again", **self._about(key), stage=stage.value, reason=str(error))
             return
-        log.error("layer failed", **self._about(key), stage=stage.value, exc_info=error)
+        tell = log.debug if repeated else log.error
+        tell("layer failed", **self._about(key), stage=stage.value, exc_info=error)
         self._call(self._hooks.failed, stage)
+
+    def _is_repeated(self, stage: Stage, key: K | None, error: BaseException) -> bool:
+        """Whether that is what went wrong there the last time too; it is remembered."""
+        text = f"{type(error).__name__}: {error}"
+        with self._changed:
+            before = self._said.get((stage, key))
+            self._said[stage, key] = text
+        return before == text
+
+    def _forget_said(self, key: K) -> None:
+        for stage in Stage:
+            self._said.pop((stage, key), None)
 
     def _about(self, key: K | None) -> dict[str, str]:
         return {"loop": self.name, "key": str(key)}
@@ -473,6 +494,10 @@ class Loop(Generic[K, V, D]):
             hook(*arguments)
         except Exception as error:
             log.error("hook failed", loop=self.name, exc_info=error)
+
+
+def _answered(outcome: Outcome) -> tuple[Answer, str]:
+    return outcome.answer, outcome.message
 
 
 class _Running(msgspec.Struct):

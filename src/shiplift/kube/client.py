@@ -7,7 +7,7 @@ is lost is settled by a live look; when that cannot tell either, `Unknown` is ra
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Self
 from urllib.parse import quote
@@ -20,6 +20,7 @@ from shiplift.kube import errors
 from shiplift.kube.credentials import Credentials
 from shiplift.kube.errors import (
     BadAnswer,
+    Forbidden,
     Invalid,
     Look,
     PreconditionFailed,
@@ -58,15 +59,27 @@ class Written(msgspec.Struct, frozen=True):
     barrier: Barrier | None
 
 
+def _nobody(_: Forbidden) -> None:
+    pass
+
+
 class Client:
-    """Reads and writes; safe to use from many threads. `timeout` bounds a call with all its retries."""
+    """Reads and writes; safe to use from many threads. `timeout` bounds a call with all its retries.
+
+    `on_forbidden` hears of every write that is forbidden, on the thread that sent it, and must be quick.
+    """
 
     def __init__(
-        self, credentials: Credentials, field_manager: str = "shiplift", timeout: float = 30.0
+        self,
+        credentials: Credentials,
+        field_manager: str = "shiplift",
+        timeout: float = 30.0,
+        on_forbidden: Callable[[Forbidden], None] = _nobody,
     ) -> None:
         self.credentials = credentials
         self.field_manager = field_manager
         self._timeout = timeout
+        self._on_forbidden = on_forbidden
         self._transport = Transport(credentials, timeout)
 
     def __enter__(self) -> Self:
@@ -296,6 +309,9 @@ class Client:
         """Send a write, and know what became of it."""
         try:
             answer = _decode(request, self._transport.call(request))
+        except Forbidden as error:
+            self._on_forbidden(error)
+            raise
         except TwoBudgets:
             raise
         except (Lost, BadAnswer, ServerError) as error:

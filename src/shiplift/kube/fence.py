@@ -18,8 +18,9 @@ is restarted (kubernetes/kubernetes#130887, seen on 1.36.3), so that a fence ins
 
 The policy fails open (`Ignore`, `Allow`), on purpose. The API server looks for the parameter before it looks
 at who asks, so a fence that failed closed would refuse everybody's writes without it. A new leader therefore
-proves by dry run that it holds (`wait_effective`) before it acts. With several API servers each has its own
-view of the epoch, some milliseconds old: claims and preconditions cover that moment.
+proves by dry run that it holds (`wait_effective`) before it acts, and again every minute while it does. With
+several API servers each has its own view of the epoch, some milliseconds old: claims and preconditions cover
+that moment.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ _WRITES = {
 }
 _EVENTS = "events"
 _ATTEMPTS = 5
+_LAST_EPOCH = 999_999_999
 _PROBE_SECONDS = 0.05
 
 
@@ -340,11 +342,14 @@ class Fence:
             raise
 
     def _epoch_of(self, found: Manifest) -> int:
+        """0 where somebody took it away or wrote something else: the next leader then writes it anew."""
         text = _annotations(found).get(EPOCH, "0")
-        if text.isascii() and text.isdigit():
-            return int(text)
+        epoch = int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(_LAST_EPOCH)) else 0
+        if epoch < _LAST_EPOCH:
+            return epoch
         raise FenceError(
-            f"the epoch in ServiceAccount {self.names.fence} is no number",
+            f"annotation {EPOCH} of ServiceAccount {self.names.namespace}/{self.names.fence} is {epoch},"
+            " and no epoch comes after that",
             hint="somebody edited it; remove the annotation, the next leader writes it",
         )
 

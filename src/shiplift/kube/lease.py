@@ -46,7 +46,11 @@ from shiplift.kube.errors import (
 MANAGER = "shiplift-lease"
 """The field manager of the election, which followers use too; the fence lets it pass on our Lease."""
 
+NOT_ACTING = "shiplift.dev/not-acting"
+"""The annotation of the Lease that says why its holder does not act; it has none while the holder acts."""
+
 _LEAST_TIMEOUT, _MOST_TIMEOUT = 1.0, 5.0
+_LONGEST_WORDS = 1000
 
 log = structlog.get_logger(__name__)
 
@@ -159,8 +163,12 @@ class Leader:
         self._seen: Record | None = None
         self._seen_at = now()
         self._highest = 0
+        self._not_acting = ""
+        self._abandoned: tuple[int, str] | None = None
         self._leading = threading.Event()
         self._stopping = threading.Event()
+        self._wanted = threading.Event()
+        """Set when the thread should not sleep on: to stop, or to end a term."""
         self._thread = threading.Thread(target=self._run, name=f"lease-{name}", daemon=True)
 
     # --- what the rest of the process asks ---
@@ -172,6 +180,7 @@ class Leader:
     def stop(self, timeout: float = 5.0) -> None:
         """Stop leading, then let go of the Lease: another takes over at once. Stop acting before this."""
         self._stopping.set()
+        self._wanted.set()
         if self._thread.ident is None:
             self._client.close()
         else:
@@ -212,6 +221,15 @@ class Leader:
             raise NotLeading(f"epoch {epoch} is over, now is {term.epoch}")
         return term.epoch
 
+    def abandon(self, epoch: int, why: str) -> None:
+        """End that term, which nobody obeys any more; a later one begins at once, if nobody else leads."""
+        self._abandoned = (epoch, why)
+        self._wanted.set()
+
+    def tell(self, not_acting: str) -> None:
+        """Let the Lease say, from its next renewal on, why we lead and do not act; empty while we do."""
+        self._not_acting = not_acting[:_LONGEST_WORDS]
+
     def wait_leading(self, timeout: float | None = None) -> bool:
         """Block until we lead."""
         return self._leading.wait(timeout)
@@ -223,7 +241,8 @@ class Leader:
             while not self._stopping.is_set():
                 self._attempt()
                 self._end_if_lapsed()
-                self._stopping.wait(self._pause())
+                self._wanted.wait(self._pause())
+                self._wanted.clear()
             self._release()
         finally:
             self._end("stopped")
@@ -232,6 +251,7 @@ class Leader:
     def _attempt(self) -> None:
         # a process that was stopped wakes up here: the old term ends before a new one begins
         self._end_if_lapsed()
+        self._end_if_abandoned()
         try:
             self._turn()
         except KubeError as error:
@@ -290,7 +310,8 @@ class Leader:
     def _put(self, record: Record, lease: dict[str, Any] | None) -> dict[str, Any]:
         spec = {key: value for key, value in msgspec.to_builtins(record).items() if value is not None}
         if lease is not None:
-            return self._client.update(LEASE, lease | {"spec": spec}).object
+            about = lease["metadata"] | {"annotations": self._annotations(lease)}
+            return self._client.update(LEASE, lease | {"metadata": about, "spec": spec}).object
         body = {
             "apiVersion": LEASE.api_version,
             "kind": LEASE.kind,
@@ -298,6 +319,12 @@ class Leader:
             "spec": spec,
         }
         return self._client.create(LEASE, body, self.namespace).object
+
+    def _annotations(self, lease: dict[str, Any]) -> dict[str, str]:
+        """Those of others stay; what an earlier holder said of itself goes."""
+        found: dict[str, str] = lease["metadata"].get("annotations") or {}
+        others = {key: text for key, text in found.items() if key != NOT_ACTING}
+        return others | ({NOT_ACTING: self._not_acting} if self._not_acting else {})
 
     def _begin(self, term: Term) -> None:
         before, self._term = self._term, term
@@ -316,6 +343,11 @@ class Leader:
     def _end_if_lapsed(self) -> None:
         if self._term is not None and not self.leading:
             self._end("not renewed in time")
+
+    def _end_if_abandoned(self) -> None:
+        abandoned, self._abandoned = self._abandoned, None
+        if abandoned is not None and self._term is not None and self._term.epoch == abandoned[0]:
+            self._end(abandoned[1])
 
     def _pause(self) -> float:
         if self._term is not None:
@@ -354,8 +386,8 @@ class Leader:
         log.info("lease.released", lease=self.name, identity=self.identity)
 
     def _note(self, trouble: KubeError | None) -> None:
-        """Keep the trouble for the readiness page; say it once, not every two seconds."""
-        if trouble is not None and type(trouble) is not type(self.trouble):
+        """Keep the trouble for the readiness page; say it when it changes, not every two seconds."""
+        if trouble is not None and str(trouble) != str(self.trouble):
             log.warning("lease.trouble", lease=self.name, error=str(trouble))
         self.trouble = trouble
 

@@ -46,6 +46,22 @@ def rules() -> list[Manifest]:
             "Look at the operator's pods and logs; a migration goes on where it was as soon as one leads.",
         ),
         _alert(
+            "ShipliftNotActing",
+            "max(shiplift_leading_not_acting) == 1",
+            "2m",
+            "critical",
+            "The shiplift operator leads and does nothing: its fence is not in force.",
+            "`shiplift status` says why; `shiplift manifests | kubectl apply -f -` puts the fence back.",
+        ),
+        _alert(
+            "ShipliftFenceUndone",
+            "increase(shiplift_fence_refusals_total[30m]) > 2",
+            "0m",
+            "warning",
+            "Somebody undoes the fence of the shiplift operator again and again.",
+            "Keep GitOps off the annotations of ServiceAccount shiplift-fence.",
+        ),
+        _alert(
             "ShipliftMigrationBlocked",
             'shiplift_migration_workloads{state="Blocked"} > 0',
             "15m",

@@ -23,7 +23,17 @@ class Metrics:
 
     def __init__(self, layers: Iterable[str]) -> None:
         self.registry = CollectorRegistry()
-        self.leading = Gauge("shiplift_leading", "1 while this process leads.", registry=self.registry)
+        self.leading = Gauge(
+            "shiplift_leading", "1 while this process leads and acts.", registry=self.registry
+        )
+        self.not_acting = Gauge(
+            "shiplift_leading_not_acting",
+            "1 while this process leads and does not act, because its fence is not proven.",
+            registry=self.registry,
+        )
+        self.fence_refusals = Counter(
+            "shiplift_fence_refusals", "Terms that ended because the fence refused.", registry=self.registry
+        )
         self._steps = Counter(
             "shiplift_steps", "Steps by answer.", ["layer", "answer"], registry=self.registry
         )

@@ -2,8 +2,10 @@
 
     start ─▶ store syncs ─▶ candidate ─▶ leads: fence raised, loops run ─▶ lost: loops stop ─▶ candidate …
 
-Every replica watches and answers probes; only the leader acts. Alive means that no thread is stuck; ready
-means that what we see is not old. The API server being away makes us unready, and restarts nothing.
+Every replica watches and answers probes; only the leader acts, and only behind a fence that is in force: it
+is proven before the layers run and every minute after, and a write that it refuses ends the term. Alive means
+that no thread is stuck; ready means that what we see is not old, and that a leader acts. The API server being
+away makes us unready, and restarts nothing.
 """
 
 from __future__ import annotations
@@ -11,9 +13,11 @@ from __future__ import annotations
 import queue
 import signal
 import threading
+import time
 from collections.abc import Hashable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -25,9 +29,9 @@ from shiplift.facts.kinds import Kind
 from shiplift.facts.meta import Row
 from shiplift.kube.client import Client
 from shiplift.kube.credentials import Credentials
-from shiplift.kube.errors import KubeError
+from shiplift.kube.errors import Forbidden, KubeError
 from shiplift.kube.events import Recorder
-from shiplift.kube.fence import Fence, Names, manager
+from shiplift.kube.fence import Fence, Names, manager, refused
 from shiplift.kube.lease import Leader, NotLeading, Timing
 from shiplift.kube.part import Context, Hearing, LayerPart
 from shiplift.kube.store import State, Store
@@ -38,6 +42,10 @@ from shiplift.operator.serving import Server
 log = structlog.get_logger(__name__)
 
 _STUCK = timedelta(minutes=2)
+_RETRY_SECONDS = 1.0
+_LONGEST_PAUSE = 60.0
+_SHORT_TERM = 60.0
+"""A term that the fence ended sooner than that many seconds after its start was refused from the start."""
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -50,6 +58,8 @@ class Settings(msgspec.Struct, frozen=True):
     pace: Pace = Pace()
     grace: float = 10.0
     """How long steps in flight may take to end when we stop."""
+    prove_every: float = 60.0
+    """Seconds between two proofs that the fence is in force."""
 
 
 class _Stop(msgspec.Struct, frozen=True):
@@ -64,6 +74,26 @@ class _Lost(msgspec.Struct, frozen=True):
     why: str
 
 
+class _Refused(msgspec.Struct, frozen=True):
+    """The fence refused what a layer sent in that term."""
+
+    epoch: int
+    why: str
+
+
+class _ProofDue(msgspec.Struct, frozen=True):
+    epoch: int
+
+
+class _AnotherTerm(msgspec.Struct, frozen=True):
+    epoch: int
+    why: str
+
+
+_News = _Stop | _Leads | _Lost | _Refused
+_Due = _Leads | _ProofDue | _AnotherTerm
+
+
 class Operator:
     """One process of it. `run` returns when a signal, or `stop`, ends it."""
 
@@ -71,7 +101,9 @@ class Operator:
         self._credentials = credentials
         self._layers = tuple(layers)
         self._settings = settings
-        self._news: queue.SimpleQueue[_Stop | _Leads | _Lost] = queue.SimpleQueue()
+        self._news: queue.SimpleQueue[_News] = queue.SimpleQueue()
+        self._due: tuple[float, _Due] | None = None
+        """What we do by ourselves when no news comes before that time."""
         watches = [watch for layer in self._layers for watch in layer.watches]
         self.store = Store(credentials, [Watch(kinds.NODE), *watches], settings.pace)
         self.leader = Leader(
@@ -88,6 +120,11 @@ class Operator:
         self._candidate = False
         self._unfenced = ""
         """Why we lead and yet do not act."""
+        self._acting: int | None = None
+        """The epoch of the term in which the layers act now."""
+        self._acting_since = self._proven_at = 0.0
+        self._refusals = 0
+        """Terms in a row that the fence ended soon after their start."""
         self._client: Client | None = None
         self._loops: dict[str, Loop[Any, Any, Any]] = {}
         self._hearing: dict[str, Hearing] = {}
@@ -149,44 +186,107 @@ class Operator:
         self._candidate = True
 
     def _lead_and_follow(self) -> None:
-        while True:
-            match self._news.get():
-                case _Stop(why=why):
-                    log.info("stopping", why=why)
-                    return
-                case _Leads(epoch=epoch):
-                    self._begin(epoch)
-                case _Lost(why=why):
-                    self._end(why)
+        while not isinstance(news := self._next(), _Stop):
+            self._heed(news)
+        log.info("stopping", why=news.why)
+
+    def _next(self) -> _News | _Due:
+        """News, or what is due when none comes before that."""
+        if self._due is None:
+            return self._news.get()
+        at, due = self._due
+        try:
+            return self._news.get(timeout=max(at - time.monotonic(), 0.0))
+        except queue.Empty:
+            self._due = None
+            return due
+
+    def _heed(self, news: _Leads | _Lost | _Refused | _Due) -> None:
+        match news:
+            case _Leads(epoch=epoch):
+                self._begin(epoch)
+            case _Lost(why=why):
+                self._end(why)
+                self._say_not_acting("")
+            case _Refused(epoch=epoch, why=why):
+                self._heed_refusal(epoch, why)
+            case _ProofDue(epoch=epoch):
+                self._prove_again(epoch)
+            case _AnotherTerm(epoch=epoch, why=why):
+                self.leader.abandon(epoch, why)
+            case _:
+                raise TypeError(f"{news} is no news")
 
     def _begin(self, epoch: int) -> None:
         """Raise the fence, prove that it holds, and only then let the layers act."""
         self._end("a new term begins")
         try:
             self.leader.check(epoch)
-        except NotLeading:
-            return
-        try:
             self._fence.raise_epoch(epoch)
             self._fence.wait_effective(epoch, give_up=lambda: not self._news.empty())
-        except KubeError as error:
-            self._unfenced = str(error)
-            log.error("leading, but not acting", epoch=epoch, reason=self._unfenced)
-            self._retry(epoch)
+        except NotLeading:
             return
-        self._client = Client(self._credentials, field_manager=manager(epoch))
+        except KubeError as error:
+            self._say_not_acting(str(error), epoch)
+            self._plan(_RETRY_SECONDS, _Leads(epoch))
+            return
+        self._say_not_acting("")
+        self._act(epoch)
+
+    def _act(self, epoch: int) -> None:
+        """Let the layers run, for this term."""
+        heed = partial(self._hear_forbidden, epoch)
+        self._client = Client(self._credentials, field_manager=manager(epoch), on_forbidden=heed)
         context = Context(self._client, self.store, self._recorder, epoch, lambda: self.leader.check(epoch))
+        self._acting, self._acting_since = epoch, time.monotonic()
+        self._proven_at = self._acting_since
         for part in self._layers:
             self._start(part, context)
         self.metrics.leading.set(1)
+        self._plan(self._settings.prove_every, _ProofDue(epoch))
         log.info("leading", epoch=epoch)
 
-    def _retry(self, epoch: int) -> None:
-        """Try again while the term lasts; a term that is over says so by itself."""
-        if self.leader.leading:
-            timer = threading.Timer(1.0, self._news.put, [_Leads(epoch)])
-            timer.daemon = True
-            timer.start()
+    def _plan(self, seconds: float, due: _Due) -> None:
+        self._due = (time.monotonic() + seconds, due)
+
+    def _hear_forbidden(self, epoch: int, error: Forbidden) -> None:
+        """On the thread of a step: only the fence's own refusals say something about the term."""
+        if refused(error, self._settings.names):
+            self._news.put(_Refused(epoch, error.message))
+
+    def _heed_refusal(self, epoch: int, why: str) -> None:
+        """The term is over, whoever took its epoch away; where that happens at once again, wait longer."""
+        if epoch != self._acting:
+            return
+        lasted = time.monotonic() - self._acting_since
+        self._refusals = self._refusals + 1 if lasted < _SHORT_TERM else 1
+        self.metrics.fence_refusals.inc()
+        self._end("the fence refuses")
+        self._say_not_acting(f"the fence refuses what this leader sends: {why}", epoch)
+        pause = min(2.0**self._refusals, _LONGEST_PAUSE) if self._refusals > 1 else 0.0
+        self._plan(pause, _AnotherTerm(epoch, "the fence refused a write"))
+
+    def _prove_again(self, epoch: int) -> None:
+        """Whether the fence still holds; where that cannot be asked, the last proof counts once as long."""
+        every = self._settings.prove_every
+        try:
+            effective = self._fence.effective(epoch)
+        except KubeError:
+            if time.monotonic() < self._proven_at + 2 * every:
+                return self._plan(min(_RETRY_SECONDS, every), _ProofDue(epoch))
+            effective = False
+        if not effective:
+            return self._begin(epoch)
+        self._proven_at = time.monotonic()
+        return self._plan(every, _ProofDue(epoch))
+
+    def _say_not_acting(self, why: str, epoch: int = 0) -> None:
+        """To whoever asks: readiness, the metric, the Lease; to the log only when it changes."""
+        if why and why != self._unfenced:
+            log.error("leading, but not acting", epoch=epoch, reason=why)
+        self._unfenced = why
+        self.metrics.not_acting.set(1 if why else 0)
+        self.leader.tell(why)
 
     def _start(self, part: LayerPart, context: Context) -> None:
         layer = part.make(context)
@@ -222,7 +322,7 @@ class Operator:
     def _end(self, why: str) -> None:
         """Stop acting; what is in flight ends by itself or is refused by the fence."""
         self.metrics.leading.set(0)
-        self._unfenced = ""
+        self._acting = self._due = None
         loops, self._loops, self._hearing = list(self._loops.values()), {}, {}
         if loops:
             with ThreadPoolExecutor(len(loops)) as stopping:

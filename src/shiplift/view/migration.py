@@ -60,6 +60,7 @@ _ON_THE_WAY = {
 class ProblemKind(StrEnum):
     """What a person has to look at."""
 
+    OPERATOR = "operator"
     STALLED = "stalled"
     CYCLE = "cycle"
     MISSING = "missing"
@@ -70,6 +71,17 @@ class ProblemKind(StrEnum):
 class Problem(msgspec.Struct, frozen=True):
     kind: ProblemKind
     text: str
+
+
+class Heard(msgspec.Struct, frozen=True):
+    """What the operator's Lease says of it: when it was last renewed, since 1970, and why it does not act."""
+
+    at: int
+    not_acting: str = ""
+
+    def silent(self, now: int) -> int | None:
+        """For how long nothing was heard, where that is long."""
+        return now - self.at if now - self.at > _PATIENCE else None
 
 
 class Share(msgspec.Struct, frozen=True):
@@ -169,9 +181,11 @@ class MigrationView(msgspec.Struct, frozen=True):
         return f"{on_the_way} {self.target}" if on_the_way else str(self.phase)
 
 
-def migration_view(migration: WorkloadMigration, now: int, heard: int | None = None) -> MigrationView:
-    """The migration as this object has it; `now`, and when the operator was last heard of, since 1970."""
+def migration_view(migration: WorkloadMigration, now: int, heard: Heard | None = None) -> MigrationView:
+    """The migration as this object has it; `now` is since 1970, `heard` what is known of the operator."""
     status = migration.status
+    silent = heard.silent(now) if heard else None
+    idle = plain(heard.not_acting) if heard and silent is None else ""
     waiting = _waiting(status.workloads, now)
     left = status.progress.total - status.progress.done - len(waiting)
     return MigrationView(
@@ -179,7 +193,7 @@ def migration_view(migration: WorkloadMigration, now: int, heard: int | None = N
         target=status.target or migration.spec.target or "",
         mode=status.mode or "",
         seconds=_ago(status.started_at, now),
-        silent=now - heard if heard is not None and now - heard > _PATIENCE else None,
+        silent=silent,
         message=plain(status.message),
         versions=tuple(
             OnNodes(plain(one.version), one.nodes, _same_version(one.version, status.target))
@@ -192,8 +206,8 @@ def migration_view(migration: WorkloadMigration, now: int, heard: int | None = N
         waves=_waves(migration),
         waiting=waiting,
         unlisted=max(0, left) if status.state is MigrationState.UPGRADE else 0,
-        problems=_problems(migration),
-        hints=tuple(_hints(migration, waiting)),
+        problems=(*_idle_operator(idle), *_problems(migration)),
+        hints=tuple(_hints(migration, waiting, acting=not idle)),
     )
 
 
@@ -280,6 +294,11 @@ def _waves(migration: WorkloadMigration) -> WavesView:
     return WavesView(len(waves) - len(still), len(waves), shown)
 
 
+def _idle_operator(why: str) -> Iterable[Problem]:
+    if why:
+        yield Problem(ProblemKind.OPERATOR, f"leads and does not act: {why}")
+
+
 def _problems(migration: WorkloadMigration) -> tuple[Problem, ...]:
     status = migration.status
     stalled = [
@@ -302,10 +321,14 @@ def _edge(edge: Edge) -> str:
     return f"{edge.dependent} depends on {edge.dependency} (declared by {edge.source})"
 
 
-def _hints(migration: WorkloadMigration, waiting: tuple[WaitingView, ...]) -> Iterable[str]:
+def _hints(
+    migration: WorkloadMigration, waiting: tuple[WaitingView, ...], *, acting: bool = True
+) -> Iterable[str]:
     """What could be done, the most pressing first."""
     spec, status = migration.spec, migration.status
-    if not status.observed_generation:
+    if not acting:
+        yield "nothing happens until the operator acts"
+    elif not status.observed_generation:
         yield "no operator has looked at it yet; `shiplift operator` runs one"
     elif not _is_seen(migration):
         yield "the operator has not seen the last change of the spec yet"
