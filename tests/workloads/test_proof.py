@@ -20,7 +20,7 @@ from shiplift.local.cluster import Cluster
 from shiplift.local.components import Component
 from shiplift.local.ports import free_ports
 from shiplift.workloads.act import Actor
-from shiplift.workloads.names import EFFECTIVE_GENERATION, PLACEMENT
+from shiplift.workloads.names import GENERATION_IN_FORCE, PLACEMENT
 from shiplift.workloads.proof import BOOT, MOMENT, InForce, Proof, Proven
 from shiplift.workloads.steps import Evict
 from tests.until import until
@@ -164,7 +164,7 @@ class Told:
         self.asked += 1
         if isinstance(self.answer, KubeError):
             raise self.answer
-        return Written({"metadata": {"annotations": {EFFECTIVE_GENERATION: str(self.answer)}}}, None)
+        return Written({"metadata": {"annotations": {GENERATION_IN_FORCE: str(self.answer)}}}, None)
 
 
 class Standing:

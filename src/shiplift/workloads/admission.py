@@ -1,16 +1,19 @@
 """The admission policies of mode Inject: the API server itself sends new pods where they should go.
 
-Three MutatingAdmissionPolicies, static and installed by an administrator with the fence: whoever may write
+Two MutatingAdmissionPolicies, static and installed by an administrator with the fence: whoever may write
 such policies owns the cluster, so the operator only writes their parameters, which are our own kinds.
 (A ConfigMap as parameter would go blind once the last policy on it is gone: kubernetes/kubernetes#130887.)
 
     shiplift-pods    a new pod of a workload that is listed in its namespace's WorkloadPlacement keeps off the
-                     target nodes (Held) or off the others (Released); every other pod is left alone
+                     target nodes (Held) or off the others (Released); every other pod is left alone. The same
+                     policy answers the echo: a dry run of an update of a WorkloadPlacement tells which
+                     generation of it this API server goes by; nothing of that is ever stored. In the first
+                     seconds of a new CRD the answer is 503, whatever `Ignore` says: as good as none
     shiplift-nodes   a new node gets the label of its version, in mode Template its taint too, before anything
                      can be scheduled to it
-    shiplift-echo    a dry run of an update of a WorkloadPlacement answers with the generation that this API
-                     server goes by; nothing of that is ever stored. In the first seconds of a new CRD the
-                     answer is 503, whatever `Ignore` says: as good as none
+
+Pods are steered and the echo is answered by one policy through one binding, so that what is proven is what
+steers: without either there is no answer.
 
 What is kept true: no pod or node is ever refused because of us (`Ignore`, `Allow`), those that are not meant
 are not even touched (match conditions, because a mutation that changes nothing still costs a conversion), and
@@ -37,7 +40,7 @@ from shiplift.facts.kinds import (
     Kind,
 )
 from shiplift.workloads.names import (
-    EFFECTIVE_GENERATION,
+    GENERATION_IN_FORCE,
     MANAGED_BY,
     MANAGER,
     MIGRATION,
@@ -52,7 +55,6 @@ Manifest = dict[str, Any]
 
 PODS_POLICY = "shiplift-pods"
 NODES_POLICY = "shiplift-nodes"
-ECHO_POLICY = "shiplift-echo"
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _HASH = "pod-template-hash"
@@ -61,16 +63,16 @@ _HASH = "pod-template-hash"
 def manifests() -> list[Manifest]:
     """What an administrator installs, after the CRDs and in this order.
 
-    The echo comes last: an API server that answers it has seen all the others.
+    The one that answers the echo comes last: an API server that answers has seen the other too.
     """
+    pods = {POD: "CREATE", WORKLOAD_PLACEMENT: "UPDATE"}
     return [
-        *_policy(PODS_POLICY, (POD, "CREATE"), (WORKLOAD_PLACEMENT, PLACEMENT), _pods()),
-        *_policy(NODES_POLICY, (NODE, "CREATE"), (WORKLOAD_MIGRATION, MIGRATION), _nodes()),
-        *_policy(ECHO_POLICY, (WORKLOAD_PLACEMENT, "UPDATE"), (WORKLOAD_PLACEMENT, PLACEMENT), _echo()),
+        *_policy(NODES_POLICY, {NODE: "CREATE"}, (WORKLOAD_MIGRATION, MIGRATION), _nodes()),
+        *_policy(PODS_POLICY, pods, (WORKLOAD_PLACEMENT, PLACEMENT), _pods_and_echo()),
     ]
 
 
-ASK: Mapping[str, Any] = {"metadata": {"annotations": {EFFECTIVE_GENERATION: None}}}
+ASK: Mapping[str, Any] = {"metadata": {"annotations": {GENERATION_IN_FORCE: None}}}
 """The merge patch of a WorkloadPlacement to send as a dry run: an echo that somebody stored is no answer."""
 
 
@@ -80,16 +82,16 @@ def effective_generation(answer: Mapping[str, Any]) -> int:
     0 when it knows none: not yet that object, or the policies are not installed.
     """
     annotations: Mapping[str, str] = answer.get("metadata", {}).get("annotations") or {}
-    text = annotations.get(EFFECTIVE_GENERATION, "")
+    text = annotations.get(GENERATION_IN_FORCE, "")
     return int(text) if text.isascii() and text.isdigit() else 0
 
 
 # --- the parts of a policy ---
 
 
-def _policy(name: str, on: tuple[Kind, str], param: tuple[Kind, str], what: Manifest) -> list[Manifest]:
-    """The policy and the binding that gives it its parameter: of the request's namespace, if it has one."""
-    kind, operation = on
+def _policy(name: str, on: Mapping[Kind, str], param: tuple[Kind, str], what: Manifest) -> list[Manifest]:
+    """The policy, for these operations, and the binding that gives it its parameter: of the request's
+    namespace, if it has one."""
     spec: Manifest = {
         "failurePolicy": "Ignore",
         "reinvocationPolicy": "IfNeeded",
@@ -102,6 +104,7 @@ def _policy(name: str, on: tuple[Kind, str], param: tuple[Kind, str], what: Mani
                     "operations": [operation],
                     "resources": [kind.plural],
                 }
+                for kind, operation in on.items()
             ]
         },
         **what,
@@ -143,18 +146,18 @@ def _add_entry(field: str, key: str, value: str) -> str:
     return f"has(object.metadata.{field}) ? {into} : {whole}"
 
 
-# --- pods ---
+# --- pods, and the echo ---
+
+_IS_POD = f"request.resource.resource == '{POD.plural}'"
 
 
-def _pods() -> Manifest:
+def _pods_and_echo() -> Manifest:
     turn = f"params.spec.?turns[?{_owner()}].orValue('')"
+    listed = f"has(object.metadata.ownerReferences) && {turn} in ['{Turn.HELD}', '{Turn.RELEASED}']"
+    asked = "request.dryRun && params.metadata.uid == oldObject.metadata.uid"
+    echo = _add_entry("annotations", f"'{GENERATION_IN_FORCE}'", "string(params.metadata.generation)")
     return {
-        "matchConditions": _named(
-            {
-                "has-an-owner": "has(object.metadata.ownerReferences)",
-                "owner-is-listed": f"{turn} in ['{Turn.HELD}', '{Turn.RELEASED}']",
-            }
-        ),
+        "matchConditions": _named({"pod-is-listed-or-asked": f"{_IS_POD} ? {listed} : {asked}"}),
         "variables": _named(
             {
                 "avoid": f"{turn} == '{Turn.HELD}' ? '{TARGET_LABEL}' : '{OFF_TARGET_LABEL}'",
@@ -163,7 +166,7 @@ def _pods() -> Manifest:
                 "terms": f"object.spec.?affinity.?nodeAffinity.?{_REQUIRED}.?nodeSelectorTerms",
             }
         ),
-        "mutations": _mutations(_affinity()),
+        "mutations": _mutations(f"{_IS_POD} ? ({_affinity()}) : ({echo})"),
     }
 
 
@@ -266,20 +269,3 @@ def _in_scope() -> str:
 
 def _any(cases: Iterable[tuple[str, str]]) -> str:
     return " || ".join(f"one.operator == '{operator}' && {holds}" for operator, holds in cases)
-
-
-# --- the echo ---
-
-
-def _echo() -> Manifest:
-    return {
-        "matchConditions": _named(
-            {
-                "nothing-is-stored": "request.dryRun",
-                "the-same-object": "params.metadata.uid == oldObject.metadata.uid",
-            }
-        ),
-        "mutations": _mutations(
-            _add_entry("annotations", f"'{EFFECTIVE_GENERATION}'", "string(params.metadata.generation)")
-        ),
-    }

@@ -30,8 +30,9 @@ SURGE_LEDGER = "shiplift.dev/surge-ledger"
 """The annotation on a pod that we put first to go; says what its deletion cost was."""
 SKIP = "shiplift.dev/skip-migration"
 """The annotation by which a workload opts out, with the value `true`."""
-EFFECTIVE_GENERATION = "shiplift.dev/effective-generation"
-"""The annotation that only a dry run shows: which WorkloadPlacement the API server goes by."""
+GENERATION_IN_FORCE = "shiplift.dev/generation-in-force"
+"""The annotation that only a dry run shows: which WorkloadPlacement the API server goes by. Policies of 0.1.0
+answered under another key, so that what is left of them is never taken for an answer."""
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
 MANAGER = "shiplift"

@@ -8,18 +8,16 @@ from typing import Any
 from shiplift.facts.kinds import MUTATING_ADMISSION_POLICY, MUTATING_ADMISSION_POLICY_BINDING
 from shiplift.kube.client import Client
 from shiplift.kube.errors import KubeError, NotFound
-from shiplift.workloads.admission import ECHO_POLICY, PODS_POLICY
+from shiplift.workloads.admission import PODS_POLICY
 
 _KINDS = (MUTATING_ADMISSION_POLICY, MUTATING_ADMISSION_POLICY_BINDING)
-_NAMES = (PODS_POLICY, ECHO_POLICY)
 
 
 def installed(client: Client) -> bool | None:
-    """True where all of them are there; None when that cannot be told now."""
+    """True where policy and binding are there; None when that cannot be told now."""
     try:
         for kind in _KINDS:
-            for name in _NAMES:
-                client.get(kind, name)
+            client.get(kind, PODS_POLICY)
     except NotFound:
         return False
     except KubeError:
@@ -33,7 +31,7 @@ def rules() -> list[Mapping[str, Any]]:
         {
             "apiGroups": [MUTATING_ADMISSION_POLICY.group],
             "resources": [kind.plural for kind in _KINDS],
-            "resourceNames": list(_NAMES),
+            "resourceNames": [PODS_POLICY],
             "verbs": ["get"],
         }
     ]

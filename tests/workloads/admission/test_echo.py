@@ -16,7 +16,7 @@ from shiplift.kube.client import Client
 from shiplift.kube.errors import Forbidden
 from shiplift.workloads import admission
 from shiplift.workloads.names import (
-    EFFECTIVE_GENERATION,
+    GENERATION_IN_FORCE,
     PLACEMENT,
 )
 from tests.kube import operator_identity
@@ -62,7 +62,7 @@ def test_the_echo_is_never_stored(stage: Stage, listed: str) -> None:
     written = stage.client.patch(WORKLOAD_PLACEMENT, PLACEMENT, change, listed, uid=uid).object
     assert written["metadata"]["annotations"] == {"note": "by hand"}
     answer = stage.client.update(WORKLOAD_PLACEMENT, written, dry_run=True).object
-    assert answer["metadata"]["annotations"] == {"note": "by hand", EFFECTIVE_GENERATION: "1"}
+    assert answer["metadata"]["annotations"] == {"note": "by hand", GENERATION_IN_FORCE: "1"}
     assert stage.client.get(WORKLOAD_PLACEMENT, PLACEMENT, listed)["metadata"]["annotations"].keys() == {
         "note"
     }
@@ -71,7 +71,7 @@ def test_the_echo_is_never_stored(stage: Stage, listed: str) -> None:
 def test_an_echo_that_somebody_stored_is_no_answer(stage: Stage) -> None:
     namespace = stage.placed({"Deployment.web": "Held"})
     uid = stage.client.get(WORKLOAD_PLACEMENT, PLACEMENT, namespace)["metadata"]["uid"]
-    lie = {"metadata": {"annotations": {EFFECTIVE_GENERATION: "99"}}}
+    lie = {"metadata": {"annotations": {GENERATION_IN_FORCE: "99"}}}
     stage.client.patch(WORKLOAD_PLACEMENT, PLACEMENT, lie, namespace, uid=uid)
     assert stage.effective(namespace) == 1
     stage.remove(is_binding)
@@ -110,7 +110,7 @@ def test_the_echo_needs_no_right_to_create_pods(stage: Stage, tmp_path: Path) ->
     ("annotations", "generation"),
     [(None, 0), ({}, 0), ({"note": "x"}, 0)]
     + [
-        ({EFFECTIVE_GENERATION: text}, number)
+        ({GENERATION_IN_FORCE: text}, number)
         for text, number in (("7", 7), ("", 0), ("x", 0), ("-1", 0), ("²", 0))
     ],
 )

@@ -41,6 +41,52 @@ def test_what_was_removed_and_installed_again_works_again(
         assert stage.affinity(namespace, pod_of("web")) == requiring({"matchExpressions": [HELD]})
 
 
+def the_echo_of_0_1_0() -> list[Json]:
+    """A policy of its own, with a binding of its own."""
+    entry = "{op: 'add', path: '/metadata/annotations', value: {'shiplift.dev/effective-generation': '1'}}"
+    about = {"name": "shiplift-echo"}
+    rule = {
+        "apiGroups": ["shiplift.dev"],
+        "apiVersions": ["v1alpha1"],
+        "operations": ["UPDATE"],
+        "resources": ["workloadplacements"],
+    }
+    spec = {
+        "failurePolicy": "Ignore",
+        "reinvocationPolicy": "IfNeeded",
+        "paramKind": {"apiVersion": "shiplift.dev/v1alpha1", "kind": "WorkloadPlacement"},
+        "matchConstraints": {"resourceRules": [rule]},
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": f"[JSONPatch{entry}]"}}],
+    }
+    bound = {
+        "policyName": "shiplift-echo",
+        "paramRef": {"name": "shiplift", "parameterNotFoundAction": "Allow"},
+    }
+    return [
+        {"kind": "MutatingAdmissionPolicy", "metadata": about, "spec": spec},
+        {"kind": "MutatingAdmissionPolicyBinding", "metadata": about, "spec": bound},
+    ]
+
+
+def test_without_the_binding_of_pods_nothing_answers_not_even_a_leftover(stage: Stage) -> None:
+    """What is proven is what steers: 0.1.0 proved by another policy, which may still be there."""
+    namespace = stage.placed({"Deployment.web": "Held"})
+    for manifest in the_echo_of_0_1_0():
+        stage.client.create(POLICY_KINDS[manifest["kind"]], manifest)
+    stage.remove(is_binding_of_pods)
+    until(lambda: stage.effective(namespace) == 0)
+    assert stage.affinity(namespace, pod_of("web")) is None
+    stage.install(is_binding_of_pods)
+    until(lambda: stage.effective(namespace) == 1, seconds=90)
+    for manifest in the_echo_of_0_1_0():
+        kind, name = POLICY_KINDS[manifest["kind"]], manifest["metadata"]["name"]
+        stage.client.delete(kind, name, uid=stage.client.get(kind, name)["metadata"]["uid"])
+
+
+def is_binding_of_pods(manifest: Json) -> bool:
+    return is_binding(manifest) and manifest["metadata"]["name"] == admission.PODS_POLICY
+
+
 def test_the_manifests_can_be_applied_as_yaml_by_anyone(stage: Stage) -> None:
     for manifest in admission.manifests():
         kind, name = POLICY_KINDS[manifest["kind"]], manifest["metadata"]["name"]
