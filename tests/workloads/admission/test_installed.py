@@ -43,7 +43,13 @@ def test_what_was_removed_and_installed_again_works_again(
 
 def the_echo_of_0_1_0() -> list[Json]:
     """A policy of its own, with a binding of its own."""
-    entry = "{op: 'add', path: '/metadata/annotations', value: {'shiplift.dev/effective-generation': '1'}}"
+    key = "'shiplift.dev/effective-generation'"
+    into = f"path: '/metadata/annotations/' + jsonpatch.escapeKey({key}), value: '1'"
+    whole = f"path: '/metadata/annotations', value: {{{key}: '1'}}"
+    entry = (
+        f"has(object.metadata.annotations) ? [JSONPatch{{op: 'add', {into}}}]"
+        f" : [JSONPatch{{op: 'add', {whole}}}]"
+    )
     about = {"name": "shiplift-echo"}
     rule = {
         "apiGroups": ["shiplift.dev"],
@@ -56,7 +62,7 @@ def the_echo_of_0_1_0() -> list[Json]:
         "reinvocationPolicy": "IfNeeded",
         "paramKind": {"apiVersion": "shiplift.dev/v1alpha1", "kind": "WorkloadPlacement"},
         "matchConstraints": {"resourceRules": [rule]},
-        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": f"[JSONPatch{entry}]"}}],
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": entry}}],
     }
     bound = {
         "policyName": "shiplift-echo",
