@@ -100,7 +100,7 @@ def create(world: World, owner: ReplicaSet | StatefulSet, name: str, labels: Lab
 
 def _admitted(world: World, owner: ReplicaSet | StatefulSet, spec: PodSpec) -> PodSpec:
     placement = world.params.get(owner.namespace)
-    if placement is None:
+    if placement is None or not world.steers:
         return spec
     said = cast("WorkloadPlacement", placement.object).spec
     turn = said.turns.get(owner_key(owner))

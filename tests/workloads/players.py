@@ -142,6 +142,8 @@ class Operator:
         outcome = server.take(self._world, step, self._observer.proven)
         if outcome.ok and isinstance(step, steps.HoldBudget | steps.SetTolerations):
             self._note(step)
+        if outcome.ok and isinstance(step, steps.Evict | steps.Force):
+            self._observer.evictions.note(step.workload, makes_room=getattr(step, "makes_room", False))
         if outcome.ok and isinstance(step, steps.Evict):
             self._unseen.add(step.key)
         elif isinstance(step, steps.PodStep):
@@ -159,8 +161,10 @@ class Operator:
         migration = self._world.migration
         if migration is None or decision.view.migration is None:
             return False
-        after = status_of(decision)
+        evicted = self._observer.evictions.untold()
+        after = status_of(decision, evicted)
         self._world.publish(after)
+        self._observer.evictions.told(evicted)
         return pressing(migration.status, after)
 
 

@@ -123,11 +123,11 @@ def _delete_placement(world: World, step: steps.DeletePlacement) -> None:
 
 
 def _prove(world: World, step: steps.ProvePlacement, proven: Proven) -> Outcome:
-    known = world.params.get(step.namespace)
+    known = world.params.get(step.namespace) if world.answers else None
     seen = known.generation if known is not None and known.uid == step.uid else 0
+    proven.note(step.uid, seen, proven.now())
     if seen < step.generation:
         return Outcome.refused(step, f"the API server goes by generation {seen}", _SOON)
-    proven.note(step.uid, seen, proven.now())
     return Outcome.done(step)
 
 

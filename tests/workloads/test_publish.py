@@ -23,6 +23,7 @@ from shiplift.kube.client import Client
 from shiplift.kube.events import Recorder
 from shiplift.workloads import publish
 from shiplift.workloads.decide import decide
+from shiplift.workloads.evictions import Evictions
 from shiplift.workloads.publish import (
     Publisher,
     _as_patch,  # pyright: ignore[reportPrivateUsage]
@@ -96,7 +97,7 @@ class Slow:
     def __init__(self, world: World, takes: float) -> None:
         self.world = world
         self.now, self.takes, self.writes = 1000.0, takes, 0
-        self.publisher = Publisher(cast("Client", self), cast("Recorder", self), lambda: 0)
+        self.publisher = Publisher(cast("Client", self), cast("Recorder", self), Evictions())
 
     def monotonic(self) -> float:
         return self.now

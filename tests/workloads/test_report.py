@@ -21,6 +21,7 @@ from shiplift.api.workloads import (
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.workloads.decide import decide
+from shiplift.workloads.evictions import Evicted
 from shiplift.workloads.names import SKIP
 from shiplift.workloads.report import pressing, status_of
 from shiplift.workloads.steps import HoldBudget
@@ -124,7 +125,7 @@ def test_whose_placement_is_not_in_force() -> None:
     found = next(one for one in status_of(decision).workloads if one.name == "db")
     assert (found.reason, found.message) == (
         "PlacementNotInForce",
-        "the API server does not go by the placement yet",
+        "API servers are asked whether they go by shiplift-pods",
     )
 
 
@@ -267,9 +268,9 @@ def test_moves_add_up_and_begin_anew_with_another_target() -> None:
     world = a_shop()
     assert world.migration is not None
     world.publish(msgspec.structs.replace(world.migration.status, moves=5))
-    assert status_of(decide(look(world), world.now), 2).moves == 7
+    assert status_of(decide(look(world), world.now), Evicted(made_room=2)).moves == 7
     world.migrate(target=OLD)
-    assert status_of(decide(look(world), world.now), 2).moves == 2
+    assert status_of(decide(look(world), world.now), Evicted(made_room=2)).moves == 2
 
 
 def test_since_is_kept_while_nothing_moves_and_stuck_is_said_after_the_deadline() -> None:

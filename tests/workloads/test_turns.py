@@ -185,10 +185,10 @@ def test_in_mode_template_turns_that_were_left_are_taken_out() -> None:
 
 def test_a_placement_is_in_force_when_its_very_generation_was_seen() -> None:
     world = web_and_db()
-    assert not turns.in_force(look(world), SPACE)
+    assert not turns.is_in_force(look(world), SPACE)
     say(world, {DB.owner_key: RELEASED})
-    assert turns.in_force(look(world), SPACE)
-    assert not turns.in_force(look(world, proven=False), SPACE)
+    assert turns.is_in_force(look(world), SPACE)
+    assert not turns.is_in_force(look(world, proven=False), SPACE)
 
 
 def test_what_is_not_in_force_is_proven_once_for_each_namespace() -> None:
@@ -207,4 +207,4 @@ def test_an_older_generation_is_no_proof() -> None:
     row = world.placement(SPACE)
     assert row is not None
     view = msgspec.structs.replace(look(world), proven={row.uid: 1})
-    assert not turns.in_force(view, SPACE)
+    assert not turns.is_in_force(view, SPACE)

@@ -85,6 +85,8 @@ class World:
         """When the eviction of a pod was noted in a budget, by the budget's uid and the pod's name."""
         self.params: dict[str, Custom] = {}
         """The placements that the API server goes by, by namespace."""
+        self.steers = self.answers = True
+        """Whether new pods get our rule, and whether the API server tells which placement it goes by."""
         self.changes = 0
         self._numbers = 0
         self._tables = {

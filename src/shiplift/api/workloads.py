@@ -199,6 +199,10 @@ class WorkloadStatus(Value, frozen=True, kw_only=True):
     """How many workloads deep its dependencies are."""
     pods: Progress = Progress()
     """Pods on target nodes."""
+    evictions: Count = 0
+    """How many of its pods were evicted for this target; begins anew when the migration is paused."""
+    most_replicas: Count = 0
+    """The most replicas that it had since the first of them."""
 
 
 class Wave(Value, frozen=True, kw_only=True):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import queue
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -31,7 +30,9 @@ from shiplift.kube.errors import (
     Unreachable,
 )
 from shiplift.workloads import steps
+from shiplift.workloads.admission import PODS_POLICY
 from shiplift.workloads.aim import OUR_LABELS, OUR_TAINTS
+from shiplift.workloads.evictions import Evictions
 from shiplift.workloads.model import Taken
 from shiplift.workloads.names import (
     HOLD_LEDGER,
@@ -65,23 +66,18 @@ _BudgetStep = (
 class Actor:
     """Takes the steps of this layer through one client.
 
-    `proven` notes which placements are in force, `taken` what was changed that is not ours.
+    `proven` notes which placements are in force, `taken` what was changed that is not ours, `evictions` whose
+    pods were evicted.
     """
 
-    def __init__(self, client: Client, proven: Proven, taken: dict[str, Taken]) -> None:
+    def __init__(
+        self, client: Client, proven: Proven, taken: dict[str, Taken], evictions: Evictions | None = None
+    ) -> None:
         self._client = client
         self._proof = Proof(client)
         self._proven = proven
         self._taken = taken
-        self._moved: queue.SimpleQueue[str] = queue.SimpleQueue()
-
-    def moved(self) -> int:
-        """How many pods were evicted so far and not counted yet; they count as counted now."""
-        counted = 0
-        with contextlib.suppress(queue.Empty):
-            while self._moved.get_nowait():
-                counted += 1
-        return counted
+        self._evictions = evictions or Evictions()
 
     def act(self, step: Step) -> Outcome:
         """One step, and what came of it."""
@@ -200,9 +196,7 @@ class Actor:
             return Outcome.refused(step, seen.trouble, _SOON)
         if seen.generation >= step.generation:
             return Outcome.done(step)
-        hint = "" if seen.generation else "; are the policies of `shiplift manifests` installed?"
-        text = f"the API server goes by generation {seen.generation}, not {step.generation}{hint}"
-        return Outcome.refused(step, text, _SOON)
+        return Outcome.refused(step, _not_in_force(seen.generation, step), _SOON)
 
     def _asked_of_all(self, namespace: str, uid: str) -> InForce:
         asked = self._proven.now()
@@ -309,7 +303,8 @@ class Actor:
         else:
             written = self._client.delete(kinds.POD, step.name, namespace, uid=step.uid)
         if not isinstance(step, steps.Replace):
-            self._moved.put(step.uid)
+            makes_room = isinstance(step, steps.Evict) and step.makes_room
+            self._evictions.note(step.workload, makes_room=makes_room)
         return _done(step, written)
 
     def _rescue(self, step: steps.Rescue) -> Outcome:
@@ -386,6 +381,15 @@ class Actor:
             subresource=subresource,
         )
         return Outcome.done(step, *([written.barrier] if written.barrier else []), message=message)
+
+
+def _not_in_force(generation: int, step: steps.ProvePlacement) -> str:
+    if generation:
+        return f"the API server goes by generation {generation} of the placement, not {step.generation}"
+    return (
+        f"the API server goes by no placement: policy {PODS_POLICY} or its binding is gone, or of another"
+        " release; `shiplift manifests | kubectl apply -f -` puts it back"
+    )
 
 
 def _refusal(step: Step, error: KubeError) -> Outcome:

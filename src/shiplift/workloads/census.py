@@ -66,6 +66,8 @@ class Census:
         self._forget()
 
     def _forget(self) -> None:
+        self.fresh: list[tuple[WorkloadId, Pod]] = []
+        """Pods that the last refresh saw for the first time, with their workloads."""
         self.tallies: dict[WorkloadId, Tally] = {}
         self.budgets: dict[str, PodDisruptionBudget] = {}
         self.covers: dict[str, dict[WorkloadId, None]] = {}
@@ -99,6 +101,7 @@ class Census:
     ) -> None:
         """Bring the sums up to the snapshot; `news` is what was heard before it was taken, `going` the pods,
         by uid, that are being evicted by us."""
+        self.fresh = []
         if self._counted and scope == self._scope:
             dirty = self._dirty(snapshot, news)
             dirty |= self._owners(going ^ self._going)
@@ -228,6 +231,8 @@ class Census:
             self._pods.pop(heard.uid, None)
         else:
             self._pods[heard.uid] = now
+            if known is None and (owner := self._owner(now)) is not None:
+                self.fresh.append((owner, now))
         self._occupancy.put_pod(known, now)
         return [owner for pod in (known, now) if pod is not None and (owner := self._owner(pod)) is not None]
 

@@ -61,7 +61,15 @@ def emptying_steps(view: View, node: str) -> list[Step]:
     for tally in held:
         book_expected(booking, tally)
     return [
-        Evict(tally.id, pod.name, pod.uid, pod.node, lane_of(tally), *turns.relied_on(view, tally.id))
+        Evict(
+            tally.id,
+            pod.name,
+            pod.uid,
+            pod.node,
+            lane_of(tally),
+            *turns.relied_on(view, tally.id),
+            makes_room=True,
+        )
         for tally in held
         for pod in _going(tally, node, allowances, booking)
     ]

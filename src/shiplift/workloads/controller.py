@@ -32,8 +32,9 @@ class Workloads:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._observer = Observer(context.store, lambda: policies.installed(context.client))
-        self._actor = Actor(context.client, self._observer.proven, self._observer.taken)
-        self._publisher = Publisher(context.client, context.recorder, self._actor.moved)
+        seen = self._observer
+        self._actor = Actor(context.client, seen.proven, seen.taken, seen.evictions)
+        self._publisher = Publisher(context.client, context.recorder, seen.evictions)
 
     def heard(self, kind: Kind, old: Row | None, new: Row | None) -> None:
         self._observer.heard(kind, old, new)

@@ -19,6 +19,7 @@ from shiplift.api.workloads import MigrationState, Mode, OnBlockedWorkload, OnNo
 from shiplift.engine.decision import LookAgain, await_change, earliest, requeue
 from shiplift.engine.step import Answer, Step
 from shiplift.workloads import consolidate, holds, turns
+from shiplift.workloads.brake import MARK_WITHIN
 from shiplift.workloads.cleaning import cleaning
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Migrating, Reason, Tally, View
@@ -136,7 +137,7 @@ def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
         steps = [step for step in steps if step not in moves.steps]
     return Migrating(
         steps=tuple(steps),
-        look_again=_look_again(view, now, moves.due),
+        look_again=_look_again(view, now, moves),
         view=view,
         now=now,
         reason=reason,
@@ -189,7 +190,7 @@ def _steps(view: View, plan: _Plan) -> list[Step]:
     if written and not _prepared(view, written):
         return steps
     steps += plan.moves.steps
-    if plan.emptying and view.status.emptying == plan.emptying:
+    if plan.emptying and view.status.emptying == plan.emptying and plan.moves.stop is None:
         steps += consolidate.emptying_steps(view, plan.emptying)
     return steps
 
@@ -218,6 +219,8 @@ def _headline(view: View, moves: Moves, steps: list[Step]) -> tuple[Reason, str,
     if view.order.cycles and not moves.lines and not steps:
         one = view.order.cycles[0]
         return Reason.IN_CYCLE, f"{one.dependent} and {one.dependency} depend on each other", True
+    if moves.stop is not None:
+        return moves.stop.reason, moves.stop.message, False
     if waits := _waits_for_nodes(view):
         return Reason.WAITING_FOR_NODES, waits, False
     left = len(view.tallies) - len(view.order.met)
@@ -272,8 +275,9 @@ def _undone(view: View, steps: list[Step]) -> Iterator[str]:
             )
 
 
-def _look_again(view: View, now: datetime, due: list[float]) -> LookAgain:
+def _look_again(view: View, now: datetime, moves: Moves) -> LookAgain:
     """For what is due, as the end of soaking, which no event announces; and now and then in any case."""
+    due = [*moves.due, *(MARK_WITHIN - seconds for seconds in view.unmarked.values())]
     soak = duration(view.spec.soak)
     if not soak and not due:
         return requeue(_LOOK_AGAIN) if view.tallies else await_change()

@@ -95,6 +95,14 @@ class Reason(AnyReason):
     CONSOLIDATING = "Consolidating"
     """It makes room on an old node."""
 
+    # the brake
+    POD_NOT_STEERED = "PodNotSteered"
+    """A pod was made without our rule although its release was in force."""
+    NODE_NOT_MARKED = "NodeNotMarked"
+    """An old node has lacked its mark for too long."""
+    EVICTED_TOO_OFTEN = "EvictedTooOften"
+    """Its pods come back to old nodes again and again."""
+
 
 class Role(Enum):
     """What a node is to a migration."""
@@ -221,6 +229,13 @@ class Taken(msgspec.Struct, frozen=True):
     at: datetime
 
 
+class Stray(msgspec.Struct, frozen=True):
+    """A pod that was made without our rule although the release of its workload was in force."""
+
+    workload: WorkloadId
+    pod: str
+
+
 class View(msgspec.Struct, frozen=True):
     """Everything a decision is made from."""
 
@@ -253,6 +268,12 @@ class View(msgspec.Struct, frozen=True):
     outcomes: Outcomes
     unreadable: tuple[str, ...] = ()
     """Objects of ours that are there and cannot be read."""
+    strays: tuple[Stray, ...] = ()
+    """Until every API server has proven again that it steers pods."""
+    unmarked: Mapping[str, float] = {}
+    """Old nodes that lack their mark, and for how many seconds."""
+    evicted: Mapping[WorkloadId, int] = {}
+    """Pods of each workload that were evicted and are in no status yet."""
 
     @property
     def spec(self) -> WorkloadMigrationSpec:

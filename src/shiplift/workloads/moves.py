@@ -13,7 +13,7 @@ from datetime import datetime
 from shiplift.api.workloads import Mode, OnBlockedWorkload, OnNoCapacity, WorkloadState
 from shiplift.engine.step import Answer, Step
 from shiplift.facts.pods import Pod, tolerated
-from shiplift.workloads import turns
+from shiplift.workloads import brake, turns
 from shiplift.workloads.budgeting import (
     Allowances,
     book_expected,
@@ -58,6 +58,9 @@ class Moves:
         """Whose turn has come, and for whom there is no slot."""
         self.due: list[float] = []
         """In how many seconds something has to be looked at again that no event announces."""
+        self.stop = brake.stop_of_all(view)
+        """What keeps every pod where it is."""
+        self._evictions_so_far = brake.counted(view)
         self._released = turns.released(view)
         self._in_force: dict[str, bool] = {}
         self._allowances = Allowances(view)
@@ -127,6 +130,9 @@ class Moves:
     def _in_the_way(self, tally: Tally) -> bool:
         """What has to happen before pods can be moved at all; told, and where it is ours to do, done."""
         view = self.view
+        if (stop := self.stop or brake.stop_of(view, tally, self._evictions_so_far)) is not None:
+            self.lines[tally.id] = stop
+            return True
         if view.holds and any(is_hold(view.budgets[uid]) for uid in tally.budgets if uid in view.budgets):
             self._tell(
                 tally,
@@ -139,9 +145,7 @@ class Moves:
             return True
         if view.aim.mode is Mode.INJECT and not self._is_in_force(tally.id.namespace):
             self.proofs.add(tally.id.namespace)
-            self._tell(
-                tally, WorkloadState.RELEASED, Reason.NOT_IN_FORCE, self._not_proven(tally.id.namespace)
-            )
+            self.lines[tally.id] = brake.not_proven(view, tally.id.namespace)
             return True
         if tally.rolling:
             self._tell(
@@ -153,15 +157,9 @@ class Moves:
             )
         return tally.rolling
 
-    def _not_proven(self, namespace: str) -> str:
-        """Why nothing is moved yet, in the words of the last attempt where there was one."""
-        asked = turns.proofs(self.view, [namespace])
-        last = self.view.outcomes.of(asked[0]) if asked else None
-        return last.message if last and last.message else "the API server does not go by the placement yet"
-
     def _is_in_force(self, namespace: str) -> bool:
         if namespace not in self._in_force:
-            self._in_force[namespace] = turns.in_force(self.view, namespace)
+            self._in_force[namespace] = turns.is_in_force(self.view, namespace)
         return self._in_force[namespace]
 
     # --- mode Template ---

@@ -29,15 +29,17 @@ from shiplift.kube.collection import paused_collection
 from shiplift.kube.store import Snapshot, Store
 from shiplift.workloads.aim import aim, counted, selector_of
 from shiplift.workloads.census import Census
+from shiplift.workloads.evictions import Evictions
 from shiplift.workloads.holds import is_hold
 from shiplift.workloads.identity import WorkloadId, owned_by
-from shiplift.workloads.model import Aim, Placed, Placement, Reason, Role, Scope, Taken, View
+from shiplift.workloads.model import Aim, Fleet, Placed, Placement, Reason, Role, Scope, Taken, View
 from shiplift.workloads.names import MIGRATION
 from shiplift.workloads.ordering import Ordering
 from shiplift.workloads.proof import Proven
 from shiplift.workloads.record import readable
 from shiplift.workloads.signs import upgrade_taint
 from shiplift.workloads.steps import evicting
+from shiplift.workloads.strays import Strays
 
 READS = (
     kinds.NAMESPACE,
@@ -82,6 +84,10 @@ class Observer:
         self._placed = Placed()
         self.proven = Proven()
         self.taken: dict[str, Taken] = {}
+        self.evictions = Evictions()
+        self._strays = Strays(self.proven.now, self.proven.since)
+        self._unmarked: dict[str, float] = {}
+        """Old nodes that lack their mark, and since when."""
 
     def heard(self, kind: Kind, old: Row | None, new: Row | None) -> None:
         """Note what to look at again."""
@@ -106,6 +112,7 @@ class Observer:
             raise
         if counting and not self._counting:
             self._start_over()
+        self._strays.remember(view)
         self._idle = None if self._counting or view.aim.reason in _NO_EVENT else view
         return view
 
@@ -149,6 +156,7 @@ class Observer:
         versions = self._versions[1] if self._versions else {}
         status = migration.status if migration else WorkloadMigration().status
         begun = status.state is MigrationState.UPGRADE and status.target == wanted.target
+        fleet = census.fleet(versions)
         spec = migration.spec if migration else WorkloadMigration().spec
         orders = tuple(snapshot.customs(kinds.WORKLOAD_ORDER))
         order = self._ordering.order(
@@ -161,7 +169,7 @@ class Observer:
         return View(
             migration=migration,
             aim=wanted,
-            fleet=census.fleet(versions),
+            fleet=fleet,
             tallies=census.tallies,
             order=order,
             orders=orders,
@@ -180,7 +188,19 @@ class Observer:
             stale=snapshot.stale(*NEEDED_FRESH),
             outcomes=outcomes,
             unreadable=_unreadable(snapshot),
+            strays=self._strays.look(census.fresh, placements) if wanted.mode is Mode.INJECT else (),
+            unmarked=self._lacking(fleet),
+            evicted=self.evictions.untold().moved,
         )
+
+    def _lacking(self, fleet: Fleet) -> Mapping[str, float]:
+        """Old nodes without their mark, and for how long that has been seen."""
+        if not fleet.labels and not self._unmarked:
+            return {}
+        now = self.proven.now()
+        lacking = [name for name in fleet.labels if fleet.roles.get(name) is Role.OFF]
+        self._unmarked = {name: self._unmarked.get(name, now) for name in lacking}
+        return {name: now - since for name, since in self._unmarked.items()}
 
     def _read_placements(self, snapshot: Snapshot) -> dict[str, Placement]:
         """Each is read once for each version of it."""

@@ -69,6 +69,12 @@ class Proven:
             known, asked = self._seen.get(uid, (0, float("-inf")))
         return known >= generation and self._clock() < asked + self.FRESH
 
+    def since(self, uid: str, generation: int, time_: float) -> bool:
+        """Whether this generation, or a later one, was the answer to a question of after that time."""
+        with self._lock:
+            known, asked = self._seen.get(uid, (0, float("-inf")))
+        return known >= generation and asked > time_
+
     def keep(self, uids: Collection[str]) -> None:
         """Forget all others."""
         with self._lock:

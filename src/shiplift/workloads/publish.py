@@ -6,7 +6,7 @@ What decisions depend on is written at once; progress that only people read, abo
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any, cast
 
@@ -22,6 +22,7 @@ from shiplift.kube.client import Client
 from shiplift.kube.errors import Conflict, KubeError, NotFound
 from shiplift.kube.events import EventType, Recorder, Regarding
 from shiplift.workloads.act import WORKLOADS
+from shiplift.workloads.evictions import Evictions
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Migrating, Reason
 from shiplift.workloads.names import MIGRATION
@@ -38,12 +39,10 @@ progress is not told for that many, up to so many seconds."""
 class Publisher:
     """Tells of decisions, one after the other."""
 
-    def __init__(self, client: Client, recorder: Recorder, moved: Callable[[], int]) -> None:
+    def __init__(self, client: Client, recorder: Recorder, evictions: Evictions) -> None:
         self._client = client
         self._recorder = recorder
-        self._count = moved
-        self._moved = 0
-        """Pods that were evicted and are in no status yet."""
+        self._evictions = evictions
         self._next = self._next_progress = float("-inf")
         """When what no decision waits for may be told again, and when mere progress."""
 
@@ -83,8 +82,8 @@ class Publisher:
         migration = decision.view.migration
         if migration is None:
             return
-        self._moved += self._count()
-        before, after = migration.status, status_of(decision, self._moved)
+        evicted = self._evictions.untold()
+        before, after = migration.status, status_of(decision, evicted)
         if after == before:
             return
         now = time.monotonic()
@@ -105,7 +104,8 @@ class Publisher:
             # somebody changed it meanwhile: the next look sees what they wrote
             return
         took = time.monotonic() - now
-        self._next, self._moved = now + _EVERY, 0
+        self._next = now + _EVERY
+        self._evictions.told(evicted)
         self._next_progress = max(self._next, now + took + min(_REST * took, _LONGEST_REST))
         self._tell(decision, before, after)
         if written.barrier:

@@ -28,6 +28,7 @@ from shiplift.engine import conditions
 from shiplift.engine.conditions import KSTATUS, Condition, Statement, Status
 from shiplift.engine.graph import Edge as GraphEdge
 from shiplift.workloads.cleaning import inert
+from shiplift.workloads.evictions import Evicted
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Line, Migrating, Reason, Tally, View
 from shiplift.workloads.names import SKIP
@@ -37,15 +38,16 @@ _MOST_NOTES = 64
 _MOST_WAVES = 256
 _LONGEST = 1000
 _MOST_INERT = 500
-_LINE_BYTES = 250
+_LINE_BYTES = 300
 _MOST_BYTES = 400_000
 """An object may have about 1.5 MB, and the uids of those that have arrived need up to half of it."""
+NONE_EVICTED = Evicted()
 _PROGRESS = ("message", "progress", "pods", "moves", "eta", "waves", "workloads")
 _NEEDS_SOMEBODY = (WorkloadState.BLOCKED, WorkloadState.MOVING, WorkloadState.RELEASED, WorkloadState.HELD)
 
 
-def status_of(decision: Migrating, moved: int = 0) -> WorkloadMigrationStatus:
-    """The whole status; `moved` pods were evicted since it was last written."""
+def status_of(decision: Migrating, evicted: Evicted = NONE_EVICTED) -> WorkloadMigrationStatus:
+    """The whole status; these were evicted since it was last written."""
     view, now = decision.view, decision.now.replace(microsecond=0)
     before = view.status
     common = WorkloadMigrationStatus(
@@ -60,13 +62,13 @@ def status_of(decision: Migrating, moved: int = 0) -> WorkloadMigrationStatus:
     )
     if not decision.moving:
         return common
-    return _under_way(decision, before, msgspec.structs.replace(common, moves=moved), now)
+    return _under_way(decision, common, evicted, now)
 
 
 def _under_way(
-    decision: Migrating, before: WorkloadMigrationStatus, common: WorkloadMigrationStatus, now: datetime
+    decision: Migrating, common: WorkloadMigrationStatus, evicted: Evicted, now: datetime
 ) -> WorkloadMigrationStatus:
-    view = decision.view
+    view, before = decision.view, decision.view.status
     same = before.state is MigrationState.UPGRADE and before.target == view.aim.target
     started = before.started_at if same else now
     done = set(decision.met)
@@ -82,10 +84,10 @@ def _under_way(
         started_at=started,
         progress=Progress.of(arrived, len(counted)),
         pods=pods,
-        moves=common.moves + (before.moves if same else 0),
+        moves=evicted.total + (before.moves if same else 0),
         eta=_eta(started, pods, now),
         waves=_waves(view, done),
-        workloads=_workloads(decision, before, done, now),
+        workloads=_workloads(decision, before.workloads if same else (), done, evicted, now),
         met=decision.met,
         cycles=view.order.cycles,
         missing=view.order.missing,
@@ -126,18 +128,20 @@ def _waves(view: View, done: set[str]) -> tuple[Wave, ...]:
 
 
 def _workloads(
-    decision: Migrating, before: WorkloadMigrationStatus, done: set[str], now: datetime
+    decision: Migrating, before: Iterable[WorkloadStatus], done: set[str], evicted: Evicted, now: datetime
 ) -> tuple[WorkloadStatus, ...]:
     """Those that have not arrived, those that need somebody first."""
     view = decision.view
-    earlier = {WorkloadId(one.kind.value, one.namespace, one.name): one for one in before.workloads}
+    earlier = {WorkloadId(one.kind.value, one.namespace, one.name): one for one in before}
     waiting = [tally for tally in view.tallies.values() if not tally.skipped and tally.row.uid not in done]
     lines = [(tally, line_of(decision, tally)) for tally in waiting]
     lines.sort(key=lambda pair: (_NEEDS_SOMEBODY.index(pair[1].state), pair[0].id))
     listed: list[WorkloadStatus] = []
     size = 0
     for tally, line in lines[:MOST_LISTED]:
-        one = _one(view, tally, line, earlier.get(tally.id), now)
+        known = earlier.get(tally.id)
+        known = known if known is not None and known.uid == tally.row.uid else None
+        one = _with_evictions(view, tally, _one(view, tally, line, known, now), known, evicted)
         size += _LINE_BYTES + len(one.message) + len(one.name) + len(one.namespace)
         if size > _MOST_BYTES:
             break
@@ -149,7 +153,7 @@ def _one(
     view: View, tally: Tally, line: Line, earlier: WorkloadStatus | None, now: datetime
 ) -> WorkloadStatus:
     pods = Progress.of(len(tally.pods) - len(tally.away) - len(tally.pending), tally.row.replicas)
-    same = earlier is not None and earlier.uid == tally.row.uid and _no_progress(earlier, line, pods)
+    same = earlier is not None and _no_progress(earlier, line, pods)
     since = earlier.since if same and earlier is not None and earlier.since else now
     return WorkloadStatus(
         kind=WorkloadKind(tally.id.kind),
@@ -163,6 +167,17 @@ def _one(
         wave=view.order.depth.get(tally.id, 0),
         pods=pods,
     )
+
+
+def _with_evictions(
+    view: View, tally: Tally, one: WorkloadStatus, earlier: WorkloadStatus | None, evicted: Evicted
+) -> WorkloadStatus:
+    """Counted on from what was told; a pause begins anew."""
+    evictions = evicted.moved.get(tally.id, 0) + (earlier.evictions if earlier else 0)
+    if not evictions or view.spec.paused:
+        return one
+    most = max(tally.row.replicas, earlier.most_replicas if earlier else 0)
+    return msgspec.structs.replace(one, evictions=evictions, most_replicas=most)
 
 
 def _no_progress(earlier: WorkloadStatus, line: Line, pods: Progress) -> bool:

@@ -152,6 +152,8 @@ class Evict(PodStep, frozen=True):
     placement: str = ""
     generation: int = 0
     """The placement, by its uid, that has to be in force when the pod goes; none in mode Template."""
+    makes_room: bool = False
+    """Whether it only goes to another old node."""
 
     @property
     def key(self) -> str:

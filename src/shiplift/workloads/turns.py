@@ -134,10 +134,15 @@ def _news(before: Mapping[str, Turn], after: Mapping[str, Turn]) -> str:
     return "; ".join(parts) or "records"
 
 
-def in_force(view: View, namespace: str) -> bool:
-    """Whether the API server was seen to go by the placement as it stands."""
+def in_force(placement: Placement, proven: Mapping[str, int]) -> bool:
+    """Whether the API servers were seen to go by the placement as it stands."""
+    return proven.get(placement.row.uid, 0) >= placement.row.generation
+
+
+def is_in_force(view: View, namespace: str) -> bool:
+    """Whether the API servers were seen to go by the placement of that namespace."""
     placement = view.placements.get(namespace)
-    return placement is not None and view.proven.get(placement.row.uid, 0) >= placement.row.generation
+    return placement is not None and in_force(placement, view.proven)
 
 
 def relied_on(view: View, id_: WorkloadId) -> tuple[str, int]:
@@ -149,11 +154,14 @@ def relied_on(view: View, id_: WorkloadId) -> tuple[str, int]:
 
 
 def proofs(view: View, namespaces: Iterable[str]) -> list[ProvePlacement]:
-    """Placements that something is about to rely on, and that were not seen to be in force."""
+    """Placements that something is about to rely on, and that were not seen to be in force, or have to be
+    seen so again."""
+    unproven = {name for name in namespaces if not is_in_force(view, name)}
+    again = {one.workload.namespace for one in view.strays}
     return [
-        ProvePlacement(name, view.placements[name].row.uid, view.placements[name].row.generation)
-        for name in sorted(set(namespaces))
-        if name in view.placements and not in_force(view, name)
+        ProvePlacement(name, placement.row.uid, placement.row.generation)
+        for name in sorted(unproven | again)
+        if (placement := view.placements.get(name)) is not None
     ]
 
 

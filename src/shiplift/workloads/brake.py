@@ -1,0 +1,95 @@
+"""The brake: what stops evictions, whatever the cause, before pods are moved round and round.
+
+- A stray: a pod was made without our rule although its release was in force. All evictions wait until every
+  API server has proven again that it steers pods.
+- An old node that has lacked its mark for ten seconds: pods keep off marks, not versions, so they could come
+  back to it. All evictions wait until the node is marked.
+- A workload whose pods were evicted, for this target, twice as often as it ever had replicas, and are still
+  on old nodes: something sends them back. It waits until a person has looked.
+
+Each stop says what to do, and is over by itself when that is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from shiplift.api.workloads import WorkloadState, WorkloadStatus
+from shiplift.facts.pods import Pod
+from shiplift.workloads import turns
+from shiplift.workloads.admission import PODS_POLICY
+from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.model import Line, Reason, Tally, View
+from shiplift.workloads.names import OFF_TARGET_LABEL, label_value
+from shiplift.workloads.signs import is_kept_off
+
+MARK_WITHIN = 10.0
+"""Seconds for an old node to get its mark; nothing moves after that."""
+ATTEMPTS_TO_PROVE = 8
+"""So often a placement may be found not to be in force before somebody has to know."""
+MOST_ROUNDS = 2
+"""Evictions of a workload for each of its replicas; more are no progress."""
+
+
+def stop_of_all(view: View) -> Line | None:
+    """What keeps every pod where it is; None where nothing does."""
+    late = {name: seconds for name, seconds in view.unmarked.items() if seconds >= MARK_WITHIN}
+    if late:
+        name, seconds = max(late.items(), key=lambda one: one[1])
+        more = f" and {len(late) - 1} more" if len(late) > 1 else ""
+        text = (
+            f"nothing moves: old node {name}{more} has had no label {OFF_TARGET_LABEL} for {seconds:.0f} s,"
+            " so pods could come back to it; keep others from taking the label off, shiplift puts it back"
+        )
+        return Line(WorkloadState.BLOCKED, Reason.NODE_NOT_MARKED, text)
+    if view.strays:
+        one = view.strays[0]
+        asked = not_proven(view, one.workload.namespace)
+        text = f"nothing moves: pod {one.pod} of {one.workload} was made without our rule; {asked.message}"
+        return Line(asked.state, Reason.POD_NOT_STEERED, text)
+    return None
+
+
+def not_proven(view: View, namespace: str) -> Line:
+    """Why the placement of a namespace is not relied on, in the words of the last attempt to prove it."""
+    asked = next((one for one in turns.proofs(view, [namespace]) if one.namespace == namespace), None)
+    last = view.outcomes.of(asked) if asked else None
+    text = last.message if last and not last.ok else f"API servers are asked whether they go by {PODS_POLICY}"
+    late = last is not None and not last.ok and last.attempt > ATTEMPTS_TO_PROVE
+    return Line(WorkloadState.BLOCKED if late else WorkloadState.RELEASED, Reason.NOT_IN_FORCE, text)
+
+
+Counted = Mapping[WorkloadId, WorkloadStatus]
+
+
+def counted(view: View) -> Counted:
+    """The lines of the status that count evictions."""
+    return {
+        WorkloadId(one.kind.value, one.namespace, one.name): one
+        for one in view.status.workloads
+        if one.evictions
+    }
+
+
+def stop_of(view: View, tally: Tally, so_far: Counted) -> Line | None:
+    """What keeps the pods of one workload where they are; None where nothing does."""
+    told, untold = so_far.get(tally.id), view.evicted.get(tally.id, 0)
+    if not tally.away or (told is None and not untold):
+        return None
+    known = told if told is not None and told.uid == tally.row.uid else None
+    evictions = untold + (known.evictions if known else 0)
+    most = max(tally.row.replicas, known.most_replicas if known else 0, 1)
+    if evictions < MOST_ROUNDS * most:
+        return None
+    text = (
+        f"stopped after {evictions} evictions for {most} replicas: {_sent_back(view, tally.away[0])};"
+        " once that is mended, `shiplift pause` and then `shiplift resume` begin anew"
+    )
+    return Line(WorkloadState.BLOCKED, Reason.EVICTED_TOO_OFTEN, text)
+
+
+def _sent_back(view: View, pod: Pod) -> str:
+    where = f"pod {pod.name} is on old node {pod.node} again"
+    if is_kept_off(pod, OFF_TARGET_LABEL, label_value(view.aim.target)):
+        return f"{where}, though it keeps off nodes with label {OFF_TARGET_LABEL}: who takes that label off?"
+    return f"{where}, without our rule: does a webhook take its node affinity off?"

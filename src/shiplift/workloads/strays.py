@@ -1,0 +1,76 @@
+"""Strays: pods that were made without our rule although the release of their workload was in force.
+
+One of them says that new pods are steered no more, whatever the cause: until every API server has proven
+again, by an answer to a question of after the stray was seen, that it goes by the placement, nothing is
+evicted. No clock of anybody else counts: what is new is what the store had not shown before. A pod
+that was made a moment before its release was in force, and is heard of after, costs one question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from shiplift.facts.pods import Pod
+from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.model import Placement, Stray, View
+from shiplift.workloads.names import OFF_TARGET_LABEL, label_value
+from shiplift.workloads.signs import is_kept_off
+from shiplift.workloads.turns import in_force
+
+Since = Callable[[str, int, float], bool]
+"""Whether a placement, by uid, was seen in force at that generation since that time."""
+
+
+class _Steered(NamedTuple):
+    """What held when pods were last looked at: who was released, and which placements were in force."""
+
+    target: str
+    released: frozenset[WorkloadId]
+    placements: Mapping[str, Placement]
+    proven: Mapping[str, int]
+
+    def steers(self, id_: WorkloadId) -> bool:
+        placement = self.placements.get(id_.namespace)
+        return id_ in self.released and placement is not None and in_force(placement, self.proven)
+
+
+class Strays:
+    """Those that were found, until they do not matter any more."""
+
+    def __init__(self, now: Callable[[], float], proven_since: Since) -> None:
+        self._now, self._proven_since = now, proven_since
+        self._found: dict[str, tuple[Stray, float]] = {}
+        self._steered: _Steered | None = None
+
+    def look(
+        self, fresh: Iterable[tuple[WorkloadId, Pod]], placements: Mapping[str, Placement]
+    ) -> tuple[Stray, ...]:
+        """Take in the pods that are new; those of the strays that still count."""
+        for id_, pod in fresh:
+            if self._is_stray(id_, pod):
+                self._found[pod.uid] = (Stray(id_, pod.name), self._now())
+        if self._found:
+            self._found = {
+                uid: found for uid, found in self._found.items() if self._counts(found, placements)
+            }
+        return tuple(stray for stray, _ in self._found.values())
+
+    def remember(self, view: View) -> None:
+        """What the pods that come after this view are measured by."""
+        target = label_value(view.aim.target)
+        released = view.placed.released.get(target, frozenset[WorkloadId]())
+        self._steered = _Steered(target, released, view.placements, view.proven)
+
+    def _is_stray(self, id_: WorkloadId, pod: Pod) -> bool:
+        steered = self._steered
+        if steered is None or not steered.steers(id_):
+            return False
+        return not is_kept_off(pod, OFF_TARGET_LABEL, steered.target)
+
+    def _counts(self, found: tuple[Stray, float], placements: Mapping[str, Placement]) -> bool:
+        stray, seen = found
+        placement = placements.get(stray.workload.namespace)
+        if placement is None or stray.workload not in placement.released:
+            return False
+        return not self._proven_since(placement.row.uid, placement.row.generation, seen)

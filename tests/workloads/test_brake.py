@@ -1,0 +1,298 @@
+"""The brake: evictions stop before pods are moved round and round, say why, and go on by themselves."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shiplift.api.workloads import Turn, WorkloadState, WorkloadStatus
+from shiplift.engine.step import Outcomes
+from shiplift.facts.nodes import Node
+from shiplift.kube.store import Store
+from shiplift.workloads import brake
+from shiplift.workloads.decide import decide
+from shiplift.workloads.evictions import Evicted, Evictions
+from shiplift.workloads.model import Migrating, Reason
+from shiplift.workloads.names import OFF_TARGET_LABEL
+from shiplift.workloads.observe import Observer
+from shiplift.workloads.report import status_of
+from shiplift.workloads.steps import Evict, ProvePlacement
+from tests.workloads import nature
+from tests.workloads.players import Operator, finish
+from tests.workloads.views import DEPLOYMENT, an_id, look, say, under_way
+from tests.workloads.world import World
+
+WEB = an_id("web")
+RELEASED = {"Deployment.web": Turn.RELEASED}
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.time = 100.0
+
+    def __call__(self) -> float:
+        return self.time
+
+
+class Eyes:
+    """An observer that hears of everything in a world, with a clock of its own."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.clock = world, Clock()
+        self.observer = Observer(cast("Store", world), lambda: world.inject)
+        self.observer.proven._clock = self.clock  # pyright: ignore[reportPrivateUsage]
+        self.observer._strays._now = self.clock  # pyright: ignore[reportPrivateUsage]
+        world.listeners.append(self.observer.heard)
+
+    def prove(self) -> None:
+        self.clock.time += 1
+        for row in self.world.placements():
+            self.observer.proven.note(row.uid, row.generation, self.clock.time)
+
+    def decide(self) -> Migrating:
+        return decide(self.observer.observe(Outcomes()), self.world.now)
+
+
+def evictions(decision: Migrating) -> list[str]:
+    return [step.name for step in decision.steps if isinstance(step, Evict)]
+
+
+def released(replicas: int = 3) -> World:
+    """A workload that may move."""
+    world = under_way((DEPLOYMENT, "web", replicas))
+    say(world, RELEASED)
+    return world
+
+
+# --- strays ---
+
+
+def stray_in(world: World, eyes: Eyes) -> Migrating:
+    """The decision after a pod was made without our rule."""
+    eyes.prove()
+    assert evictions(eyes.decide())
+    world.steers = False
+    nature.delete(world, world.pods(WEB)[0])
+    nature.settle(world)
+    return eyes.decide()
+
+
+def test_a_pod_made_without_our_rule_stops_every_eviction() -> None:
+    world = released()
+    eyes = Eyes(world)
+    decision = stray_in(world, eyes)
+    assert not evictions(decision)
+    assert [step.namespace for step in decision.steps if isinstance(step, ProvePlacement)] == ["shop"]
+    assert decision.reason is Reason.POD_NOT_STEERED
+    assert "was made without our rule" in decision.message
+    assert "API servers are asked whether they go by shiplift-pods" in decision.lines[WEB].message
+
+
+def test_evictions_go_on_when_every_api_server_has_proven_the_rule_again() -> None:
+    world = released()
+    eyes = Eyes(world)
+    stray_in(world, eyes)
+    world.steers = True
+    assert not evictions(eyes.decide())
+    eyes.prove()
+    assert evictions(eyes.decide())
+
+
+def test_an_answer_to_an_earlier_question_is_no_proof() -> None:
+    world = released()
+    eyes = Eyes(world)
+    asked = eyes.clock.time
+    stray_in(world, eyes)
+    eyes.clock.time += 5
+    for row in world.placements():
+        eyes.observer.proven.note(row.uid, row.generation, asked)
+    assert not evictions(eyes.decide())
+
+
+def test_pods_that_carry_our_rule_or_were_there_before_stop_nothing() -> None:
+    world = released()
+    eyes = Eyes(world)
+    eyes.prove()
+    assert evictions(eyes.decide())
+    nature.delete(world, world.pods(WEB)[0])
+    nature.settle(world)
+    assert evictions(eyes.decide())
+
+
+def test_with_the_policy_gone_evictions_end_and_with_it_back_all_arrive() -> None:
+    """109 evictions for 36 pods were seen before there was a brake."""
+    world = under_way(*((DEPLOYMENT, f"app-{number}", 4) for number in range(3)))
+    operator = Operator(world)
+    while not any(step for step in (operator.decision or look_at(operator)).steps if isinstance(step, Evict)):
+        operator.round()
+        nature.tick(world)
+    world.steers = world.answers = False
+    for _ in range(60):
+        operator.round()
+        nature.tick(world)
+        world.pass_time(5)
+    migration = world.migration
+    assert migration is not None
+    assert migration.status.moves <= 12
+    assert {one.reason for one in migration.status.workloads} == {Reason.POD_NOT_STEERED}
+    assert {one.state for one in migration.status.workloads} == {WorkloadState.BLOCKED}
+    assert "the API server goes by generation 0" in migration.status.message
+    world.steers = world.answers = True
+    finish(world, operator=operator)
+    assert world.migration is not None
+    assert world.migration.status.moves == 0
+
+
+def look_at(operator: Operator) -> Migrating:
+    operator.round()
+    assert operator.decision is not None
+    return operator.decision
+
+
+# --- nodes without their mark ---
+
+
+def unmark(world: World, name: str = "old-1") -> None:
+    node = world.named(Node, name, "")
+    assert node is not None
+    labels = {key: value for key, value in node.labels.items() if key != OFF_TARGET_LABEL}
+    world.put(msgspec.structs.replace(node, labels=type(node.labels)(labels)))
+
+
+def test_nothing_moves_while_an_old_node_has_lacked_its_mark_for_ten_seconds() -> None:
+    world = released()
+    eyes = Eyes(world)
+    eyes.prove()
+    unmark(world)
+    decision = eyes.decide()
+    assert evictions(decision), "it may be marked in a moment"
+    eyes.clock.time += 9.5
+    decision = eyes.decide()
+    assert evictions(decision)
+    assert decision.look_again_after is not None
+    assert decision.look_again_after.total_seconds() == pytest.approx(0.5)
+    eyes.clock.time += 0.6
+    decision = eyes.decide()
+    assert not evictions(decision)
+    assert decision.reason is Reason.NODE_NOT_MARKED
+    assert "old node old-1 has had no label shiplift.dev/off-target for 10 s" in decision.message
+    assert decision.lines[WEB].state is WorkloadState.BLOCKED
+    node = world.named(Node, "old-1", "")
+    assert node is not None
+    world.put(world.marked(node))
+    assert evictions(eyes.decide())
+    unmark(world)
+    assert evictions(eyes.decide()), "the ten seconds begin anew"
+
+
+# --- too many evictions ---
+
+
+def told(world: World, evictions: int, most: int, uid: str = "") -> None:
+    """The status counts so many evictions of `web`."""
+    migration, row = world.migration, world.row_of(WEB)
+    assert migration is not None
+    assert row is not None
+    line = WorkloadStatus(
+        kind=DEPLOYMENT,
+        namespace=WEB.namespace,
+        name=WEB.name,
+        state=WorkloadState.MOVING,
+        uid=uid or row.uid,
+        evictions=evictions,
+        most_replicas=most,
+    )
+    world.publish(msgspec.structs.replace(migration.status, workloads=(line,)))
+
+
+@pytest.mark.parametrize(
+    ("evicted", "most", "stops"), [(5, 3, False), (6, 3, True), (7, 3, True), (6, 4, False), (8, 4, True)]
+)
+def test_more_than_two_evictions_a_replica_are_stopped(evicted: int, most: int, stops: bool) -> None:
+    world = released(3)
+    told(world, evicted, most)
+    decision = decide(look(world), world.now)
+    assert bool(evictions(decision)) is not stops
+    if stops:
+        assert decision.lines[WEB].reason is Reason.EVICTED_TOO_OFTEN
+        assert f"stopped after {evicted} evictions for {most} replicas" in decision.lines[WEB].message
+        assert "`shiplift pause` and then `shiplift resume`" in decision.lines[WEB].message
+
+
+def test_evictions_of_an_earlier_workload_of_that_name_do_not_count() -> None:
+    world = released(3)
+    told(world, 60, 3, uid="another")
+    assert evictions(decide(look(world), world.now))
+
+
+def test_evictions_that_no_status_tells_yet_count_too() -> None:
+    world = released(3)
+    told(world, 5, 3)
+    view = msgspec.structs.replace(look(world), evicted={WEB: 1})
+    assert not evictions(decide(view, world.now))
+
+
+def test_a_pause_begins_anew() -> None:
+    world = released(3)
+    told(world, 6, 3)
+    migration = world.migration
+    assert migration is not None
+    world.migrate(paused=True)
+    status = status_of(decide(look(world), world.now))
+    assert [one.evictions for one in status.workloads] == [0]
+    world.publish(status)
+    world.migrate(paused=False)
+    assert evictions(decide(look(world), world.now))
+
+
+def test_the_status_counts_on_and_keeps_the_most_replicas() -> None:
+    world = released(3)
+    told(world, 4, 5)
+    (line,) = status_of(decide(look(world), world.now), Evicted({WEB: 2}, made_room=7)).workloads
+    assert (line.evictions, line.most_replicas) == (6, 5)
+
+
+def test_a_webhook_that_strips_our_rule_is_found_out_after_two_rounds() -> None:
+    world = under_way((DEPLOYMENT, "web", 3))
+    world.steers = False
+    operator = Operator(world)
+    for _ in range(80):
+        operator.round()
+        nature.tick(world)
+        world.pass_time(5)
+    migration = world.migration
+    assert migration is not None
+    (line,) = migration.status.workloads
+    assert line.reason == Reason.EVICTED_TOO_OFTEN
+    assert "without our rule: does a webhook take its node affinity off?" in line.message
+    assert migration.status.moves <= 6
+    world.steers = True
+    world.migrate(paused=True)
+    operator.round()
+    world.migrate(paused=False)
+    finish(world, operator=operator)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 3)), max_size=30))
+def test_what_is_told_is_counted_once(events: list[tuple[bool, int]]) -> None:
+    """Whatever is evicted between asking and telling stays untold."""
+    counting, told_so_far, noted = Evictions(), 0, 0
+    for room, between in events:
+        counting.note(WEB, makes_room=room)
+        asked = counting.untold()
+        for _ in range(between):
+            counting.note(WEB)
+        counting.told(asked)
+        told_so_far += asked.total
+        noted += 1 + between
+    assert told_so_far + counting.untold().total == noted
+
+
+def test_only_lines_with_evictions_are_counted() -> None:
+    world = released(3)
+    told(world, 0, 0)
+    assert brake.counted(look(world)) == {}

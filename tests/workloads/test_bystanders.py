@@ -1,0 +1,217 @@
+"""Bystanders half-way: whatever they take away, nothing is moved round and round, and somebody is told."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import pytest
+
+from shiplift.facts import kinds
+from shiplift.facts.kinds import Kind
+from shiplift.kube.fence import HOME
+from shiplift.local.stages import READY_AFTER
+from shiplift.workloads import admission
+from shiplift.workloads.names import MIGRATION, OFF_TARGET_LABEL
+from tests.until import until
+from tests.workloads.halfway import Json, uids, wait_line
+from tests.workloads.rig import NEW, OLD, SPACE, Scene
+
+BINDING = kinds.MUTATING_ADMISSION_POLICY_BINDING
+POLICY = kinds.MUTATING_ADMISSION_POLICY
+WORKLOADS = ("one", "two", "three")
+
+
+def half_way(scene: Scene, replicas: int = 3) -> str:
+    """Three workloads with budgets that let one pod go at a time; the first pod is on its way."""
+    space = scene.namespace()
+    for name in WORKLOADS:
+        scene.deployment(space, name, replicas, pod_annotations={READY_AFTER: "1"})
+        scene.budget(space, name, name, maxUnavailable=1)
+    scene.wait_ready(space, **dict.fromkeys(WORKLOADS, replicas))
+    scene.nodes("new", NEW)
+    scene.migrate()
+    scene.rig.start()
+    scene.wait(lambda: "new" in {pool for name in WORKLOADS for pool in scene.places(space, name)})
+    return space
+
+
+def moves(scene: Scene) -> int:
+    return scene.status().get("moves", 0)
+
+
+def install_again(scene: Scene, kind: Kind, name: str) -> None:
+    """What an administrator applies again."""
+    for manifest in admission.manifests():
+        if (manifest["kind"], manifest["metadata"]["name"]) == (kind.kind, name):
+            scene.client.create(kind, manifest)
+
+
+@contextmanager
+def restored(scene: Scene, kind: Kind, name: str) -> Generator[None]:
+    """Whatever happens, the next test finds it there and in force."""
+    try:
+        yield
+    finally:
+        if not [one for one in scene.client.list(kind) if one["metadata"]["name"] == name]:
+            install_again(scene, kind, name)
+
+
+@pytest.mark.parametrize("kind", [BINDING, POLICY], ids=str)
+def test_the_policy_of_pods_deleted_half_way_stops_evictions_until_it_is_back(
+    scene: Scene, kind: Kind
+) -> None:
+    """109 evictions for 36 pods, one workload's three pods 36 times: seen before there was a brake."""
+    old = scene.nodes("old", OLD)
+    space = half_way(scene)
+    with restored(scene, kind, admission.PODS_POLICY):
+        scene.drop(kind, admission.PODS_POLICY)
+        remedy = "`shiplift manifests | kubectl apply -f -` puts it back"
+        scene.wait(lambda: [one for one in lines(scene) if remedy in one["message"]])
+        scene.wait(lambda: [one for one in lines(scene) if one["state"] == "Blocked"])
+        before = moves(scene)
+        assert before <= 9, "no pod more often than once"
+        stay = {uid for name in WORKLOADS for uid in uids(scene, space, name)}
+        with pytest.raises(AssertionError):
+            until(lambda: stay != {uid for name in WORKLOADS for uid in uids(scene, space, name)}, 3)
+        install_again(scene, kind, admission.PODS_POLICY)
+        scene.wait(lambda: scene.in_force(space), 90)
+        scene.finish(old)
+    assert scene.arrived(space, *WORKLOADS)
+
+
+def lines(scene: Scene) -> list[Json]:
+    return scene.status().get("workloads", [])
+
+
+def test_a_webhook_that_strips_our_rule_is_found_out_and_named(scene: Scene) -> None:
+    """The policy is there and proven, and yet pods come back: the count of evictions stops it."""
+    scene.nodes("old", OLD)
+    space = scene.namespace()
+    scene.deployment(space, "web", 2)
+    scene.wait_ready(space, web=2)
+    with stripping(scene, space):
+        shunned = {"key": "example.com/shunned", "effect": "PreferNoSchedule"}
+        scene.nodes("new", NEW, taints=(shunned,))  # the scheduler prefers old nodes
+        scene.migrate()
+        scene.rig.start()
+        line = wait_line(scene, "web", reason="EvictedTooOften")
+        assert line["state"] == "Blocked"
+        assert line["evictions"] == 4
+        assert "without our rule: does a webhook take its node affinity off?" in line["message"]
+        before = uids(scene, space, "web")
+        scene.rig.stop()
+        scene.rig.start()  # it is written down: another operator does not begin anew
+        with pytest.raises(AssertionError):
+            until(lambda: uids(scene, space, "web") != before, 4)
+    scene.change_migration(paused=True)
+    scene.wait(lambda: not scene.line("web").get("evictions"))
+    scene.change_migration(paused=False)
+    scene.wait(lambda: scene.arrived(space, "web"))
+
+
+@contextmanager
+def stripping(scene: Scene, space: str) -> Generator[None]:
+    """A mutating policy of somebody else that takes node affinity off pods."""
+    name = f"strip-{space}"
+    expression = "has(object.spec.affinity) ? [JSONPatch{op: 'remove', path: '/spec/affinity'}] : []"
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+    spec = {
+        "failurePolicy": "Fail",
+        "reinvocationPolicy": "IfNeeded",
+        "matchConstraints": {"resourceRules": [rule]},
+        "matchConditions": [{"name": "here", "expression": f"request.namespace == '{space}'"}],
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}],
+    }
+    scene.client.create(POLICY, {"metadata": {"name": name}, "spec": spec})
+    scene.client.create(BINDING, {"metadata": {"name": name}, "spec": {"policyName": name}})
+    try:
+        yield
+    finally:
+        scene.drop(BINDING, name)
+        scene.drop(POLICY, name)
+
+
+def test_nothing_moves_while_an_old_node_cannot_be_marked(scene: Scene) -> None:
+    old = scene.nodes("old", OLD)
+    space = scene.namespace()
+    scene.gate(space)
+    scene.deployment(space, "web", 3)
+    scene.order(space, web=["gate"])
+    scene.wait_ready(space, web=3)
+    scene.nodes("new", NEW)
+    scene.migrate()
+    scene.rig.start()
+    scene.wait_held(space)
+    node = old.names()[0]
+    with marks_refused(scene, node):
+        scene.change(kinds.NODE, "", node, {"metadata": {"labels": {OFF_TARGET_LABEL: None}}})
+        scene.wait(lambda: "has had no label" in scene.status()["message"])
+        scene.open_gate()
+        line = wait_line(scene, "gate", reason="NodeNotMarked")
+        assert f"old node {node} has had no label {OFF_TARGET_LABEL}" in line["message"]
+        assert scene.places(space, "web") == ["old"] * 3
+    scene.finish(old)
+    assert scene.arrived(space, "web")
+
+
+@contextmanager
+def marks_refused(scene: Scene, node: str) -> Generator[None]:
+    """A policy of somebody else that lets nobody put our label on that node."""
+    name = f"no-marks-{node}"
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["nodes"]}
+    expression = f"object.metadata.name != '{node}' || !('{OFF_TARGET_LABEL}' in object.metadata.labels)"
+    spec = {
+        "failurePolicy": "Fail",
+        "matchConstraints": {"resourceRules": [rule]},
+        "validations": [{"expression": expression, "message": "no marks here"}],
+    }
+    bound = {"policyName": name, "validationActions": ["Deny"]}
+    scene.client.create(kinds.VALIDATING_ADMISSION_POLICY, {"metadata": {"name": name}, "spec": spec})
+    scene.client.create(
+        kinds.VALIDATING_ADMISSION_POLICY_BINDING, {"metadata": {"name": name}, "spec": bound}
+    )
+    try:
+        until(lambda: refuses(scene, node), 20)
+        yield
+    finally:
+        scene.drop(kinds.VALIDATING_ADMISSION_POLICY_BINDING, name)
+        scene.drop(kinds.VALIDATING_ADMISSION_POLICY, name)
+
+
+def refuses(scene: Scene, node: str) -> bool:
+    uid = scene.client.get(kinds.NODE, node)["metadata"]["uid"]
+    try:
+        scene.client.patch(kinds.NODE, node, {"metadata": {"labels": {"a-look": "x"}}}, uid=uid, dry_run=True)
+    except Exception as error:
+        return "no marks here" in str(error)
+    return False
+
+
+def test_a_fence_stripped_again_and_again_holds_nothing_up_for_long(scene: Scene) -> None:
+    """GitOps puts the account back as it knows it, without annotations, every other second."""
+    old = scene.nodes("old", OLD)
+    over = threading.Event()
+    gitops = threading.Thread(target=strip_until, args=(scene, over), daemon=True)
+    space = half_way(scene)
+    gitops.start()
+    try:
+        scene.wait(lambda: scene.arrived(space, *WORKLOADS), 120)
+    finally:
+        over.set()
+        gitops.join(10)
+    scene.finish(old)
+    assert scene.client.get(kinds.WORKLOAD_MIGRATION, MIGRATION)["status"]["state"] == "NoUpgrade"
+
+
+def strip_until(scene: Scene, over: threading.Event) -> None:
+    for _ in range(4):
+        if over.wait(2):
+            return
+        scene.change(
+            HOME,
+            SPACE,
+            "shiplift-fence",
+            {"metadata": {"annotations": {"shiplift.dev/epoch": None, "shiplift.dev/leader-pod": None}}},
+        )
