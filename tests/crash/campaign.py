@@ -58,7 +58,15 @@ class Campaign:
         self.figures.writes = sum(len(generate.writes(books)) for books in self._books.values())
 
     def every_plan(self) -> list[Plan]:
-        return [plan for name in self._names for plan in generate.plans(name, self._books[name])]
+        return [plan for name in self._names for plan in self._plans(name)]
+
+    def _plans(self, name: str) -> list[Plan]:
+        every, repeats = generate.plans(name, self._books[name]), BY_NAME[name].repeats
+        if not repeats:
+            return every
+        kept = generate.thinned(every)
+        say(f"{name} repeats the calls of {repeats}: {len(kept)} of {len(every)} plans are run")
+        return kept
 
     def run(self, chosen: Sequence[Plan]) -> None:
         tasks = (Task(plan, self._references[plan.scenario]) for plan in chosen)

@@ -30,6 +30,17 @@ def plans(scenario: str, books: Sequence[Book]) -> list[Plan]:
     return [Plan(scenario, trouble) for trouble in _troubles(books)]
 
 
+def thinned(every: Sequence[Plan]) -> list[Plan]:
+    """Of a scenario that repeats another: crashes at the first and the last write of each kind of step, and
+    the pauses. Faults and disturbances are of calls that the other has too."""
+    crashes: dict[tuple[str, CrashPoint], list[Plan]] = {}
+    for plan in every:
+        if isinstance(plan.trouble, Crash):
+            crashes.setdefault((plan.trouble.at.step, plan.trouble.point), []).append(plan)
+    ends = [plan for group in crashes.values() for plan in dict.fromkeys((group[0], group[-1]))]
+    return ends + [plan for plan in every if isinstance(plan.trouble, Pause)]
+
+
 def sample(every: Sequence[Plan], number: int, seed: int) -> list[Plan]:
     """A seeded choice, spread over the kinds of trouble."""
     dice = random.Random(seed)

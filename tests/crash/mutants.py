@@ -76,8 +76,8 @@ ALL: tuple[Mutant, ...] = (
         "no epoch",
         "writes are not told from those of an earlier leader",
         "operator/process.py",
-        "field_manager=manager(epoch))",
-        'field_manager="shiplift")',
+        "field_manager=manager(epoch), on_forbidden=heed)",
+        'field_manager="shiplift", on_forbidden=heed)',
         (("chain", _CLEAN),),
     ),
     Mutant(
@@ -211,6 +211,22 @@ ALL: tuple[Mutant, ...] = (
         "if migration.spec.abort:",
         "if migration.spec.abort and migration.spec.paused:",
         (("abort", _CLEAN),),
+    ),
+    Mutant(
+        "refusals of the fence are not heard",
+        "a leader whose epoch somebody took away goes on, and everything that it sends is refused",
+        "operator/process.py",
+        "if refused(error, self._settings.names):",
+        "if refused(error, self._settings.names) and epoch < 0:",
+        (("stripped-fence", _CLEAN),),
+    ),
+    Mutant(
+        "strays are not seen",
+        "pods that come back without our rule are evicted again and again",
+        "workloads/strays.py",
+        "return not is_kept_off(pod, OFF_TARGET_LABEL, steered.target)",
+        "return False",
+        (("binding-gone", _CLEAN),),
     ),
     Mutant(
         "no way back",

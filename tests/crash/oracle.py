@@ -135,7 +135,7 @@ def _most(counts: Sequence[dict[str, int]]) -> dict[str, int]:
 
 def _done_too_often(scenario: Scenario, trace: Trace, clean: Reference) -> Iterator[str]:
     """Where the user steps in half-way, how far it had come is open: then once for each way is the limit."""
-    rounds = _ROUNDS[scenario.half_way]
+    rounds = 2 if scenario.unsteered else _ROUNDS[scenario.half_way]
     for gone, allowed, word in ((False, clean.created, "created"), (True, clean.deleted, "deleted")):
         for name, times in _counted(trace, gone=gone).items():
             replicas = [one.replicas for one in scenario.workloads if name == f"pods of {one.id}"]

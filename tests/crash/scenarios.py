@@ -29,6 +29,14 @@ class HalfWay(StrEnum):
     ROLL_BACK = "roll back"
 
 
+class Bystander(StrEnum):
+    """What somebody does to shiplift itself, half-way."""
+
+    NOBODY = "nobody"
+    STRIPS_THE_FENCE = "strips the fence's annotations"
+    REMOVES_THE_BINDING = "removes the binding of shiplift-pods and puts it back"
+
+
 _LEAVING = "0.2"
 """Seconds. A pod of a StatefulSet that is gone and back under its name before the disruption controller has
 seen it go counts as disrupted for two minutes."""
@@ -90,6 +98,9 @@ class Scenario(msgspec.Struct, frozen=True):
     spec: Json
     """Of the WorkloadMigration."""
     half_way: HalfWay = HalfWay.NOTHING
+    bystander: Bystander = Bystander.NOBODY
+    repeats: str = ""
+    """Another scenario whose calls it makes again: its plans are thinned."""
     free_placement: bool = False
     """Whether it is open where the pods are at the end."""
     linger: float = 0.0
@@ -108,8 +119,13 @@ class Scenario(msgspec.Struct, frozen=True):
 
     @property
     def interrupted(self) -> bool:
-        """Whether the user steps in half-way: then how far things had come is open."""
-        return self.half_way is not HalfWay.NOTHING
+        """Whether somebody steps in half-way: then how far things had come is open."""
+        return self.half_way is not HalfWay.NOTHING or self.unsteered
+
+    @property
+    def unsteered(self) -> bool:
+        """Whether new pods get no rule of ours for a while: who comes then may have to move once more."""
+        return self.bystander is Bystander.REMOVES_THE_BINDING
 
     def workload(self, id_: str) -> Workload:
         return next(one for one in self.workloads if one.id == id_)
@@ -180,6 +196,20 @@ ALL = (
     Scenario("budgets", BUDGETED, {"mode": "Inject", "hold": "Always"}),
     Scenario("abort", BUDGETED, {"mode": "Inject", "hold": "Always"}, HalfWay.ABORT, free_placement=True),
     Scenario("rollback", _chain(1, 1, 1, 1), {"mode": "Inject", "target": NEW}, HalfWay.ROLL_BACK),
+    Scenario(
+        "stripped-fence",
+        _chain(1, 2, 1, 1),
+        {"mode": "Inject"},
+        bystander=Bystander.STRIPS_THE_FENCE,
+        repeats="chain",
+    ),
+    Scenario(
+        "binding-gone",
+        _chain(1, 1, 2, 2),
+        {"mode": "Inject"},
+        bystander=Bystander.REMOVES_THE_BINDING,
+        repeats="chain",
+    ),
     Scenario("template-chain", _chain(1, 2, 1, 1), {"mode": "Template"}),
     Scenario("template-budgets", BUDGETED, {"mode": "Template", "hold": "Always", "cleanup": "Immediate"}),
 )

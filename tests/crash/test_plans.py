@@ -70,3 +70,11 @@ def test_a_sample_is_the_same_for_the_same_seed_and_has_every_kind_of_trouble() 
     chosen = generate.sample(every, 8, seed=3)
     assert chosen == generate.sample(every, 8, seed=3)
     assert {type(one.trouble) for one in chosen} == {Crash, Fault, Watching, Pause}
+
+
+def test_a_scenario_that_repeats_another_is_thinned_to_its_first_and_last_writes_and_its_pauses() -> None:
+    spots = [Spot("patch nodes [labels]", f"new-{number}") for number in range(4)]
+    book = Book(tuple(entry(Sort.WRITE, spot) for spot in spots), {"pods": 5})
+    kept = [one.trouble for one in generate.thinned(generate.plans("binding-gone", [book]))]
+    wanted = [Crash(spot, point) for point in CrashPoint for spot in (spots[0], spots[3])]
+    assert kept == [*wanted, Pause(Spot("patch nodes [labels]"))]

@@ -12,6 +12,7 @@ from shiplift.facts import kinds
 from shiplift.kube.errors import KubeError
 from shiplift.workloads.names import TARGET_LABEL
 from tests.crash import facts
+from tests.crash.meddler import Meddler
 from tests.crash.recorder import Key, State
 from tests.crash.scenarios import NEW_POOL, OLD, OLD_POOL, HalfWay, Scenario
 from tests.crash.stage import Stage
@@ -28,19 +29,23 @@ class World:
         self._removed = False
         self._held_since = self._there_since = math.inf
         self._died = not scenario.dies
+        self._meddler = Meddler(stage.admin, scenario.bystander)
 
     def play(self, state: State) -> None:
         if not self._died and self._is_held(state):
             self._let_die(state)
+        if not self._meddler.done:
+            self._meddler.play(half_way=self._half_way(state))
         if not self._stepped_in and self._half_way(state):
             self._step_in()
-        if self._stepped_in and not self._removed and self._time_to_remove(state):
+        if self._stepped_in and self._meddler.done and not self._removed and self._time_to_remove(state):
             self._remove_the_other_pool()
 
     def over(self, state: State) -> bool:
         status = facts.migration(state).get("status", {})
         busy = any(one["type"] == "Reconciling" for one in status.get("conditions", []))
-        ended = self._stepped_in and status.get("state") == "NoUpgrade" and not busy
+        stepped_in = self._stepped_in and self._meddler.done
+        ended = stepped_in and status.get("state") == "NoUpgrade" and not busy
         return ended and (self._removed or self._aborts) and not facts.residue(state) and self._well(state)
 
     def _is_held(self, state: State) -> bool:
