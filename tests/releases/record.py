@@ -107,7 +107,7 @@ def main() -> None:
         with _cluster() as cluster, cluster.client() as client:
             kubectl_apply(cluster, crds)
             kubectl_apply(cluster, manifests)
-            _build(cluster, client, situation.application)
+            build(cluster, client, situation.application)
             _play(cluster, client, situation)
             save(folder / f"{situation.name}.yaml", stored(client))
         sys.stdout.write(f"{situation.name}\n")
@@ -135,7 +135,8 @@ def _cluster() -> Iterator[Cluster]:
         cluster.down()
 
 
-def _build(cluster: Cluster, client: Client, application: Scenario) -> None:
+def build(cluster: Cluster, client: Client, application: Scenario) -> None:
+    """The application on old nodes, with new nodes beside them and a migration to those asked for."""
     cluster.nodes.add(OLD_POOL)
     cluster.nodes.wait_schedulable(OLD_POOL)
     for namespace in application.namespaces:

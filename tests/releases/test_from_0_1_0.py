@@ -1,0 +1,124 @@
+"""From 0.1.0 to this release: what it began goes on, ends, can be undone; and the upgrade moves nothing."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from shiplift.facts import kinds
+from shiplift.kube.client import PatchType
+from shiplift.local.cluster import Cluster
+from tests.releases import loading
+from tests.releases.application import Json, in_mode
+from tests.releases.conftest import Upgrade
+from tests.releases.record import build
+from tests.releases.situation import load
+from tests.releases.upgraded import (
+    BUDGETS,
+    ORDER,
+    REPLICAS,
+    Migration,
+    Upgraded,
+    apply_this_release,
+    manifests,
+)
+from tests.until import until
+
+RELEASE = "0.1.0"
+LEFT_BEHIND = {
+    ("MutatingAdmissionPolicy", "shiplift-echo"),
+    ("MutatingAdmissionPolicyBinding", "shiplift-echo"),
+}
+"""What of that release later ones no longer name; docs/workloads.md says that it may be deleted."""
+_LOOKS_SECONDS = 6.0
+RECORDS: dict[str, str] = {}
+"""What becomes of the records of `template-finished`: with digests that no release may change any more."""
+
+
+@pytest.mark.parametrize("situation", ["inject-half-way", "inject-surging", "template-half-way"])
+def test_a_migration_goes_on_in_its_order_and_nobody_moves_twice(upgrade: Upgrade, situation: str) -> None:
+    upgraded = upgrade(RELEASE, situation)
+    before = upgraded.pods()
+    upgraded.rig.start()
+    upgraded.finish()
+    history = upgraded.observer.history()
+    assert history.early(ORDER) == []
+    assert before - upgraded.pods() == upgraded.recorded_pods("old")
+    bound = [one for one in history.pods if not one.first]
+    assert len(bound) == sum(REPLICAS.values()) - len(upgraded.recorded_pods("new"))
+    assert {one.pool for one in bound} == {"new"}
+    assert (upgraded.budgets(), upgraded.replicas()) == (BUDGETS, REPLICAS)
+    inert = upgraded.scene.status().get("inertTolerations", [])
+    assert len(inert) == (len(REPLICAS) if situation.startswith("template") else 0)
+
+
+@pytest.mark.parametrize("situation", ["inject-half-way", "inject-surging", "template-half-way"])
+@pytest.mark.parametrize("operated", [True, False], ids=["abort", "release"])
+def test_a_migration_can_be_undone(upgrade: Upgrade, situation: str, operated: bool) -> None:
+    upgraded = upgrade(RELEASE, situation)
+    before = upgraded.pods()
+    if operated:
+        upgraded.hand_over()
+        upgraded.rig.start()
+        upgraded.command("abort", "--yes")
+    else:
+        upgraded.command("release", "--all")
+    upgraded.scene.wait_clean()
+    until(lambda: len(upgraded.pods()) == sum(REPLICAS.values()))
+    assert upgraded.pods() <= before
+    assert (upgraded.budgets(), upgraded.replicas()) == (BUDGETS, REPLICAS)
+    changed = upgraded.generations().items() - upgraded.recorded_generations().items()
+    assert {name for name, _ in changed} == ({"shop/mail"} if situation == "inject-surging" else set())
+
+
+def test_an_upgrade_moves_nothing_and_the_owners_next_rollout_does_what_it_did(upgrade: Upgrade) -> None:
+    upgraded = upgrade(RELEASE, "template-finished")
+    before = upgraded.pods()
+    upgraded.hand_over()
+    upgraded.rig.start()
+    until(lambda: upgraded.ledgers() == RECORDS, 60)
+    time.sleep(_LOOKS_SECONDS)
+    assert upgraded.generations() == upgraded.recorded_generations()
+    assert (upgraded.pods(), upgraded.ledgers()) == (before, RECORDS)
+    assert len(upgraded.scene.status()["inertTolerations"]) == len(REPLICAS)
+
+    _change_image(upgraded, "shop", "web")
+    until(lambda: not _tolerations(upgraded, "shop", "web"), 60)
+    until(lambda: upgraded.scene.rolled_out("shop", "web"), 60)
+    kept = {owner: text for owner, text in RECORDS.items() if owner != "shop/Deployment.web"}
+    until(lambda: upgraded.ledgers() == kept)
+    untouched = {name: count for name, count in upgraded.recorded_generations().items() if name != "shop/web"}
+    assert untouched.items() <= upgraded.generations().items()
+
+
+def test_new_manifests_go_over_the_old_ones_and_a_whole_migration_works(fresh_cluster: Cluster) -> None:
+    loading.install(fresh_cluster, RELEASE)
+    said = apply_this_release(fresh_cluster)
+    assert "mutatingadmissionpolicy.admissionregistration.k8s.io/shiplift-pods" in said
+    with fresh_cluster.client() as client:
+        build(fresh_cluster, client, in_mode("Inject"))
+    with Migration(fresh_cluster) as migration:
+        migration.rig.start()
+        migration.finish()
+        assert migration.observer.history().early(ORDER) == []
+        assert (migration.budgets(), migration.replicas()) == (BUDGETS, REPLICAS)
+
+
+def test_what_new_manifests_no_longer_name_is_known() -> None:
+    old = {(one["kind"], one["metadata"]["name"]) for one in load(RELEASE, "manifests")}
+    new = {(one["kind"], one["metadata"]["name"]) for one in manifests()}
+    assert old - new <= LEFT_BEHIND
+
+
+def _change_image(upgraded: Upgraded, namespace: str, name: str) -> None:
+    path = "/spec/template/spec/containers/0/image"
+    live = upgraded.client.get(kinds.DEPLOYMENT, name, namespace)
+    patch = [{"op": "replace", "path": path, "value": "other"}]
+    uid = live["metadata"]["uid"]
+    upgraded.client.patch(kinds.DEPLOYMENT, name, patch, namespace, type=PatchType.JSON, uid=uid)
+
+
+def _tolerations(upgraded: Upgraded, namespace: str, name: str) -> list[Json]:
+    live = upgraded.client.get(kinds.DEPLOYMENT, name, namespace)
+    return live["spec"]["template"]["spec"].get("tolerations", [])
