@@ -1,27 +1,29 @@
 """Puts what a release had stored into a fresh cluster, to the uid: as if its operator had just been killed.
 
 Objects go straight into etcd, as JSON, which the API server reads as well as its own form: uids, generations
-and the nodes of pods cannot be given through the API. Controllers are stopped meanwhile and begin with all of
-it: one that heard of a ReplicaSet before its pods would make others. CRDs and manifests are applied as a
-person does it.
+and the nodes of pods cannot be given through the API. Controllers and kubelets are stopped meanwhile and
+begin with all of it: one that heard of a ReplicaSet before its pods would make others. CRDs and manifests are
+applied as a person does it.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterable
 
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import Component
-from tests.crash import facts
+from shiplift.local.nodes import SERVICE_ACCOUNT
 from tests.releases.application import Json
 from tests.releases.record import kubectl_apply
-from tests.releases.situation import FOLDER, KINDS, OURS, load
+from tests.releases.situation import FOLDER, KINDS, OURS, load, of_kind
 from tests.until import until
 
 _KINDS = {kind.kind: kind for kind in (*KINDS, *(kind for kind, _, _ in OURS))}
+_ACTIVE = (Component.CONTROLLERS, Component.KWOK)
 _SERVED = (kinds.WORKLOAD_MIGRATION, kinds.WORKLOAD_ORDER, kinds.WORKLOAD_PLACEMENT)
 
 
@@ -35,14 +37,18 @@ def install(cluster: Cluster, release: str) -> None:
 
 
 def put(cluster: Cluster, objects: list[Json]) -> None:
-    """All of these at once; returns when every node and every pod is as well as it was."""
+    """All of these at once; returns when controllers and kubelets go on with them."""
     etcd = cluster.etcd
-    cluster.stop(Component.CONTROLLERS)
+    for one in _ACTIVE:
+        cluster.stop(one)
     etcd.put_back({**etcd.content(), **{_text(_key(one)): _text(json.dumps(one)) for one in objects}})
-    cluster.start(Component.CONTROLLERS)
+    cluster.up()
+    nodes = {one["metadata"]["name"] for one in of_kind(objects, kinds.NODE)}
+    spaces = {one["metadata"]["name"] for one in of_kind(objects, kinds.NAMESPACE)}
     with cluster.client() as client:
-        until(lambda: all(map(facts.healthy, client.list(kinds.POD))), 30)
-        until(lambda: all(_is_counted(one) for one in client.list(kinds.POD_DISRUPTION_BUDGET)), 30)
+        until(lambda: nodes == _names(client.list(kinds.LEASE, "kube-node-lease")), 30)
+        for space in spaces:
+            until(lambda space=space: "default" in _names(client.list(SERVICE_ACCOUNT, space)), 30)
 
 
 def situation(cluster: Cluster, release: str, name: str) -> list[Json]:
@@ -74,5 +80,5 @@ def _established(crd: Json) -> bool:
     return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
 
 
-def _is_counted(budget: Json) -> bool:
-    return budget["status"].get("observedGeneration") == budget["metadata"]["generation"]
+def _names(things: Iterable[Json]) -> set[str]:
+    return {one["metadata"]["name"] for one in things}
