@@ -97,11 +97,12 @@ class Migration:
 
 
 class Upgraded(Migration):
-    """A recorded situation of another release, and then this one over it."""
+    """A recorded situation of another release, and then this one over it, if it is applied already."""
 
-    def __init__(self, cluster: Cluster, release: str, situation: str) -> None:
+    def __init__(self, cluster: Cluster, release: str, situation: str, applied: bool = True) -> None:
         self.recorded = loading.situation(cluster, release, situation)
-        apply_this_release(cluster)
+        if applied:
+            apply_this_release(cluster)
         super().__init__(cluster)
 
     def hand_over(self) -> None:
