@@ -429,7 +429,7 @@ def residue(world: World) -> list[str]:
 
 def _inert(placement: WorkloadPlacement) -> bool:
     spec = placement.spec
-    return bool(spec.ledger) and not spec.turns and all('"template"' in text for text in spec.ledger.values())
+    return bool(spec.ledger) and not spec.turns and all('"inert"' in text for text in spec.ledger.values())
 
 
 def budgets_of(world: World) -> dict[str, Any]:

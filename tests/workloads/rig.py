@@ -351,7 +351,7 @@ class Scene:
 def is_inert(record: str) -> bool:
     """A toleration that is left on purpose until the owner's next rollout, and nothing else."""
     read = json.loads(record)
-    return "template" in read and "surge" not in read
+    return "inert" in read and "surge" not in read
 
 
 def _ordered(depends_on: Mapping[str, Iterable[str]]) -> list[Json]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 
 from shiplift.api.workloads import Cleanup, Mode, OnCycle, Turn, WorkloadMigrationStatus
 from shiplift.engine.step import Step
 from shiplift.facts.pods import Toleration
 from shiplift.facts.workloads import PodDisruptionBudget
-from shiplift.workloads.cleaning import cleaning, digest, leftovers
+from shiplift.workloads.cleaning import cleaning, leftovers
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Reason
 from shiplift.workloads.names import UPGRADE_TAINT
@@ -24,9 +25,10 @@ from shiplift.workloads.steps import (
     SetTolerations,
     WritePlacement,
 )
+from shiplift.workloads.template_digest import digest
 from tests.workloads import nature, server
 from tests.workloads.players import finish, residue
-from tests.workloads.views import DEPLOYMENT, an_id, change, look, said, say, tally, under_way
+from tests.workloads.views import DEPLOYMENT, an_id, change, look, said, say, under_way
 from tests.workloads.world import NEW, SPACE, World
 
 WEB, DB = an_id("web"), an_id("db")
@@ -196,21 +198,50 @@ def test_those_of_a_cycle_lose_theirs_too() -> None:
     assert residue(world) == []
 
 
-def test_the_digest_is_of_the_template_and_of_nothing_else() -> None:
-    world = over(Mode.TEMPLATE)
-    before = digest(tally(_counted(world), "web"))
-    change(world, "web", replicas=5, generation=9)
-    assert digest(tally(_counted(world), "web")) == before
+# --- records of other releases ---
+
+OF_0_1_0 = f'{{"toleration":"{NEW}","template":"5cc99ff1c36de173"}}'
+OF_ANOTHER_VERSION = f'{{"toleration":"{NEW}","inert":"0:5cc99ff1c36de173"}}'
+OF_A_LATER_RELEASE = f'{{"toleration":"{NEW}","since":"then","surge":null}}'
+
+
+@pytest.mark.parametrize("text", [OF_0_1_0, OF_ANOTHER_VERSION, OF_A_LATER_RELEASE])
+def test_a_record_of_another_release_is_made_anew_and_nothing_comes_off(text: str) -> None:
+    world = left_by_another_release(text)
+    found = leftovers(look(world))
+    assert [type(step) for step in found.steps] == [WritePlacement]
+    assert (ids(*found.inert), found.waiting) == (["web"], ())
+    take(world, WritePlacement)
+    assert leftovers(look(world)).steps == ()
+    row, spec = world.row_of(WEB), said(world)
+    assert row is not None
+    assert spec is not None
+    assert spec.ledger == {WEB.owner_key: f'{{"toleration":"{NEW}","inert":"{digest(row)}"}}'}
+
+
+def test_after_that_the_owners_next_rollout_takes_it_off_as_ever() -> None:
+    world = left_by_another_release(OF_0_1_0)
+    take(world, WritePlacement)
     row = world.row_of(WEB)
     assert row is not None
     change(world, "web", template=msgspec.structs.replace(row.template, priority=7))
-    assert digest(tally(_counted(world), "web")) != before
+    assert kinds_left(world) == ["SetTolerations"]
 
 
-def _counted(world: World) -> Any:
-    """A record makes everybody counted."""
-    say(world, {}, {WEB.owner_key: Record(toleration=NEW)})
-    return look(world)
+def test_at_once_means_at_once_whoever_made_the_record() -> None:
+    world = left_by_another_release(OF_0_1_0, cleanup=Cleanup.IMMEDIATE)
+    assert "SetTolerations" in kinds_left(world)
+
+
+def left_by_another_release(record: str, **spec: Any) -> World:
+    """`web` carries our toleration, and that is on record as another release of ours writes it."""
+    world = over(Mode.TEMPLATE, **spec)
+    tolerate(world, "web")
+    unmark(world)
+    placement = said(world)
+    assert placement is not None
+    world.write_placement(SPACE, msgspec.structs.replace(placement, ledger={WEB.owner_key: record}))
+    return world
 
 
 def test_done_twice_nothing_changes() -> None:

@@ -3,12 +3,11 @@
 It needs no memory of what was done: placements, records, holds and marks say it themselves. Mode Template's
 tolerations are the one thing that may stay, because taking them off rolls a workload out: they are inert
 without the taint, and go with the owner's next rollout, or at once and in dependency order if the user says
-so.
+so. Records of another release of ours are made anew: an upgrade of ours is no rollout of the owner's.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
@@ -23,6 +22,7 @@ from shiplift.workloads.model import Migrating, Placement, Reason, Tally, View
 from shiplift.workloads.record import Record
 from shiplift.workloads.signs import is_our_toleration
 from shiplift.workloads.steps import SetTolerations, WritePlacement, encode_ledger
+from shiplift.workloads.template_digest import digest, is_comparable
 
 _LOOK_AGAIN = timedelta(seconds=2)
 
@@ -70,8 +70,8 @@ def leftovers(view: View) -> Leftovers:
         done, records = _placement(view, placement, marked=bool(view.fleet.taints))
         steps += done
         kept |= records
-    inert = sorted(id_ for id_, record in kept.items() if record.template)
-    waiting = sorted(id_ for id_, record in kept.items() if not record.template)
+    inert = sorted(id_ for id_, record in kept.items() if record.inert)
+    waiting = sorted(id_ for id_, record in kept.items() if not record.inert)
     return Leftovers(tuple(steps), tuple(inert), tuple(waiting))
 
 
@@ -103,7 +103,7 @@ def _record(view: View, tally: Tally, record: Record, *, marked: bool) -> tuple[
         undone = surging.undo(tally, record.surge)
         if undone:
             return list(undone), record
-        record = Record(record.toleration, record.template)
+        record = Record(record.toleration, record.inert)
     ours = any(is_our_toleration(one, record.toleration) for one in tally.row.template.tolerations)
     if not record.toleration or not ours:
         return [], Record()
@@ -111,16 +111,16 @@ def _record(view: View, tally: Tally, record: Record, *, marked: bool) -> tuple[
         return [], record
     if _due(view, tally, record):
         return [SetTolerations(tally.id, tally.row.uid, "")], record
-    if record.template or view.spec.cleanup is Cleanup.IMMEDIATE:
+    if is_comparable(record.inert) or view.spec.cleanup is Cleanup.IMMEDIATE:
         return [], record
-    return [], Record(record.toleration, digest(tally))
+    return [], Record(record.toleration, digest(tally.row))
 
 
 def _due(view: View, tally: Tally, record: Record) -> bool:
     """Whether a toleration comes off now: at once in dependency order, or with the owner's own rollout."""
     if view.spec.cleanup is Cleanup.IMMEDIATE:
         return _turn(view, tally)
-    return bool(record.template) and record.template != digest(tally)
+    return is_comparable(record.inert) and record.inert != digest(tally.row)
 
 
 def _turn(view: View, tally: Tally) -> bool:
@@ -138,13 +138,6 @@ def _turn(view: View, tally: Tally) -> bool:
     )
 
 
-def digest(tally: Tally) -> str:
-    """The template, short: another digest means that somebody has changed it."""
-    row = tally.row
-    parts = msgspec.json.encode([row.template, sorted(row.template_labels.items())])
-    return hashlib.blake2b(parts, digest_size=8).hexdigest()
-
-
 def _shortened(placement: Placement, texts: Mapping[str, str]) -> WritePlacement | None:
     spec, row = placement.spec, placement.row
     if not spec.turns and dict(spec.ledger) == dict(texts):
@@ -158,5 +151,5 @@ def inert(view: View) -> Iterable[WorkloadId]:
     """Workloads that keep a toleration of ours on purpose."""
     for placement in view.placements.values():
         for owner, record in placement.records.items():
-            if record.template:
+            if record.inert:
                 yield owned_by(placement.row.namespace, owner)

@@ -2,6 +2,9 @@
 
 Not on the workload itself: a Deployment's annotations are copied to its ReplicaSets and stay there. Undoing
 is three-way: a value that is no longer the one recorded here was changed by somebody else and stays.
+
+Every release reads the records of every other, older or newer: it ignores fields that it does not know, and
+a field never gets a second meaning. (`template`, of 0.1.0, was a digest that no other release can compare.)
 """
 
 from __future__ import annotations
@@ -25,8 +28,9 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
 
     toleration: str = ""
     """The target whose taint the template was made to tolerate."""
-    template: str = ""
-    """The template when its toleration became inert: once it is another, somebody has rolled it out."""
+    inert: str = ""
+    """The digest of the template when its toleration became inert: once it is another, the owner has rolled
+    it out."""
     surge: Surge | None = None
 
     def __bool__(self) -> bool:

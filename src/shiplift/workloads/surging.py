@@ -76,7 +76,7 @@ def _begin(view: View, tally: Tally, record: Record, booking: Booking) -> Surgin
     return Surging(
         Reason.SURGING,
         f"one replica more, so that pod {pod.name} can go",
-        record=Record(record.toleration, record.template, plan),
+        record=Record(record.toleration, record.inert, plan),
     )
 
 
@@ -89,7 +89,7 @@ def _raise_or_rest(view: View, tally: Tally, record: Record, plan: Surge) -> Sur
         if marked:
             return Surging(Reason.SURGING, "unmarks its pods", tuple(_unmark(tally, pod) for pod in marked))
         return Surging(
-            Reason.SURGING, "all pods are moved", record=Record(record.toleration, record.template, None)
+            Reason.SURGING, "all pods are moved", record=Record(record.toleration, record.inert, None)
         )
     if floor := _floor(tally, plan, plan.after):
         return Surging(Reason.SURGING, "raises the floor of its autoscaler", (floor,))
@@ -120,7 +120,7 @@ def _overtaken(tally: Tally, record: Record, plan: Surge) -> Surging:
     text = f"replicas were set to {tally.row.replicas} by somebody else"
     if marked or floor:
         return Surging(Reason.SURGING, text, (*marked, *((floor,) if floor else ())))
-    return Surging(Reason.SURGING, text, record=Record(record.toleration, record.template, None))
+    return Surging(Reason.SURGING, text, record=Record(record.toleration, record.inert, None))
 
 
 def undo(tally: Tally, plan: Surge) -> tuple[Step, ...]:
