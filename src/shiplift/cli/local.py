@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import signal
 import sys
 import threading
 import time
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from cyclopts import App, Parameter
 
+from shiplift.cli.output import terminable
 from shiplift.local.components import Settings
 from shiplift.local.errors import LocalError
 
@@ -223,15 +223,13 @@ def _stay(cluster: Cluster) -> None:
 
 @contextlib.contextmanager
 def _terminable() -> Generator[None]:
-    """SIGTERM is as good as Ctrl-C."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    except KeyboardInterrupt:
-        _say("nothing was left behind")
-        raise
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    """Whoever ends a command is told that it was ended whole."""
+    with terminable():
+        try:
+            yield
+        except KeyboardInterrupt:
+            _say("nothing was left behind")
+            raise
 
 
 def _say(line: str) -> None:

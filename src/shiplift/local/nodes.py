@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from shiplift.facts.kinds import NODE, Kind
+from shiplift.facts.kinds import NODE, SERVICE_ACCOUNT
 from shiplift.kube.client import Client
 from shiplift.kube.errors import AlreadyExists, NotFound
 from shiplift.local.errors import LocalError
@@ -31,7 +31,6 @@ Json = dict[str, Any]
 DEFAULT_VERSION = "v1.36.3"
 _IN_FLIGHT = 8
 _TIMEOUT = 60.0
-SERVICE_ACCOUNT = Kind("ServiceAccount", "serviceaccounts")
 
 
 class Ready(StrEnum):
