@@ -27,6 +27,7 @@ from shiplift.kube.lease import Timing
 from shiplift.kube.part import Context, LayerPart
 from shiplift.kube.watch import Watch
 from shiplift.operator import logs
+from shiplift.operator.account import credentials_for
 from shiplift.operator.process import Operator, Settings
 
 WANTED, STAMP = "shiplift.dev/wanted", "shiplift.dev/stamped"
@@ -95,7 +96,7 @@ def main(kubeconfig: str, namespace: str, username: str) -> None:
     logs.configure()
     lease = Timing(duration=2.0, renew_deadline=1.5, retry=0.2, follow=0.1)
     settings = Settings(names=Names(namespace, username), listen=("127.0.0.1", 0), lease=lease)
-    Operator(load(Path(kubeconfig)), [STAMPER], settings).run()
+    Operator(credentials_for(settings.names, load(Path(kubeconfig))), [STAMPER], settings).run()
 
 
 if __name__ == "__main__":

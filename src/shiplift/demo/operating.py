@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-
 from shiplift.api import crd
 from shiplift.facts.kinds import Kind
 from shiplift.kube.account import Account, acting_as
