@@ -1,4 +1,4 @@
-"""`shiplift local nodes`: the simulated nodes of a local cluster; more of them, at any time, of any version."""
+"""`shiplift local nodes`: simulated nodes of a local cluster; more of them, of any version, at any time."""
 
 from __future__ import annotations
 
