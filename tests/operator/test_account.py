@@ -165,3 +165,19 @@ def test_the_command_that_grants_the_right_is_safe_for_a_shell(user: str, bindin
         *("kubectl", "create", "rolebinding", binding),
         *("-n", SPACE, "--role=shiplift-token", subject),
     ]
+
+
+def test_the_right_to_a_token_is_printed_for_that_account_alone_and_given_to_nobody() -> None:
+    printed = install.manifests(SPACE, ())
+    (role,) = [one for one in printed if one["metadata"]["name"] == install.TOKEN_ROLE]
+    assert (role["kind"], role["metadata"]["namespace"]) == ("Role", SPACE)
+    assert role["rules"] == [
+        {
+            "apiGroups": [""],
+            "resources": ["serviceaccounts/token"],
+            "resourceNames": [install.ACCOUNT],
+            "verbs": ["create"],
+        }
+    ]
+    bound = [one["roleRef"]["name"] for one in printed if "roleRef" in one]
+    assert install.TOKEN_ROLE not in bound
