@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from shiplift.local.cluster import Cluster
 
 app = App(name="local", help="A real Kubernetes on this computer.")
-app.command(local_nodes.app)
 Name = Annotated[str, Parameter(name=["--name", "-n"])]
 _NODES, _VERSION = 6, "v1.36.3"
 _SUPPORTED = ("1.33", "1.34", "1.35", "1.36")
@@ -135,7 +134,9 @@ def kubeconfig(*, name: Name = "default") -> None:
 
 @app.command
 def env(*, name: Name = "default") -> None:
-    """Print what a shell needs for this cluster, with its kubectl: `eval "$(shiplift local env)"`.
+    """Print what a shell needs to find a cluster and its kubectl.
+
+    It is for `eval "$(shiplift local env)"`.
 
     Parameters
     ----------
@@ -173,6 +174,9 @@ def programs() -> None:
         from shiplift.local import assets
 
         sys.stdout.writelines(f"{path}\n" for path in assets.find(_say).values())
+
+
+app.command(local_nodes.app)
 
 
 def _check(nodes: int | None, node_version: str | None, emulate: str, port: int) -> None:
