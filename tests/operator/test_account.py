@@ -122,6 +122,24 @@ def test_a_fence_for_one_user_and_the_kubeconfig_of_another_are_named_both(clust
     assert said[1].startswith("hint: use a kubeconfig of jane, ")
 
 
+def test_a_proxy_that_shows_its_own_credentials_is_found_out(rig: Rig, tmp_path: Path) -> None:
+    command = [rig.cluster.state.programs["kubectl"], "proxy", "--port=0"]
+    environment = {"KUBECONFIG": str(rig.cluster.kubeconfig), "HOME": str(tmp_path)}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as proxy:
+        assert proxy.stdout
+        address = proxy.stdout.readline().split()[-1]
+        config = yaml.safe_load(rig.cluster.kubeconfig.read_text())
+        config["clusters"][0]["cluster"] = {"server": f"http://{address}"}
+        (tmp_path / "by-proxy").write_text(yaml.safe_dump(config))
+        code, said = run(tmp_path / "by-proxy")
+        proxy.terminate()
+    assert (code, len(said)) == (1, 2), said
+    assert said[0].startswith(
+        "error: with a token of ServiceAccount shiplift-system/shiplift the API server still"
+    )
+    assert said[1].startswith(f"hint: is http://{address} a proxy ")
+
+
 @pytest.mark.crash
 def test_an_api_server_that_is_away_at_the_start_is_waited_for_and_said_once(rig: Rig) -> None:
     rig.cluster.stop(Component.API_SERVER)

@@ -56,8 +56,7 @@ def credentials_for(names: Names, given: Credentials) -> Credentials:
 
 
 def _exchanged(names: Names, given: Credentials) -> Credentials:
-    with Client(given, timeout=_ASK_SECONDS) as client:
-        me = whoami(client).username
+    me = _taken_for(given)
     if me == names.username:
         return given
     account = account_of(names.username)
@@ -66,14 +65,28 @@ def _exchanged(names: Names, given: Credentials) -> Credentials:
             f"the fence is for {names.username}, but the API server takes us for {me}",
             hint=f"use a kubeconfig of {names.username}, or leave --user out to act as a ServiceAccount",
         )
+    credentials = _of_account(account, given, me)
+    if (still := _taken_for(credentials)) != names.username:
+        raise AccountError(
+            f"with a token of {account} the API server still takes us for {still}",
+            hint=f"is {given.server.url} a proxy with credentials of its own? name the API server itself",
+        )
+    log.info("acting as the operator's account", account=str(account), user=me)
+    return credentials
+
+
+def _of_account(account: Account, given: Credentials, me: str) -> Credentials:
     try:
-        credentials = acting_as(account, given)
+        return acting_as(account, given)
     except Forbidden as error:
         raise _no_right(account, me) from error
     except NotFound as error:
         raise AccountError(f"there is no {account}", hint=_how_to_install(account)) from error
-    log.info("acting as the operator's account", account=str(account), user=me)
-    return credentials
+
+
+def _taken_for(credentials: Credentials) -> str:
+    with Client(credentials, timeout=_ASK_SECONDS) as client:
+        return whoami(client).username
 
 
 def _no_right(account: Account, user: str) -> AccountError:
