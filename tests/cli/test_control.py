@@ -133,7 +133,9 @@ def test_what_is_aborted_is_neither_paused_nor_resumed(
     before = generation(client)
     code, words = run(word)
     assert code == 1
-    assert words.startswith(f"error: {said}\nhint: a new spec.target with spec.abort: false ")
+    assert words.startswith(
+        f"error: {said}\nhint: to start again, set spec.target of WorkloadMigration cluster "
+    )
     assert generation(client) == before
 
 

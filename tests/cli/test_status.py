@@ -218,3 +218,55 @@ def test_an_interrupt_leaves_the_terminal_as_it_was(
         assert terminal.wait() == 130
         assert "Traceback" not in terminal.output
         until(lambda: terminal.settings_now == terminal.settings)
+
+
+ARRIVED = MOVING | {"progress": progress(3, 3), "workloads": []}
+
+
+def test_who_waits_for_the_end_is_let_go_when_every_workload_has_moved(
+    api_server: Cluster, migrate: Migrate, environment: dict[str, str]
+) -> None:
+    migrate(MOVING)
+    command = [*SHIPLIFT, "status", "-w", "--until-moved", "--kubeconfig", str(api_server.kubeconfig)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as watch:
+        assert watch.stdout
+        assert watch.stdout.readline()[9:] == "moving to v1.36.3; 1/3 workloads, 2/6 pods\n"
+        migrate(ARRIVED)
+        assert watch.stdout.readline()[9:] == "moving to v1.36.3; 3/3 workloads, 2/6 pods\n"
+        assert watch.wait(20) == 0
+
+
+def test_on_a_terminal_the_end_leaves_the_last_picture(
+    api_server: Cluster, migrate: Migrate, environment: dict[str, str]
+) -> None:
+    migrate(MOVING)
+    command = [*SHIPLIFT, "status", "--until-moved", "--kubeconfig", str(api_server.kubeconfig)]
+    with Terminal(command, environment) as terminal:
+        terminal.read_until("1/3 workloads")
+        migrate(ARRIVED)
+        assert terminal.wait() == 0
+        assert "3/3 workloads" in terminal.output.rpartition("\x1b[?1049l")[2]
+
+
+def test_an_aborted_move_is_no_end_that_a_script_may_go_on_after(
+    status: Callable[..., tuple[int, str, str]], migrate: Migrate
+) -> None:
+    migrate(ARRIVED, abort=True)
+    code, _, said = status("--until-moved")
+    assert code == 1
+    assert said.splitlines()[0] == "error: aborting the move to v1.36.3: workloads stay where they are"
+    assert said.splitlines()[1].startswith(
+        "hint: to start again, set spec.target of WorkloadMigration cluster"
+    )
+
+
+def test_who_leaves_before_the_end_is_told_so(
+    api_server: Cluster, migrate: Migrate, environment: dict[str, str]
+) -> None:
+    migrate(MOVING)
+    command = [*SHIPLIFT, "status", "-w", "--until-moved", "--kubeconfig", str(api_server.kubeconfig)]
+    with Terminal(command, environment) as terminal:
+        terminal.read_until("1/3 workloads")
+        terminal.press("q")
+        assert terminal.wait() == 1
+        assert "left before every workload had moved" in terminal.output

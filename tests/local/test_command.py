@@ -101,6 +101,15 @@ def until_line(lines, wanted):
         (("up", "--node-version", "1.35"), "'1.35' is no kubelet version", "v1.35.4"),
         (("up", "--emulate", "1.12"), "'1.12' cannot be emulated", "1.33"),
         (("up", "--port", "80"), "80 cannot be the port", "1024"),
+        (("env",), "there is no cluster 'default'", "up --name default"),
+        (("nodes", "list"), "there is no cluster 'default'", "up --name default"),
+        (("nodes", "add", "1", "--version", "v1.36.3"), "there is no cluster 'default'", "up --name default"),
+        (("nodes", "add", "0", "--version", "v1.36.3"), "0 is no number of nodes", "from 1 to 10000"),
+        (("nodes", "add", "10001", "--version", "v1.36.3"), "10001 is no number of nodes", "from 1 to 10000"),
+        (("nodes", "add", "few", "--version", "v1.36.3"), "invalid value for", "--help"),
+        (("nodes", "add", "1"), 'command "local nodes add" parameter --version', "nodes add --help"),
+        (("nodes", "add", "1", "--version", "1.36"), "'1.36' is no kubelet version", "v1.35.4"),
+        (("nodes", "add", "1", "--version", "v1.36.3", "--pool", "A/B"), "'A/B' cannot be", "lower-case"),
     ],
 )
 def test_a_mistake_is_one_line_and_a_hint(arguments, error, hint):

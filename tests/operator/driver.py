@@ -27,6 +27,7 @@ from shiplift.kube.lease import Timing
 from shiplift.kube.part import Context, LayerPart
 from shiplift.kube.watch import Watch
 from shiplift.operator import logs
+from shiplift.operator.account import credentials_for
 from shiplift.operator.process import Operator, Settings
 
 WANTED, STAMP = "shiplift.dev/wanted", "shiplift.dev/stamped"
@@ -97,7 +98,7 @@ def main(kubeconfig: str, namespace: str, username: str, prove_every: str = "1")
     settings = Settings(
         names=Names(namespace, username), listen=("127.0.0.1", 0), lease=lease, prove_every=float(prove_every)
     )
-    Operator(load(Path(kubeconfig)), [STAMPER], settings).run()
+    Operator(credentials_for(settings.names, load(Path(kubeconfig))), [STAMPER], settings).run()
 
 
 if __name__ == "__main__":

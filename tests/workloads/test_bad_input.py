@@ -116,7 +116,7 @@ def test_a_dependency_that_does_not_exist_blocks_only_its_dependents(scene: Scen
     line = wait_line(scene, "web", state="Blocked", reason="MissingDependency")
     assert line["message"] == (
         f"waits for Deployment {space}/bd, which does not exist (said by WorkloadOrder {space}/order);"
-        " correct it, or set spec.onMissing to Ignore"
+        " correct it, or set spec.onMissing of WorkloadMigration cluster to Ignore"
     )
     edge = {"dependent": f"Deployment {space}/web", "dependency": f"Deployment {space}/bd"}
     assert scene.status()["missing"] == [{**edge, "source": "WorkloadOrder"}]
@@ -153,7 +153,7 @@ def test_a_cycle_across_namespaces_is_told_edge_by_edge_and_others_go_on(scene: 
     scene.rig.start()
     line = wait_line(scene, "egg", state="Blocked", reason="InCycle")
     assert f"is in a cycle with Deployment {there}/hen" in line["message"]
-    assert "set spec.onCycle to Collapse" in line["message"]
+    assert "set spec.onCycle of WorkloadMigration cluster to Collapse" in line["message"]
     hen, egg = f"Deployment {there}/hen", f"Deployment {here}/egg"
     closing = [(one["dependent"], one["dependency"], one["source"]) for one in scene.status()["cycles"]]
     assert closing

@@ -97,7 +97,8 @@ def test_who_waits_for_what_does_not_exist() -> None:
     say(world, {WEB.owner_key: HELD, DB.owner_key: HELD})
     assert line(world, "db") == (
         "Blocked MissingDependency: waits for Deployment shop/bd, which does not exist"
-        " (said by WorkloadOrder shop/more); correct it, or set spec.onMissing to Ignore"
+        " (said by WorkloadOrder shop/more); correct it,"
+        " or set spec.onMissing of WorkloadMigration cluster to Ignore"
     )
 
 
@@ -107,7 +108,7 @@ def test_who_is_in_a_cycle() -> None:
     say(world, {WEB.owner_key: HELD, DB.owner_key: HELD})
     assert line(world, "db") == (
         "Blocked InCycle: is in a cycle with Deployment shop/web (said by WorkloadOrder shop/more);"
-        " remove a dependency, or set spec.onCycle to Collapse"
+        " remove a dependency, or set spec.onCycle of WorkloadMigration cluster to Collapse"
     )
 
 
@@ -188,7 +189,8 @@ def test_whose_budget_never_lets_one_go() -> None:
     nature.settle(world)
     assert line(world, "web") == (
         "Blocked NeverEvictable: PodDisruptionBudget shop/web needs 3 of 3 pods healthy:"
-        " it never lets one go; change the budget, or set spec.onBlocked to Surge"
+        " it never lets one go; change the budget,"
+        " or set spec.onBlocked of WorkloadMigration cluster to Surge"
     )
 
 
@@ -201,7 +203,7 @@ def test_who_has_two_budgets() -> None:
     nature.settle(world)
     assert line(world, "web") == (
         "Blocked TwoBudgets: PodDisruptionBudgets shop/one and shop/two both select its pods;"
-        " change the budget, or set spec.onBlocked to Surge"
+        " change the budget, or set spec.onBlocked of WorkloadMigration cluster to Surge"
     )
 
 

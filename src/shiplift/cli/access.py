@@ -31,6 +31,10 @@ HOW_TO_BEGIN = (
     """echo '{"apiVersion": "shiplift.dev/v1alpha1", "kind": "WorkloadMigration", """
     """"metadata": {"name": "cluster"}}' | kubectl apply -f -"""
 )
+HOW_TO_GO_ON = (
+    "to start again, set spec.target of WorkloadMigration cluster to another version,"
+    " and spec.abort of it to false"
+)
 _UNLIMITED = 1000
 """Columns where no terminal limits them: a line stays a line."""
 _SYNC_SECONDS = 60.0

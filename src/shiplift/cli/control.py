@@ -28,7 +28,6 @@ abort_app = App(
 release_app = App(name="release", help="Undo all that was changed for a move, even without the operator.")
 _TRIES = 10
 _WATCH = "shiplift status -w shows how it goes"
-_ABORTED = "a new spec.target with spec.abort: false in the WorkloadMigration starts again"
 
 
 @pause_app.default
@@ -37,7 +36,7 @@ def pause(*, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
     with access.client_of(kubeconfig, context) as client:
         migration = access.the_migration(client)
         if migration.spec.abort:
-            raise CommandError("it is aborted: there is nothing to pause", _ABORTED)
+            raise CommandError("it is aborted: there is nothing to pause", access.HOW_TO_GO_ON)
         if not _write(client, migration, {"paused": True}):
             return say("it was paused already")
     say(f"paused: what is in flight ends{_in_flight(migration)}; nothing new starts")
@@ -50,7 +49,7 @@ def resume(*, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
     with access.client_of(kubeconfig, context) as client:
         migration = access.the_migration(client)
         if migration.spec.abort:
-            raise CommandError("it is aborted, not paused", _ABORTED)
+            raise CommandError("it is aborted, not paused", access.HOW_TO_GO_ON)
         if not _write(client, migration, {"paused": False}):
             return say("it was not paused")
     say("resumed: workloads move again as their turn comes")

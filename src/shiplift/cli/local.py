@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import signal
+import shlex
 import sys
 import threading
 import time
 from collections.abc import Generator
-from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from cyclopts import App, Parameter
 
+from shiplift.cli import local_nodes
+from shiplift.cli.local_nodes import Output, check_version
+from shiplift.cli.output import terminable
 from shiplift.local.components import Settings
 from shiplift.local.errors import LocalError
 
@@ -24,13 +27,6 @@ app = App(name="local", help="A real Kubernetes on this computer.")
 Name = Annotated[str, Parameter(name=["--name", "-n"])]
 _NODES, _VERSION = 6, "v1.36.3"
 _SUPPORTED = ("1.33", "1.34", "1.35", "1.36")
-
-
-class Output(StrEnum):
-    """How data is written."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -90,7 +86,7 @@ def up(  # noqa: PLR0913  one flag each
             _stay(cluster)
         else:
             suffix = "" if name == "default" else f" --name {name}"
-            _say(f"hint: export KUBECONFIG=$(shiplift local kubeconfig{suffix})")
+            _say(f'hint: eval "$(shiplift local env{suffix})" lets kubectl and shiplift find it')
 
 
 @app.command
@@ -137,6 +133,24 @@ def kubeconfig(*, name: Name = "default") -> None:
 
 
 @app.command
+def env(*, name: Name = "default") -> None:
+    """Print what a shell needs to find a cluster and its kubectl.
+
+    It is for `eval "$(shiplift local env)"`.
+
+    Parameters
+    ----------
+    name
+        The cluster.
+    """
+    with _terminable():
+        cluster = _cluster(name)
+        kubectl = Path(cluster.state.programs["kubectl"]).parent
+        sys.stdout.write(f"export KUBECONFIG={shlex.quote(str(cluster.kubeconfig))}\n")
+        sys.stdout.write(f'export PATH={shlex.quote(str(kubectl))}:"$PATH"\n')
+
+
+@app.command
 def down(*, name: Name = "default") -> None:
     """End a cluster and forget it.
 
@@ -162,20 +176,18 @@ def programs() -> None:
         sys.stdout.writelines(f"{path}\n" for path in assets.find(_say).values())
 
 
+app.command(local_nodes.app)
+
+
 def _check(nodes: int | None, node_version: str | None, emulate: str, port: int) -> None:
     if nodes is not None and not 0 <= nodes <= 10_000:
         raise LocalError(f"{nodes} is no number of nodes", "from 0 to 10000")
-    if node_version is not None and not _is_version(node_version):
-        raise LocalError(f"{node_version!r} is no kubelet version", "for example v1.35.4")
+    if node_version is not None:
+        check_version(node_version)
     if emulate and emulate not in _SUPPORTED:
         raise LocalError(f"{emulate!r} cannot be emulated", f"one of {', '.join(_SUPPORTED)}")
     if port and not 1024 <= port <= 65535:
         raise LocalError(f"{port} cannot be the port", "from 1024 to 65535, or leave it out")
-
-
-def _is_version(text: str) -> bool:
-    parts = text.removeprefix("v").split(".")
-    return text.startswith("v") and len(parts) == 3 and all(part.isdigit() for part in parts)
 
 
 def _up(name: str, settings: Settings, nodes: int | None, node_version: str | None) -> Cluster:
@@ -223,15 +235,13 @@ def _stay(cluster: Cluster) -> None:
 
 @contextlib.contextmanager
 def _terminable() -> Generator[None]:
-    """SIGTERM is as good as Ctrl-C."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    except KeyboardInterrupt:
-        _say("nothing was left behind")
-        raise
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    """Whoever ends a command is told that it was ended whole."""
+    with terminable():
+        try:
+            yield
+        except KeyboardInterrupt:
+            _say("nothing was left behind")
+            raise
 
 
 def _say(line: str) -> None:

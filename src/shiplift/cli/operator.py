@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
-from shiplift.cli.output import CommandError
+from shiplift.cli.output import CommandError, terminable
 
 app = App(name="operator", help="Run the operator: it leads, watches, and acts through the layers.")
 manifests_app = App(
@@ -50,14 +50,16 @@ def operator(
     """Run until SIGTERM, then hand the Lease over at once."""
     from shiplift.kube.credentials import load
     from shiplift.operator import install, logs
+    from shiplift.operator.account import credentials_for
     from shiplift.operator.layers import chosen
     from shiplift.operator.process import Operator, Settings
 
     parts = chosen(_split(layers))
     address = _address(listen)
     logs.configure(verbose=verbose)
-    credentials = load(kubeconfig, context)
     settings = Settings(names=install.names(namespace, user), listen=address)
+    with terminable():
+        credentials = credentials_for(settings.names, load(kubeconfig, context))
     try:
         process = Operator(credentials, parts, settings)
     except OSError as error:

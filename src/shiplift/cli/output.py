@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
+from collections.abc import Generator
 from enum import IntEnum
 
 
@@ -47,6 +49,16 @@ def say(line: str) -> None:
     with contextlib.suppress(OSError):
         sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
+
+
+@contextlib.contextmanager
+def terminable() -> Generator[None]:
+    """SIGTERM is as good as Ctrl-C."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def debugging() -> bool:

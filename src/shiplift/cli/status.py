@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from cyclopts import App, Parameter
 
 from shiplift.cli import access
 from shiplift.cli.access import Context, Kubeconfig
+from shiplift.cli.output import CommandError
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from shiplift.kube.client import Client
     from shiplift.kube.store import Store
+    from shiplift.view.arrival import Arrival
     from shiplift.view.migration import Heard, MigrationView
 
 app = App(name="status", help="Say how far the move of workloads is, and what it waits for.")
@@ -31,6 +34,14 @@ def status(
     watch: Annotated[
         bool,
         Parameter(name=["--watch", "-w"], negative="", show_default=False, help="Follow it until Ctrl-C."),
+    ] = False,
+    until_moved: Annotated[
+        bool,
+        Parameter(
+            negative="",
+            show_default=False,
+            help="Follow it until every workload has moved; exit 1 if it is aborted.",
+        ),
     ] = False,
     every: Annotated[
         bool,
@@ -50,16 +61,17 @@ def status(
 
     with access.client_of(kubeconfig, context) as client:
         found = access.the_migration(client)
-        if watch:
-            return _follow(client, None if every else _MOST)
+        if watch or until_moved:
+            return _follow(client, None if every else _MOST, until_moved)
         view = migration_view(found, int(time.time()), access.operator_heard(client))
     return access.show(access.terminal(), migration(view, None if every else _MOST))
 
 
 class Seen(NamedTuple):
-    """The migration, unless it is gone, and whether the API server still answers."""
+    """The migration, unless it is gone, how far it is, and whether the API server still answers."""
 
     view: MigrationView | None
+    arrival: Arrival
     stale: bool
 
 
@@ -73,6 +85,7 @@ class _Eyes:
 
     def look(self) -> Seen:
         from shiplift.facts.kinds import WORKLOAD_MIGRATION
+        from shiplift.view.arrival import Arrival, arrival
         from shiplift.view.migration import migration_view
 
         snapshot = self._store.snapshot()
@@ -81,27 +94,54 @@ class _Eyes:
             self._heard = access.operator_heard(self._client)
             self._look_at_lease = time.monotonic() + _BETWEEN_LEASES
         found = next(iter(snapshot.customs(WORKLOAD_MIGRATION)), None)
-        return Seen(migration_view(found.object, int(time.time()), self._heard) if found else None, stale)
+        if found is None:
+            return Seen(None, Arrival.GIVEN_UP, stale)
+        view = migration_view(found.object, int(time.time()), self._heard)
+        return Seen(view, Arrival.NOT_YET if stale else arrival(found.object), stale)
 
 
-def _follow(client: Client, most: int | None) -> None:
+def _follow(client: Client, most: int | None, until_moved: bool) -> None:
     from shiplift.facts.kinds import WORKLOAD_MIGRATION
     from shiplift.kube.watch import Watch
 
     console = access.terminal()
+    done = _is_over if until_moved else _goes_on
     with access.followed(client.credentials, [Watch(WORKLOAD_MIGRATION)]) as store:
         eyes = _Eyes(client, store)
         if sys.stdout.isatty() and not console.is_dumb_terminal:
-            _on_screen(console, eyes, most)
+            last = _on_screen(console, eyes, most, done)
         else:
-            _in_lines(eyes)
+            last = _in_lines(eyes, done)
+    if until_moved:
+        _check_moved(last)
 
 
-def _on_screen(console: Console, eyes: _Eyes, most: int | None) -> None:
+def _goes_on(_seen: Seen) -> bool:
+    return False
+
+
+def _is_over(seen: Seen) -> bool:
+    return seen.arrival is not type(seen.arrival).NOT_YET
+
+
+def _check_moved(last: Seen) -> None:
+    """Whoever waited is told by the exit code whether the old nodes may go."""
+    if last.view is None:
+        raise CommandError(access.NO_MIGRATION, access.HOW_TO_BEGIN)
+    if last.arrival is type(last.arrival).GIVEN_UP:
+        raise CommandError(f"{last.view.title}: workloads stay where they are", access.HOW_TO_GO_ON)
+    if not _is_over(last):
+        raise CommandError(
+            "left before every workload had moved", "shiplift status --until-moved waits for it"
+        )
+
+
+def _on_screen(console: Console, eyes: _Eyes, most: int | None, done: Callable[[Seen], bool]) -> Seen:
     from shiplift.cli import watching
 
-    last = watching.on_screen(console, eyes.look, lambda seen, _: _fitting(console, seen, most), None)
+    last = watching.on_screen(console, eyes.look, lambda seen, _: _fitting(console, seen, most), done)
     access.show(console, _picture(last, most))
+    return last
 
 
 def _picture(seen: Seen, most: int | None) -> RenderableType:
@@ -124,8 +164,8 @@ def _fitting(console: Console, seen: Seen, most: int | None) -> RenderableType:
     return _picture(seen, low)
 
 
-def _in_lines(eyes: _Eyes) -> None:
-    """A line for each change, with the time, until somebody ends it."""
+def _in_lines(eyes: _Eyes, done: Callable[[Seen], bool]) -> Seen:
+    """A line for each change, with the time, until it is done or somebody ends it."""
     from shiplift.view.migration import changes
 
     before: Seen | None = None
@@ -138,5 +178,7 @@ def _in_lines(eyes: _Eyes) -> None:
             said.append("the API server does not answer")
         sys.stdout.writelines(f"{time.strftime('%H:%M:%S')} {line}\n" for line in said)
         sys.stdout.flush()
+        if done(seen):
+            return seen
         before = seen
         time.sleep(_BETWEEN_LOOKS)

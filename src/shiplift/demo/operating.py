@@ -6,26 +6,18 @@ It is the operator that runs in clusters, in a thread of this process: whatever 
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 from typing import Any
-
-import msgspec
-import yaml
 
 from shiplift.api import crd
 from shiplift.facts.kinds import Kind
+from shiplift.kube.account import Account, acting_as
 from shiplift.kube.client import Client
-from shiplift.kube.credentials import load
-from shiplift.local.cluster import Cluster
 from shiplift.local.errors import LocalError
-from shiplift.local.private import write_private
 from shiplift.operator import install
 from shiplift.operator.layers import LAYERS
 from shiplift.operator.process import Operator, Settings
 
-_SPACE = "shiplift-system"
-_TOKEN_SECONDS = 86_400
-"""As long as anybody may keep the demo open."""
+_SPACE = install.NAMESPACE
 _GRACE = 1.0
 _JOIN_SECONDS = 5.0
 
@@ -49,9 +41,10 @@ def kind_of(manifest: dict[str, Any]) -> Kind:
 class RunningOperator:
     """From its making until `stop`."""
 
-    def __init__(self, client: Client, cluster: Cluster) -> None:
+    def __init__(self, client: Client) -> None:
         settings = Settings(names=install.names(_SPACE), listen=("127.0.0.1", 0), grace=_GRACE)
-        self._operator = Operator(load(_account(client, cluster)), LAYERS.values(), settings)
+        account = acting_as(Account(_SPACE, install.ACCOUNT), client.credentials)
+        self._operator = Operator(account, LAYERS.values(), settings)
         self._thread = threading.Thread(target=self._operator.run, name="operator", daemon=True)
         self._thread.start()
 
@@ -63,20 +56,3 @@ class RunningOperator:
     def stop(self) -> None:
         self._operator.stop("the demo is over")
         self._thread.join(_JOIN_SECONDS)
-
-
-def _account(client: Client, cluster: Cluster) -> Path:
-    """A kubeconfig by which the operator may do what its account may, and no more."""
-    path = f"/api/v1/namespaces/{_SPACE}/serviceaccounts/{install.ACCOUNT}/token"
-    request = {
-        "apiVersion": "authentication.k8s.io/v1",
-        "kind": "TokenRequest",
-        "spec": {"expirationSeconds": _TOKEN_SECONDS},
-    }
-    answer = msgspec.json.decode(client.raw("POST", path, body=msgspec.json.encode(request)))
-    config = yaml.safe_load(cluster.kubeconfig.read_text())
-    token = answer["status"]["token"]
-    config["users"] = [{"name": user["name"], "user": {"token": token}} for user in config["users"]]
-    found = cluster.layout.folder / "operator.kubeconfig"
-    write_private(found, yaml.safe_dump(config).encode())
-    return found

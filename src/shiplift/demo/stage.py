@@ -111,7 +111,7 @@ class Stage:
     def _move(self) -> None:
         self._witness.begin()
         self._began = time.monotonic()
-        self._operator = RunningOperator(self._client, self._cluster)
+        self._operator = RunningOperator(self._client)
         self._client.create(
             kinds.WORKLOAD_MIGRATION, {"metadata": {"name": MIGRATION}, "spec": {"target": TARGET}}
         )

@@ -99,7 +99,7 @@ class Cluster:
 
     def up(self, settings: Settings | None = None, say: Say = silent, pools: Sequence[Pool] = ()) -> None:
         """Make the cluster, or start what is missing of it; returns when it can be worked with."""
-        with disk_errors(self.root), self._locked(say):
+        with disk_errors(self.root), self.locked(say):
             if self.exists:
                 self._check_same(settings)
                 self._start_missing(say)
@@ -109,13 +109,21 @@ class Cluster:
 
     def down(self) -> bool:
         """End every process and forget the folder; False when there was nothing."""
-        with self._locked(), _uninterrupted():
+        with self.locked(), _uninterrupted():
             known = state.read(self.layout.folder)
             if known:
                 runtime.stop(known)
             shutil.rmtree(self.layout.folder, ignore_errors=True)
             (self.root / f"{self.name}.lock").unlink(missing_ok=True)
         return known is not None
+
+    def locked(self, say: Say = silent) -> contextlib.AbstractContextManager[None]:
+        """One command at a time changes what there is of a cluster."""
+
+        def waiting() -> None:
+            say(f"waiting for another command on cluster {self.name}")
+
+        return locked(self.root / f"{self.name}.lock", waiting)
 
     def kill(self, component: Component) -> None:
         """End one component at once, as a crash would."""
@@ -254,12 +262,6 @@ class Cluster:
             for item in self.layout.folder.glob("*"):
                 if item != self.layout.logs:
                     shutil.rmtree(item, ignore_errors=True) if item.is_dir() else item.unlink()
-
-    def _locked(self, say: Say = silent) -> contextlib.AbstractContextManager[None]:
-        def waiting() -> None:
-            say(f"waiting for another command on cluster {self.name}")
-
-        return locked(self.root / f"{self.name}.lock", waiting)
 
 
 def names(root: Path | None = None) -> list[str]:

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from shiplift.facts.kinds import NODE, Kind
+from shiplift.facts.kinds import NODE, SERVICE_ACCOUNT
 from shiplift.kube.client import Client
 from shiplift.kube.errors import AlreadyExists, NotFound
 from shiplift.local.errors import LocalError
+from shiplift.local.progress import Say, silent
 from shiplift.local.stages import NODE_READY
 
 if TYPE_CHECKING:
@@ -29,9 +30,10 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 DEFAULT_VERSION = "v1.36.3"
+MOST = 10_000
+"""Nodes of one cluster."""
 _IN_FLIGHT = 8
 _TIMEOUT = 60.0
-SERVICE_ACCOUNT = Kind("ServiceAccount", "serviceaccounts")
 
 
 class Ready(StrEnum):
@@ -43,7 +45,7 @@ class Ready(StrEnum):
 
 
 class Pool(msgspec.Struct, frozen=True):
-    """Nodes that are alike; spread over the zones in turn."""
+    """Nodes that are alike, numbered from `first` on; spread over the zones in turn."""
 
     name: str = "node"
     count: int = 3
@@ -55,12 +57,18 @@ class Pool(msgspec.Struct, frozen=True):
     cpu: str = "8"
     memory: str = "32Gi"
     pods: int = 110
+    first: int = 0
 
     def names(self) -> list[str]:
-        return [f"{self.name}-{number}" for number in range(self.count)]
+        return [f"{self.name}-{number}" for number in self._numbers()]
 
     def manifests(self) -> list[Json]:
-        return [self._manifest(number, name) for number, name in enumerate(self.names())]
+        return [
+            self._manifest(number, name) for number, name in zip(self._numbers(), self.names(), strict=True)
+        ]
+
+    def _numbers(self) -> range:
+        return range(self.first, self.first + self.count)
 
     def _manifest(self, number: int, name: str) -> Json:
         capacity = {
@@ -134,6 +142,17 @@ class Nodes:
         manifests = [manifest for pool in pools for manifest in pool.manifests()]
         with self._cluster.client() as client, ThreadPoolExecutor(_IN_FLIGHT) as executor:
             list(executor.map(functools.partial(_create, client), manifests))
+
+    def add_more(self, name: str, count: int, version: str, say: Say = silent) -> Pool:
+        """New nodes beside those of that pool, whose numbers go on; returns when they take pods."""
+        with self._cluster.locked(say):
+            there = [_number(_name(node), name) for node in self.list()]
+            if len(there) + count > MOST:
+                raise LocalError(f"{len(there)} nodes and {count} more are too many", f"at most {MOST}")
+            pool = Pool(name, count, version, first=max(there, default=-1) + 1)
+            self.add(pool)
+        self.wait_schedulable(pool)
+        return pool
 
     def remove(self, *names: str) -> None:
         with self._cluster.client() as client:
@@ -217,6 +236,12 @@ def _has_account(client: Client) -> bool:
 
 def _name(node: Json) -> str:
     return node["metadata"]["name"]
+
+
+def _number(node: str, pool: str) -> int:
+    """Which of the pool it is; -1 where it is none."""
+    number = node.removeprefix(f"{pool}-")
+    return int(number) if number != node and number.isascii() and number.isdigit() else -1
 
 
 def _uid(client: Client, name: str) -> str:

@@ -18,7 +18,10 @@ from shiplift.kube.part import LayerPart
 
 Manifest = dict[str, Any]
 
+NAMESPACE = "shiplift-system"
 ACCOUNT = "shiplift"
+TOKEN_ROLE = "shiplift-token"  # noqa: S105 - the name of a Role
+"""Bound to nobody: whoever is to run the operator from elsewhere is bound to it."""
 _RBAC = "rbac.authorization.k8s.io"
 
 
@@ -41,6 +44,7 @@ def manifests(namespace: str, layers: Iterable[LayerPart], user: str = "") -> li
         _binding("ClusterRole", _about(), namespace),
         {"apiVersion": f"{_RBAC}/v1", "kind": "Role", "metadata": _about(namespace), "rules": near},
         _binding("Role", _about(namespace), namespace),
+        *([] if user else [_token_role(namespace)]),
         *fence.manifests(our, [*wide, *near]),
         *(dict(manifest) for part in parts for manifest in part.manifests),
     ]
@@ -60,6 +64,18 @@ def _reads(parts: Iterable[LayerPart]) -> list[Mapping[str, Any]]:
         }
         for group, of_group in sorted(by_group.items())
     ]
+
+
+def _token_role(namespace: str) -> Manifest:
+    """The one right that a person needs who runs the operator with a kubeconfig of their own."""
+    rule = {
+        "apiGroups": [""],
+        "resources": [f"{kinds.SERVICE_ACCOUNT.plural}/token"],
+        "resourceNames": [ACCOUNT],
+        "verbs": ["create"],
+    }
+    about = {"name": TOKEN_ROLE, "namespace": namespace}
+    return {"apiVersion": f"{_RBAC}/v1", "kind": "Role", "metadata": about, "rules": [rule]}
 
 
 def _about(namespace: str = "") -> Manifest:

@@ -87,7 +87,7 @@ def aim(migration: WorkloadMigration | None, seen: Mapping[str, int], *, inject:
 def _no_order(seen: Mapping[str, int], error: versions.VersionError) -> str:
     """Which versions cannot be compared, on how many nodes, and the way out."""
     runs = ", ".join(f"{count} on {version!r}" for version, count in list(seen.items())[:5])
-    return f"{error}; nodes: {runs}; name the version to move to in spec.target"
+    return f"{error}; nodes: {runs}; set spec.target of WorkloadMigration cluster to one of them"
 
 
 def _target(migration: WorkloadMigration, seen: Mapping[str, int]) -> str:
@@ -118,7 +118,8 @@ def _in_mode(migration: WorkloadMigration, target: str, inject: bool | None) -> 
     return Aim(
         reason=Reason.INJECT_UNAVAILABLE,
         message="mode Inject needs admission policies that are not installed;"
-        " apply `shiplift manifests` on Kubernetes 1.36 or newer, or choose mode Template",
+        " apply `shiplift manifests` on Kubernetes 1.36 or newer,"
+        " or set spec.mode of WorkloadMigration cluster to Template",
         stalled=True,
     )
 

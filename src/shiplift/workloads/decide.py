@@ -79,7 +79,8 @@ def _begin(view: View, now: datetime) -> Migrating:
         named = ", ".join(view.daemon_sets[:5])
         text = (
             f"DaemonSets would get no new pods on the target nodes: {named};"
-            " let them tolerate shiplift.dev/upgrade, set spec.acceptDaemonSetGaps, or use mode Inject"
+            " let them tolerate shiplift.dev/upgrade,"
+            " set spec.acceptDaemonSetGaps of WorkloadMigration cluster to true, or spec.mode of it to Inject"
         )
         return Migrating(view=view, now=now, reason=Reason.DAEMON_SETS, message=text, stalled=True)
     text = f"moving to {view.aim.target}"
@@ -266,7 +267,8 @@ def _undone(view: View, steps: list[Step]) -> Iterator[str]:
         if isinstance(step, HoldBudget):
             yield (
                 f"PodDisruptionBudget {step.workload.namespace}/{step.name} is held by us and somebody else"
-                " undoes it; stop applying it while the migration runs, or set spec.hold to OnForeignDrain"
+                " undoes it; stop applying it while the migration runs,"
+                " or set spec.hold of WorkloadMigration cluster to OnForeignDrain"
             )
         if isinstance(step, SetTolerations):
             yield (

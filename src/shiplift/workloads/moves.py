@@ -244,7 +244,7 @@ class Moves:
             case OnBlockedWorkload.FORCE if not self.view.spec.paused:
                 self._force(tally)
             case _:
-                hint = "change the budget, or set spec.onBlocked to Surge"
+                hint = "change the budget, or set spec.onBlocked of WorkloadMigration cluster to Surge"
                 self._tell(tally, WorkloadState.BLOCKED, reason, f"{why}; {hint}")
         return True
 

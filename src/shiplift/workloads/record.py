@@ -52,7 +52,7 @@ def decode(where: str, owner: str, text: str) -> Record:
     except msgspec.DecodeError as error:
         raise RecordError(
             f"{where}: the record of {owner} cannot be read: {error};"
-            " undo by hand what it may say and remove it from spec.ledger"
+            f" undo by hand what it may say and remove it from spec.ledger of {where}"
         ) from error
 
 

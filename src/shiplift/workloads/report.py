@@ -223,12 +223,12 @@ def _held(view: View, id_: WorkloadId, waits: Sequence[GraphEdge[WorkloadId]]) -
         inside = [edge for edge in graph.dependencies(id_) if graph.group(edge.dependency) == group]
         edge = (inside or list(waits))[0]
         text = f"is in a cycle with {edge.dependency} (said by {edge.origin})"
-        hint = "remove a dependency, or set spec.onCycle to Collapse"
+        hint = "remove a dependency, or set spec.onCycle of WorkloadMigration cluster to Collapse"
         return Line(WorkloadState.BLOCKED, Reason.IN_CYCLE, f"{text}; {hint}")
     first, said = waits[0].dependency, f" (said by {waits[0].origin})"
     more = f" and {len(waits) - 1} more" if len(waits) > 1 else ""
     if first not in view.tallies:
-        hint = "correct it, or set spec.onMissing to Ignore"
+        hint = "correct it, or set spec.onMissing of WorkloadMigration cluster to Ignore"
         text = f"waits for {first}, which does not exist{said}{more}; {hint}"
         return Line(WorkloadState.BLOCKED, Reason.MISSING_DEPENDENCY, text)
     if not _is_kept_off(view, id_):

@@ -52,7 +52,10 @@ def surge(view: View, tally: Tally, booking: Booking) -> Surging:
 
 def _impossible(tally: Tally, record: Record) -> str:
     if not isinstance(tally.row, Deployment):
-        return "a StatefulSet cannot surge; give its budget room, or set spec.onBlocked to Force"
+        return (
+            "a StatefulSet cannot surge; give its budget room,"
+            " or set spec.onBlocked of WorkloadMigration cluster to Force"
+        )
     scaler = tally.autoscaler
     if scaler is None or record.surge is not None:
         return ""

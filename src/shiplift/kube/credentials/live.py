@@ -34,7 +34,7 @@ class Credentials:
     `generation` grows whenever connections made so far should not be used again.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one for each thing that a kubeconfig may say
         self,
         server: Server,
         trust: Trust,
@@ -44,11 +44,14 @@ class Credentials:
         impersonation: Impersonation | None = None,
         proxy: Proxy | None = None,
         compression: bool = False,
+        of_pod: bool = False,
     ) -> None:
         self.server = server
         self.namespace = namespace
         self.proxy = proxy
         self.compression = compression
+        self.of_pod = of_pod
+        """Whether these are of the pod that we run in, and not of a kubeconfig."""
         self.generation = 0
         self._trust = trust
         self._identity = identity
@@ -73,6 +76,17 @@ class Credentials:
             self._identity,
             namespace=self.namespace,
             impersonation=self._impersonation,
+            proxy=self.proxy,
+            compression=self.compression,
+        )
+
+    def with_identity(self, identity: Anonymous) -> Credentials:
+        """Another identity for the same server, which acts as nobody else; trusted and reached alike."""
+        return Credentials(
+            self.server,
+            self._trust,
+            identity,
+            namespace=self.namespace,
             proxy=self.proxy,
             compression=self.compression,
         )

@@ -59,6 +59,7 @@ def in_cluster(folder: Path = SERVICE_ACCOUNT, impersonate: Impersonation | None
         namespace=_own_namespace(folder),
         impersonation=impersonate,
         proxy=proxy_for(server),
+        of_pod=True,
     )
 
 
