@@ -108,18 +108,25 @@ def test_a_count_that_lags_behind_never_becomes_negative() -> None:
         ({}, {}, {}, "no operator has looked at it yet; `shiplift operator` runs one"),
         (UPGRADE, {}, {"generation": 3}, "the operator has not seen the last change of the spec yet"),
         (UPGRADE, {"paused": True}, {}, "`shiplift resume` goes on"),
-        (UPGRADE, {"abort": True}, {}, "a new spec.target with spec.abort: false starts again"),
+        (
+            UPGRADE,
+            {"abort": True},
+            {},
+            "to start again, set spec.target of WorkloadMigration cluster to another version,"
+            " and spec.abort of it to false",
+        ),
         (
             UPGRADE | {"cycles": BUSY["cycles"]},
             {},
             {},
-            "take one dependency out of the cycle, or set spec.onCycle: Collapse to move it as one",
+            "take one dependency out of the cycle,"
+            " or set spec.onCycle of WorkloadMigration cluster to Collapse to move it as one",
         ),
         (
             UPGRADE | {"missing": BUSY["missing"]},
             {},
             {},
-            "create what is missing, or set spec.onMissing: Ignore",
+            "create what is missing, or set spec.onMissing of WorkloadMigration cluster to Ignore",
         ),
         (
             UPGRADE | {"workloads": [waiting("web", "Held"), waiting("db", "Blocked")]},

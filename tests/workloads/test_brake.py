@@ -15,8 +15,8 @@ from shiplift.facts.nodes import Node
 from shiplift.kube.store import Store
 from shiplift.workloads import brake
 from shiplift.workloads.decide import decide
-from shiplift.workloads.evictions import Evicted, Evictions
-from shiplift.workloads.model import Migrating, Reason
+from shiplift.workloads.evictions import Evictions
+from shiplift.workloads.model import Evicted, Migrating, Reason
 from shiplift.workloads.names import OFF_TARGET_LABEL
 from shiplift.workloads.observe import Observer
 from shiplift.workloads.report import status_of

@@ -21,7 +21,7 @@ from shiplift.api.workloads import (
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.workloads.decide import decide
-from shiplift.workloads.evictions import Evicted
+from shiplift.workloads.model import Evicted
 from shiplift.workloads.names import SKIP
 from shiplift.workloads.report import pressing, status_of
 from shiplift.workloads.steps import HoldBudget

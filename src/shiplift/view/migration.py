@@ -333,13 +333,19 @@ def _hints(
     elif not _is_seen(migration):
         yield "the operator has not seen the last change of the spec yet"
     if spec.abort:
-        yield "a new spec.target with spec.abort: false starts again"
+        yield (
+            "to start again, set spec.target of WorkloadMigration cluster to another version,"
+            " and spec.abort of it to false"
+        )
     elif spec.paused:
         yield "`shiplift resume` goes on"
     if status.cycles and spec.on_cycle is OnCycle.STOP:
-        yield "take one dependency out of the cycle, or set spec.onCycle: Collapse to move it as one"
+        yield (
+            "take one dependency out of the cycle,"
+            " or set spec.onCycle of WorkloadMigration cluster to Collapse to move it as one"
+        )
     if status.missing and spec.on_missing is OnMissing.BLOCK:
-        yield "create what is missing, or set spec.onMissing: Ignore"
+        yield "create what is missing, or set spec.onMissing of WorkloadMigration cluster to Ignore"
     if waiting and waiting[0].state is WorkloadState.BLOCKED:
         yield f"`shiplift explain {waiting[0].command}` tells all about the first of them"
     if status.inert_tolerations:

@@ -8,22 +8,9 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Mapping
-
-import msgspec
 
 from shiplift.workloads.identity import WorkloadId
-
-
-class Evicted(msgspec.Struct, frozen=True):
-    """How many pods of each workload went to the target, and how many only made room."""
-
-    moved: Mapping[WorkloadId, int] = {}
-    made_room: int = 0
-
-    @property
-    def total(self) -> int:
-        return self.made_room + sum(self.moved.values())
+from shiplift.workloads.model import Evicted
 
 
 class Evictions:

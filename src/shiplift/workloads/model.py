@@ -229,6 +229,17 @@ class Taken(msgspec.Struct, frozen=True):
     at: datetime
 
 
+class Evicted(msgspec.Struct, frozen=True):
+    """How many pods of each workload went to the target, and how many only made room."""
+
+    moved: Mapping[WorkloadId, int] = {}
+    made_room: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.made_room + sum(self.moved.values())
+
+
 class Stray(msgspec.Struct, frozen=True):
     """A pod that was made without our rule although the release of its workload was in force."""
 

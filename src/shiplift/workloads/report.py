@@ -28,9 +28,8 @@ from shiplift.engine import conditions
 from shiplift.engine.conditions import KSTATUS, Condition, Statement, Status
 from shiplift.engine.graph import Edge as GraphEdge
 from shiplift.workloads.cleaning import inert
-from shiplift.workloads.evictions import Evicted
 from shiplift.workloads.identity import WorkloadId
-from shiplift.workloads.model import Line, Migrating, Reason, Tally, View
+from shiplift.workloads.model import Evicted, Line, Migrating, Reason, Tally, View
 from shiplift.workloads.names import SKIP
 
 MOST_LISTED = 2000
