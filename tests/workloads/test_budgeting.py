@@ -10,6 +10,7 @@ import pytest
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import PodDisruptionBudget
 from shiplift.workloads.budgeting import Allowances, explained, free_to_go, in_order, never_evictable
+from shiplift.workloads.model import View
 from tests.workloads import nature
 from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, change, change_pod, look, tally, under_way
 from tests.workloads.world import SPACE, World
@@ -19,7 +20,12 @@ WEB = an_id("web")
 
 def allowed(world: World, name: str = "web") -> int:
     view = look(world)
-    return Allowances(view).of(tally(view, name))
+    one = tally(view, name)
+    return Allowances(view).of(one, one.pods[0])
+
+
+def a_pod(view: View) -> Pod:
+    return tally(view, "web").pods[0]
 
 
 def a_shop(replicas: int = 3, spec: dict[str, Any] | None = None) -> World:
@@ -137,10 +143,10 @@ def test_a_shared_budget_is_given_out_once() -> None:
     world.budget("both", {"tier": "shared"}, {"maxUnavailable": 1})
     nature.settle(world)
     view = look(world)
-    allowances = Allowances(view)
-    assert allowances.of(tally(view, "a")) == 1
-    allowances.take(tally(view, "a"))
-    assert allowances.of(tally(view, "b")) == 0
+    allowances, a, b = Allowances(view), tally(view, "a"), tally(view, "b")
+    assert allowances.of(a, a.pods[0]) == 1
+    allowances.take(a, a.pods[0])
+    assert allowances.of(b, b.pods[0]) == 0
 
 
 # --- which ---
@@ -214,12 +220,11 @@ def test_one_of_a_stateful_set_that_is_not_ready_goes_only_if_the_others_are() -
         (2, {"minAvailable": "51%"}, "shop/web needs 2 of 2 pods healthy"),
         (3, {"maxUnavailable": 0}, "shop/web needs 3 of 3 pods healthy"),
         (1, {"maxUnavailable": "1%"}, ""),
-        (0, {"minAvailable": 1}, ""),
     ],
 )
 def test_a_budget_that_never_lets_a_pod_go_is_named(replicas: int, spec: dict[str, Any], text: str) -> None:
     view = look(a_shop(replicas, spec))
-    found = never_evictable(view, tally(view, "web"))
+    found = never_evictable(view, tally(view, "web"), a_pod(view))
     assert text in found
     assert bool(found) is bool(text)
 
@@ -229,23 +234,23 @@ def test_a_budget_that_has_no_room_only_now_is_not_one_of_those() -> None:
     fail_one(world)
     nature.tick(world)
     view = look(world)
-    assert never_evictable(view, tally(view, "web")) == ""
+    assert never_evictable(view, tally(view, "web"), a_pod(view)) == ""
     expected = f"PodDisruptionBudget {SPACE}/web needs 2 healthy pods and has 2"
-    assert explained(view, tally(view, "web")) == expected
+    assert explained(view, tally(view, "web"), a_pod(view)) == expected
 
 
 def test_what_is_waited_for_is_told_also_without_a_budget() -> None:
     world = a_shop(3)
     fail_one(world)
     view = look(world)
-    assert explained(view, tally(view, "web")) == "2 of 3 pods are Ready; the others come first"
+    assert explained(view, tally(view, "web"), a_pod(view)) == "2 of 3 pods are Ready; the others come first"
 
 
 def test_a_budget_that_its_controller_has_not_looked_at_says_so() -> None:
     world = a_shop(3, {"maxUnavailable": 1})
     lag(world, generation=2)
     view = look(world)
-    assert "has not been looked at by its controller yet" in explained(view, tally(view, "web"))
+    assert "has not been looked at by its controller yet" in explained(view, tally(view, "web"), a_pod(view))
 
 
 def test_a_pod_that_is_back_under_its_name_and_still_taken_for_evicted_is_named() -> None:
@@ -255,7 +260,7 @@ def test_a_pod_that_is_back_under_its_name_and_still_taken_for_evicted_is_named(
     pod = world.all(Pod)[0]
     lag(world, disruptions_allowed=0, current_healthy=2, disrupted_pods=(pod.name,))
     view = look(world)
-    assert explained(view, view.tallies[an_id("web", STATEFUL_SET)]) == (
+    assert explained(view, tally(view, "web"), a_pod(view)) == (
         f"PodDisruptionBudget {SPACE}/web needs 2 healthy pods and has 2;"
         f" it takes pod {pod.name}, which is back, for evicted"
     )

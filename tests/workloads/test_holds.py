@@ -43,6 +43,14 @@ def a_budget(world: World, name: str, spec: dict[str, Any] | None = None, **labe
     nature.settle(world)
 
 
+def relabel(world: World, name: str, **labels: str) -> None:
+    """The workload and its pods get other labels."""
+    pods = world.pods(an_id(name))
+    change(world, name, template_labels=Labels(labels))
+    for pod in pods:
+        change_pod(world, pod, labels=Labels(labels))
+
+
 # --- when ---
 
 
@@ -151,7 +159,7 @@ def test_a_budget_that_lets_nobody_go_holds_already(spec: dict[str, Any]) -> Non
 def test_a_budget_shared_with_somebody_is_never_touched_and_that_is_told() -> None:
     world = a_shop()
     for name in ("web", "api"):
-        change(world, name, template_labels=Labels(app=name, tier="shared"))
+        relabel(world, name, app=name, tier="shared")
     a_budget(world, "both", tier="shared")
     found = held(world, API)
     assert found.steps == ()
@@ -235,7 +243,7 @@ def test_a_held_budget_that_came_to_cover_somebody_else_too_is_given_back() -> N
     world = a_shop()
     a_budget(world, "web", app="web")
     take(world, API)
-    change(world, "api", template_labels=Labels(app="web"))
+    relabel(world, "api", app="web")
     assert [type(step) for step in held(world, API).steps] == [RestoreBudget]
 
 
