@@ -183,19 +183,21 @@ def _expected(view: View, budget: PodDisruptionBudget) -> tuple[int, int]:
     The controller counts all replicas of whoever owns a pod that is covered, also those that are not, unless
     `minAvailable` is a number.
     """
-    tallies = [view.tallies[id_] for id_ in view.covers.get(budget.uid, ())]
+    found = [view.tallies[id_] for id_ in view.covers.get(budget.uid, ())]
+    tallies = [tally for tally in found if not tally.apart or _covered_in_the_end(tally, budget)]
     replicas = sum(tally.row.replicas for tally in tallies)
     expected = max(budget.expected_pods, replicas)
     if not any(tally.apart for tally in tallies):
         return expected, expected
-    pods = sum(_ever_covered(tally, budget) for tally in tallies)
+    pods = sum(_covered_in_the_end(tally, budget) for tally in tallies)
     if isinstance(budget.min_available, int):
         count = max(budget.expected_pods, pods)
         return count, count
     return expected, pods + expected - replicas
 
 
-def _ever_covered(tally: Tally, budget: PodDisruptionBudget) -> int:
+def _covered_in_the_end(tally: Tally, budget: PodDisruptionBudget) -> int:
+    """How many of its pods a budget covers when those that are missing are made."""
     if not tally.apart:
         return tally.row.replicas
     return len(covered(tally, budget.uid)) + (not_made(tally) if budget.uid in tally.budgets else 0)
