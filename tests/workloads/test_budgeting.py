@@ -9,10 +9,29 @@ import pytest
 
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import PodDisruptionBudget
-from shiplift.workloads.budgeting import Allowances, explained, free_to_go, in_order, never_evictable
-from shiplift.workloads.model import View
-from tests.workloads import nature
-from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, change, change_pod, look, tally, under_way
+from shiplift.workloads.budgeting import (
+    Allowances,
+    explained,
+    free_to_go,
+    in_order,
+    never_evictable,
+    obstacle,
+    taken_for_evicted,
+)
+from shiplift.workloads.model import Reason, View
+from tests.workloads import databases, nature
+from tests.workloads.databases import a_database
+from tests.workloads.views import (
+    DEPLOYMENT,
+    STATEFUL_SET,
+    an_id,
+    change,
+    change_pod,
+    evicting,
+    look,
+    tally,
+    under_way,
+)
 from tests.workloads.world import SPACE, World
 
 WEB = an_id("web")
@@ -264,3 +283,90 @@ def test_a_pod_that_is_back_under_its_name_and_still_taken_for_evicted_is_named(
         f"PodDisruptionBudget {SPACE}/web needs 2 healthy pods and has 2;"
         f" it takes pod {pod.name}, which is back, for evicted"
     )
+
+
+# --- by the labels of each pod ---
+
+
+def allowed_to(world: World, number: int) -> int:
+    view = look(world)
+    return Allowances(view).of(tally(view, "db"), databases.a_pod(view, number))
+
+
+def test_each_pod_goes_by_its_own_budget() -> None:
+    world = a_database("primary", "replica", "replica")
+    assert [allowed_to(world, number) for number in range(3)] == [1, 1, 1]
+    world = a_database("primary", "replica", "replica", budgets={"primary": {"minAvailable": 1}})
+    assert [allowed_to(world, number) for number in range(3)] == [0, 1, 1]
+
+
+def test_only_the_pods_that_a_budget_covers_count_for_it() -> None:
+    world = a_database("primary", "replica", "replica", budgets={"replica": {"minAvailable": 1}})
+    change_pod(world, databases.a_pod(look(world), 2), ready=False)
+    assert allowed_to(world, 1) == 0
+    world = a_database("primary", "replica", "replica", budgets={"replica": {"minAvailable": 1}})
+    change_pod(world, databases.a_pod(look(world), 0), ready=False)
+    assert allowed_to(world, 1) == 1
+
+
+def test_a_pod_that_is_being_evicted_is_charged_to_its_own_budget() -> None:
+    world = a_database("primary", "replica", "replica")
+    view = look(world, evicting(databases.a_pod(look(world), 2)))
+    one = tally(view, "db")
+    assert Allowances(view).of(one, databases.a_pod(view, 1)) == 0
+    assert Allowances(view).of(one, databases.a_pod(view, 0)) == 1
+
+
+def test_without_a_budget_a_pod_waits_for_siblings_that_have_one() -> None:
+    world = a_database("primary", "", "", budgets=databases.PRIMARY)
+    view = look(world)
+    one, allowances = tally(view, "db"), Allowances(view)
+    assert allowances.of(one, databases.a_pod(view, 1)) == 1
+    allowances.take(one, databases.a_pod(view, 0))
+    assert allowances.of(one, databases.a_pod(view, 1)) == 0
+
+
+def test_a_pod_with_two_budgets_never_goes_and_its_siblings_do() -> None:
+    world = a_database("primary", "replica", "replica")
+    world.budget("again", {"role": "primary"}, {"minAvailable": 0})
+    nature.settle(world)
+    assert [allowed_to(world, number) for number in range(3)] == [0, 1, 1]
+    change_pod(world, databases.a_pod(look(world), 0), ready=False)
+    view = look(world)
+    assert not free_to_go(view, tally(view, "db"), databases.a_pod(view, 0))
+    found = obstacle(view, tally(view, "db"), databases.a_pod(view, 0))
+    assert found == (
+        Reason.TWO_BUDGETS,
+        "PodDisruptionBudgets shop/again and shop/primary both select pod shop/db-0",
+    )
+    assert obstacle(view, tally(view, "db"), databases.a_pod(view, 1)) is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ({"minAvailable": 0}, ""),
+        ({"minAvailable": 1}, "shop/primary needs 1 of 1 pods healthy: it never lets one go"),
+        ({"maxUnavailable": 1}, "shop/primary needs 2 of 3 pods healthy and covers 1: it never lets one go"),
+        ({"minAvailable": "50%"}, "shop/primary needs 2 of 3 pods healthy and covers 1"),
+        ({"maxUnavailable": 3}, ""),
+    ],
+)
+def test_a_budget_of_some_pods_never_lets_one_go_by_what_its_controller_counts(
+    spec: dict[str, Any], text: str
+) -> None:
+    """Where it covers one pod of a workload, the controller expects all its replicas, but for a number."""
+    world = a_database("primary", "replica", "replica", budgets={"primary": spec})
+    view = look(world)
+    found = never_evictable(view, tally(view, "db"), databases.a_pod(view, 0))
+    assert text in found
+    assert bool(found) is bool(text)
+    assert bool(databases.named(world, "primary").disruptions_allowed) is not bool(text)
+    assert never_evictable(view, tally(view, "db"), databases.a_pod(view, 1)) == ""
+
+
+def test_what_is_back_is_looked_for_among_the_pods_that_a_budget_covers() -> None:
+    world = a_database("primary", "replica", "replica")
+    row = msgspec.structs.replace(databases.named(world, "replica"), disrupted_pods=("db-0", "db-2"))
+    world.put(row)
+    assert [pod.name for pod in taken_for_evicted(look(world), row)] == ["db-2"]

@@ -14,11 +14,10 @@ from shiplift.workloads.coverage import budgets_of, covered, covering, one_of_ea
 from shiplift.workloads.model import Tally
 from shiplift.workloads.selecting import BudgetIndex
 from tests.view.rows import make
-from tests.workloads import nature
-from tests.workloads.views import STATEFUL_SET, an_id, change, change_pod, look, tally, under_way
+from tests.workloads.databases import a_database, named
+from tests.workloads.views import change, look, tally
 from tests.workloads.world import SPACE, World
 
-DB = an_id("db", STATEFUL_SET)
 VALUES = st.sampled_from(("", "a", "b"))
 KEYS = ("app", "role", "tier")
 LABELS = st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=3).map(Labels)
@@ -76,20 +75,6 @@ def test_pods_that_end_or_have_ended_have_no_budget_of_their_own() -> None:
 # --- what a workload has all together ---
 
 
-def a_database(*roles: str, template: str = "") -> World:
-    """Its pods are labelled at run time; a budget for each role."""
-    world = under_way((STATEFUL_SET, "db", len(roles)))
-    if template:
-        change(world, "db", template_labels=Labels(app="db", role=template))
-    for pod, role in zip(sorted(world.pods(DB), key=lambda pod: pod.name), roles, strict=True):
-        if role:
-            change_pod(world, pod, labels=Labels({**pod.labels, "role": role}))
-    for role in ("primary", "replica"):
-        world.budget(role, {"app": "db", "role": role}, {"minAvailable": 0})
-    nature.settle(world)
-    return world
-
-
 def names(world: World, uids: tuple[str, ...]) -> list[str]:
     return sorted(one.name for one in world.all(PodDisruptionBudget) if one.uid in uids)
 
@@ -128,7 +113,6 @@ def test_each_pod_has_its_own_budgets_and_each_budget_its_own_pods() -> None:
     one = the_tally(world)
     found = {pod.name: names(world, budgets_of(one, pod)) for pod in one.pods}
     assert found == {"db-0": ["primary"], "db-1": ["replica"], "db-2": [], "db-3": ["replica"]}
-    (primary,) = [row.uid for row in world.all(PodDisruptionBudget) if row.name == "primary"]
-    assert [pod.name for pod in covered(one, primary)] == ["db-0"]
+    assert [pod.name for pod in covered(one, named(world, "primary").uid)] == ["db-0"]
     first = one_of_each(one, sorted(one.pods, key=lambda pod: pod.name))
     assert [pod.name for pod in first] == ["db-0", "db-1", "db-2"]
