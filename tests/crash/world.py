@@ -30,6 +30,7 @@ class World:
         self._died = not scenario.dies
 
     def play(self, state: State) -> None:
+        self._stage.give_roles(self._scenario, state)
         if not self._died and self._is_held(state):
             self._let_die(state)
         if not self._stepped_in and self._half_way(state):
