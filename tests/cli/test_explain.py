@@ -150,7 +150,7 @@ class Shop:
         kind, owner_name, uid = owner
         owned = {"apiVersion": "apps/v1", "kind": kind, "name": owner_name, "uid": uid, "controller": True}
         body = {
-            "metadata": {"name": name, "ownerReferences": [owned], "labels": {"app": owner_name}},
+            "metadata": {"name": name, "ownerReferences": [owned], "labels": {"app": name.partition("-")[0]}},
             "spec": {"nodeName": node, "containers": [{"name": "main", "image": "example"}]},
         }
         condition = {"type": "Ready", "status": str(ready)}

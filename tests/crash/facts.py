@@ -1,6 +1,6 @@
 """Plain questions about the objects of a trace, answered from the objects themselves and nothing else."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tests.crash.calls import stable_name
@@ -72,7 +72,12 @@ def notes(thing: Json) -> dict[str, str]:
 def selects(budget: Json, pod: Json) -> bool:
     wanted = budget["spec"].get("selector", {}).get("matchLabels", {})
     same_space = budget["metadata"]["namespace"] == pod["metadata"]["namespace"]
-    return same_space and wanted.items() <= labels(pod).items()
+    return same_space and has(pod, wanted)
+
+
+def has(pod: Json, wanted: Mapping[str, str]) -> bool:
+    """Whether a pod carries these labels, whoever set them and when."""
+    return wanted.items() <= labels(pod).items()
 
 
 def migration(state: State) -> Json:

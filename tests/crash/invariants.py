@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tests.crash import facts
 from tests.crash.recorder import Change, State, Trace
-from tests.crash.scenarios import NEW, NEW_POOL, OLD, OLD_POOL, Scenario, Workload
+from tests.crash.scenarios import NEW, NEW_POOL, OLD, OLD_POOL, ROLE, Json, Scenario, Workload
 
 _POOLS = {NEW: NEW_POOL.name, OLD: OLD_POOL.name}
 
@@ -28,20 +28,23 @@ def under_budget(trace: Trace, scenario: Scenario) -> list[str]:
         if change.key.kind != "Pod":
             continue
         for workload in scenario.workloads:
-            healthy = sum(facts.healthy(pod) for pod in facts.pods_of(state, workload))
-            if healthy < needed(workload) and workload.id not in found:
-                found[workload.id] = (
-                    f"{workload.id} had {healthy} healthy pods at version {change.version},"
-                    f" its budget needs {needed(workload)}"
-                )
+            pods = facts.pods_of(state, workload)
+            for labels, limit in list(workload.limits()) or [({}, {})]:
+                healthy = sum(facts.healthy(pod) and facts.has(pod, labels) for pod in pods)
+                if healthy < needed(workload, limit) and workload.id not in found:
+                    who = " ".join((workload.id, *filter(None, [labels.get(ROLE)])))
+                    found[workload.id] = (
+                        f"{who} had {healthy} healthy pods at version {change.version},"
+                        f" its budget needs {needed(workload, limit)}"
+                    )
     return list(found.values())
 
 
-def needed(workload: Workload) -> int:
+def needed(workload: Workload, limit: Json) -> int:
     """Without a budget one pod at a time may be away."""
-    if "minAvailable" in workload.budget:
-        return workload.budget["minAvailable"]
-    return workload.replicas - workload.budget.get("maxUnavailable", 1)
+    if "minAvailable" in limit:
+        return limit["minAvailable"]
+    return workload.replicas - limit.get("maxUnavailable", 1)
 
 
 def two_budgets(trace: Trace) -> list[str]:

@@ -21,6 +21,10 @@ OLD_POOL = Pool(name="old", count=2, version=OLD)
 NEW_POOL = Pool(name="new", count=2, version=NEW)
 
 
+ROLE, PRIMARY, REPLICA = "role", "primary", "replica"
+"""A label that pods get at run time."""
+
+
 class HalfWay(StrEnum):
     """What the user does once half of the workloads are on the new nodes."""
 
@@ -52,6 +56,8 @@ class Workload(msgspec.Struct, frozen=True):
     after: tuple[str, ...] = ()
     budget: Json = {}
     """The user's PodDisruptionBudget, less its selector; none when empty."""
+    roles: dict[str, Json] = {}
+    """Likewise for each role; somebody labels pods with theirs as soon as they are there."""
     ready_after: float = 0.0
     """How long a pod takes to become Ready, in seconds."""
 
@@ -77,17 +83,30 @@ class Workload(msgspec.Struct, frozen=True):
         spec |= {"serviceName": self.name} if self.kind == "StatefulSet" else {}
         return {"apiVersion": "apps/v1", "kind": self.kind, "metadata": self._about(), "spec": spec}
 
-    def pdb(self) -> Json:
-        spec = {"selector": {"matchLabels": self.labels}, **self.budget}
-        return {
-            "apiVersion": "policy/v1",
-            "kind": "PodDisruptionBudget",
-            "metadata": self._about(),
-            "spec": spec,
-        }
+    def role_of(self, pod: str) -> str:
+        """The role that a pod of that name has; empty where its workload knows no roles."""
+        if not self.roles:
+            return ""
+        return PRIMARY if pod.endswith("-0") else REPLICA
 
-    def _about(self) -> Json:
-        return {"name": self.name, "namespace": self.namespace}
+    def limits(self) -> Iterator[tuple[dict[str, str], Json]]:
+        """The labels that each of its budgets asks for, and what it says."""
+        if self.budget:
+            yield self.labels, self.budget
+        for role, budget in self.roles.items():
+            yield {ROLE: role}, budget
+
+    def pdbs(self) -> Iterator[Json]:
+        for labels, limit in self.limits():
+            yield {
+                "apiVersion": "policy/v1",
+                "kind": "PodDisruptionBudget",
+                "metadata": self._about(labels.get(ROLE, "")),
+                "spec": {"selector": {"matchLabels": labels}, **limit},
+            }
+
+    def _about(self, role: str = "") -> Json:
+        return {"name": f"{self.name}-{role}" if role else self.name, "namespace": self.namespace}
 
 
 class Scenario(msgspec.Struct, frozen=True):
@@ -133,8 +152,7 @@ class Scenario(msgspec.Struct, frozen=True):
     def manifests(self) -> Iterator[Json]:
         for one in self.workloads:
             yield one.manifest()
-            if one.budget:
-                yield one.pdb()
+            yield from one.pdbs()
         for namespace in self.namespaces:
             if order := self._order(namespace):
                 yield order
@@ -188,12 +206,23 @@ BUDGETED = (
     Workload("api", kind="Deployment", replicas=2, after=("shop/database",), budget={"maxUnavailable": 1}),
     Workload("web", kind="Deployment", replicas=1, after=("shop/api",)),
 )
+LABELLED = (
+    Workload("disk"),
+    Workload(
+        "database",
+        replicas=3,
+        after=("shop/disk",),
+        roles={PRIMARY: {"minAvailable": 0}, REPLICA: {"minAvailable": 1}},
+    ),
+    Workload("web", kind="Deployment", replicas=2, after=("shop/database",)),
+)
 
 ALL = (
     Scenario("chain", _chain(1, 2, 1, 1), {"mode": "Inject"}),
     Scenario("diamond", DIAMOND, {"mode": "Inject"}, dies="shop/web"),
     Scenario("ring", RING, {"mode": "Inject", "onCycle": "Collapse"}, linger=0.8),
     Scenario("budgets", BUDGETED, {"mode": "Inject", "hold": "Always"}),
+    Scenario("labels", LABELLED, {"mode": "Inject", "hold": "Always"}),
     Scenario("abort", BUDGETED, {"mode": "Inject", "hold": "Always"}, HalfWay.ABORT, free_placement=True),
     Scenario("rollback", _chain(1, 1, 1, 1), {"mode": "Inject", "target": NEW}, HalfWay.ROLL_BACK),
     Scenario(

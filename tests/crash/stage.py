@@ -23,7 +23,7 @@ from shiplift.api import crd
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.kube.credentials import Credentials, load
-from shiplift.kube.errors import AlreadyExists
+from shiplift.kube.errors import AlreadyExists, KubeError
 from shiplift.kube.part import LayerPart
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import Component
@@ -32,7 +32,7 @@ from shiplift.operator import install
 from tests.crash import facts
 from tests.crash.operators import SPACE
 from tests.crash.recorder import Recorder, State
-from tests.crash.scenarios import NEW_POOL, OLD_POOL, Scenario
+from tests.crash.scenarios import NEW_POOL, OLD_POOL, ROLE, Scenario
 from tests.until import until
 
 Json = dict[str, Any]
@@ -120,6 +120,7 @@ class Stage:
         for manifest in scenario.manifests():
             self._create(manifest)
         until(lambda: self._all_on_old(scenario), 30)
+        self.give_roles(scenario, self.recorder.live())
         self.cluster.nodes.add(NEW_POOL)
         self.cluster.nodes.wait_schedulable(NEW_POOL)
         self._create(scenario.migration())
@@ -128,6 +129,22 @@ class Stage:
     def _all_on_old(self, scenario: Scenario) -> bool:
         state = self.recorder.live()
         return all(facts.all_on(state, one, OLD_POOL.name) for one in scenario.workloads)
+
+    def give_roles(self, scenario: Scenario, state: State) -> None:
+        """Label the pods that have none with their roles, as the operator of a database would."""
+        for workload in (one for one in scenario.workloads if one.roles):
+            for pod in facts.pods_of(state, workload):
+                about = pod["metadata"]
+                if ROLE not in facts.labels(pod) and not facts.terminating(pod):
+                    labels = {ROLE: workload.role_of(about["name"])}
+                    with contextlib.suppress(KubeError):  # it went meanwhile
+                        self.admin.patch(
+                            kinds.POD,
+                            about["name"],
+                            {"metadata": {"labels": labels}},
+                            about["namespace"],
+                            uid=about["uid"],
+                        )
 
     def _create(self, manifest: Json) -> None:
         self.admin.create(kind_of(manifest), manifest, manifest["metadata"].get("namespace", ""))

@@ -104,9 +104,20 @@ def test_a_workload_under_its_budget_is_found() -> None:
     )
 
 
+def test_a_role_under_its_budget_is_found_by_the_labels_of_pods() -> None:
+    roles = Workload("db", replicas=2, roles={"replica": {"minAvailable": 1}})
+    scenario = Scenario("labels", (roles,), {})
+    replica = pod("db-1", "old-1")
+    replica["metadata"]["labels"] = {"role": "replica"}
+    trace = story(("Pod", replica), ("Pod", pod("db-1", "new-1")))
+    assert invariants.under_budget(trace, scenario) == [
+        "shop/db replica had 0 healthy pods at version 2, its budget needs 1"
+    ]
+
+
 def test_without_a_budget_one_pod_at_a_time_may_be_away() -> None:
-    assert invariants.needed(Workload("x", replicas=3)) == 2
-    assert invariants.needed(Workload("x", replicas=3, budget={"maxUnavailable": 2})) == 1
+    assert invariants.needed(Workload("x", replicas=3), {}) == 2
+    assert invariants.needed(Workload("x", replicas=3), {"maxUnavailable": 2}) == 1
 
 
 def test_a_dependent_that_comes_too_early_is_found() -> None:

@@ -32,6 +32,7 @@ class World:
         self._meddler = Meddler(stage.admin, scenario.bystander)
 
     def play(self, state: State) -> None:
+        self._stage.give_roles(self._scenario, state)
         if not self._died and self._is_held(state):
             self._let_die(state)
         if not self._meddler.done:

@@ -147,6 +147,45 @@ def test_only_budgets_that_cover_it_are_told() -> None:
     assert [(own.name, own.needs, own.has, own.allows) for own in one.budgets] == [("mine", 2, 3, 1)]
 
 
+PRIMARY, REPLICA = budget("primary", 1, 1, 0, role="primary"), budget("replica", 1, 2, 1, role="replica")
+
+
+def with_roles(*roles: str) -> list[Row]:
+    return [
+        pod(f"db-{number}", "old-1", DB, namespace="shop", labels=Labels(role=role, app="db"))
+        for number, role in enumerate(roles)
+    ]
+
+
+def test_a_budget_covers_a_workload_by_the_labels_of_its_pods() -> None:
+    one = explained(*with_roles("primary", "replica", "replica"), PRIMARY, REPLICA, workload=DB)
+    assert [own.name for own in one.budgets] == ["primary", "replica"]
+    one = explained(*with_roles("replica", "replica", "replica"), PRIMARY, REPLICA, workload=DB)
+    assert [own.name for own in one.budgets] == ["replica"]
+
+
+def test_pods_that_are_not_made_yet_count_by_the_template() -> None:
+    apart = [
+        pod(f"web-{one}", "old-1", WEB, namespace="shop", labels=Labels(app="other")) for one in range(3)
+    ]
+    assert [own.name for own in explained(*apart[:2], budget("web", 1, 1, 0)).budgets] == ["web"]
+    assert explained(*apart, budget("web", 1, 1, 0)).budgets == ()
+
+
+def test_budgets_of_different_pods_are_not_in_each_others_way() -> None:
+    pods = with_roles("primary", "replica", "replica")
+    one = explained(*pods, PRIMARY, REPLICA, workload=DB, status=HELD)
+    assert one.unblocked_by == (
+        "one more replica gets ready, or PodDisruptionBudget primary needs fewer: it needs 1, has 1, "
+        "and lets none go",
+    )
+    both = budget("everybody", 1, 3, 2, app="db")
+    one = explained(*pods, PRIMARY, both, workload=DB, status=HELD)
+    assert one.unblocked_by == (
+        "all but one of the PodDisruptionBudgets everybody, primary go: a pod with several cannot be evicted",
+    )
+
+
 UNMET = (
     Link(WEB_KEY, DB_KEY, ORDER),
     Link(WEB_KEY, QUEUE_KEY, ORDER),
@@ -182,7 +221,7 @@ UNMET = (
         (
             (budget("web", 2, 3, 1), budget("also", 2, 3, 1)),
             {},
-            ("all but one of the PodDisruptionBudgets also, web go: with several no pod can be evicted",),
+            ("all but one of the PodDisruptionBudgets also, web go: a pod with several cannot be evicted",),
         ),
         ((budget("web", 2, 3, 1),), {}, ()),
         ((budget("hold", 3, 3, 0),), {"holds": frozenset({"hold"})}, ()),

@@ -168,6 +168,17 @@ def test_only_budgets_that_select_its_pods_are_told() -> None:
     assert one.budgets == (Budget("ours", 1), Budget("all", 0))
 
 
+def test_a_budget_is_told_where_it_selects_a_pod_by_labels_set_at_run_time() -> None:
+    row = make(StatefulSet, "db", namespace="shop", uid="db", replicas=2, template_labels=Labels(app="db"))
+    pods = [
+        pod(f"db-{role}", owner=row, namespace="shop", labels=Labels(app="db", role=role))
+        for role in ("primary", "replica")
+    ]
+    budgets = (budget("primary", "shop", 0, role="primary"), budget("spare", "shop", 0, role="spare"))
+    [one] = seen(row, *pods, *budgets).workloads
+    assert one.budgets == (Budget("primary", 0),)
+
+
 def test_what_may_be_old_is_named() -> None:
     assert look(Snapshot(stale=(kinds.POD, kinds.JOB)), NOW, "").stale == ("Pod",)
 

@@ -9,9 +9,29 @@ import pytest
 
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import PodDisruptionBudget
-from shiplift.workloads.budgeting import Allowances, explained, free_to_go, in_order, never_evictable
-from tests.workloads import nature
-from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, change, change_pod, look, tally, under_way
+from shiplift.workloads.budgeting import (
+    Allowances,
+    explained,
+    free_to_go,
+    in_order,
+    never_evictable,
+    obstacle,
+    taken_for_evicted,
+)
+from shiplift.workloads.model import Reason, View
+from tests.workloads import databases, nature
+from tests.workloads.databases import a_database
+from tests.workloads.views import (
+    DEPLOYMENT,
+    STATEFUL_SET,
+    an_id,
+    change,
+    change_pod,
+    evicting,
+    look,
+    tally,
+    under_way,
+)
 from tests.workloads.world import SPACE, World
 
 WEB = an_id("web")
@@ -19,7 +39,12 @@ WEB = an_id("web")
 
 def allowed(world: World, name: str = "web") -> int:
     view = look(world)
-    return Allowances(view).of(tally(view, name))
+    one = tally(view, name)
+    return Allowances(view).of(one, one.pods[0])
+
+
+def a_pod(view: View) -> Pod:
+    return tally(view, "web").pods[0]
 
 
 def a_shop(replicas: int = 3, spec: dict[str, Any] | None = None) -> World:
@@ -137,10 +162,10 @@ def test_a_shared_budget_is_given_out_once() -> None:
     world.budget("both", {"tier": "shared"}, {"maxUnavailable": 1})
     nature.settle(world)
     view = look(world)
-    allowances = Allowances(view)
-    assert allowances.of(tally(view, "a")) == 1
-    allowances.take(tally(view, "a"))
-    assert allowances.of(tally(view, "b")) == 0
+    allowances, a, b = Allowances(view), tally(view, "a"), tally(view, "b")
+    assert allowances.of(a, a.pods[0]) == 1
+    allowances.take(a, a.pods[0])
+    assert allowances.of(b, b.pods[0]) == 0
 
 
 # --- which ---
@@ -214,12 +239,11 @@ def test_one_of_a_stateful_set_that_is_not_ready_goes_only_if_the_others_are() -
         (2, {"minAvailable": "51%"}, "shop/web needs 2 of 2 pods healthy"),
         (3, {"maxUnavailable": 0}, "shop/web needs 3 of 3 pods healthy"),
         (1, {"maxUnavailable": "1%"}, ""),
-        (0, {"minAvailable": 1}, ""),
     ],
 )
 def test_a_budget_that_never_lets_a_pod_go_is_named(replicas: int, spec: dict[str, Any], text: str) -> None:
     view = look(a_shop(replicas, spec))
-    found = never_evictable(view, tally(view, "web"))
+    found = never_evictable(view, tally(view, "web"), a_pod(view))
     assert text in found
     assert bool(found) is bool(text)
 
@@ -229,23 +253,23 @@ def test_a_budget_that_has_no_room_only_now_is_not_one_of_those() -> None:
     fail_one(world)
     nature.tick(world)
     view = look(world)
-    assert never_evictable(view, tally(view, "web")) == ""
+    assert never_evictable(view, tally(view, "web"), a_pod(view)) == ""
     expected = f"PodDisruptionBudget {SPACE}/web needs 2 healthy pods and has 2"
-    assert explained(view, tally(view, "web")) == expected
+    assert explained(view, tally(view, "web"), a_pod(view)) == expected
 
 
 def test_what_is_waited_for_is_told_also_without_a_budget() -> None:
     world = a_shop(3)
     fail_one(world)
     view = look(world)
-    assert explained(view, tally(view, "web")) == "2 of 3 pods are Ready; the others come first"
+    assert explained(view, tally(view, "web"), a_pod(view)) == "2 of 3 pods are Ready; the others come first"
 
 
 def test_a_budget_that_its_controller_has_not_looked_at_says_so() -> None:
     world = a_shop(3, {"maxUnavailable": 1})
     lag(world, generation=2)
     view = look(world)
-    assert "has not been looked at by its controller yet" in explained(view, tally(view, "web"))
+    assert "has not been looked at by its controller yet" in explained(view, tally(view, "web"), a_pod(view))
 
 
 def test_a_pod_that_is_back_under_its_name_and_still_taken_for_evicted_is_named() -> None:
@@ -255,7 +279,94 @@ def test_a_pod_that_is_back_under_its_name_and_still_taken_for_evicted_is_named(
     pod = world.all(Pod)[0]
     lag(world, disruptions_allowed=0, current_healthy=2, disrupted_pods=(pod.name,))
     view = look(world)
-    assert explained(view, view.tallies[an_id("web", STATEFUL_SET)]) == (
+    assert explained(view, tally(view, "web"), a_pod(view)) == (
         f"PodDisruptionBudget {SPACE}/web needs 2 healthy pods and has 2;"
         f" it takes pod {pod.name}, which is back, for evicted"
     )
+
+
+# --- by the labels of each pod ---
+
+
+def allowed_to(world: World, number: int) -> int:
+    view = look(world)
+    return Allowances(view).of(tally(view, "db"), databases.a_pod(view, number))
+
+
+def test_each_pod_goes_by_its_own_budget() -> None:
+    world = a_database("primary", "replica", "replica")
+    assert [allowed_to(world, number) for number in range(3)] == [1, 1, 1]
+    world = a_database("primary", "replica", "replica", budgets={"primary": {"minAvailable": 1}})
+    assert [allowed_to(world, number) for number in range(3)] == [0, 1, 1]
+
+
+def test_only_the_pods_that_a_budget_covers_count_for_it() -> None:
+    world = a_database("primary", "replica", "replica", budgets={"replica": {"minAvailable": 1}})
+    change_pod(world, databases.a_pod(look(world), 2), ready=False)
+    assert allowed_to(world, 1) == 0
+    world = a_database("primary", "replica", "replica", budgets={"replica": {"minAvailable": 1}})
+    change_pod(world, databases.a_pod(look(world), 0), ready=False)
+    assert allowed_to(world, 1) == 1
+
+
+def test_a_pod_that_is_being_evicted_is_charged_to_its_own_budget() -> None:
+    world = a_database("primary", "replica", "replica")
+    view = look(world, evicting(databases.a_pod(look(world), 2)))
+    one = tally(view, "db")
+    assert Allowances(view).of(one, databases.a_pod(view, 1)) == 0
+    assert Allowances(view).of(one, databases.a_pod(view, 0)) == 1
+
+
+def test_without_a_budget_a_pod_waits_for_siblings_that_have_one() -> None:
+    world = a_database("primary", "", "", budgets=databases.PRIMARY)
+    view = look(world)
+    one, allowances = tally(view, "db"), Allowances(view)
+    assert allowances.of(one, databases.a_pod(view, 1)) == 1
+    allowances.take(one, databases.a_pod(view, 0))
+    assert allowances.of(one, databases.a_pod(view, 1)) == 0
+
+
+def test_a_pod_with_two_budgets_never_goes_and_its_siblings_do() -> None:
+    world = a_database("primary", "replica", "replica")
+    world.budget("again", {"role": "primary"}, {"minAvailable": 0})
+    nature.settle(world)
+    assert [allowed_to(world, number) for number in range(3)] == [0, 1, 1]
+    change_pod(world, databases.a_pod(look(world), 0), ready=False)
+    view = look(world)
+    assert not free_to_go(view, tally(view, "db"), databases.a_pod(view, 0))
+    found = obstacle(view, tally(view, "db"), databases.a_pod(view, 0))
+    assert found == (
+        Reason.TWO_BUDGETS,
+        "PodDisruptionBudgets shop/again and shop/primary both select pod shop/db-0",
+    )
+    assert obstacle(view, tally(view, "db"), databases.a_pod(view, 1)) is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ({"minAvailable": 0}, ""),
+        ({"minAvailable": 1}, "shop/primary needs 1 of 1 pods healthy: it never lets one go"),
+        ({"maxUnavailable": 1}, "shop/primary needs 2 of 3 pods healthy and covers 1: it never lets one go"),
+        ({"minAvailable": "50%"}, "shop/primary needs 2 of 3 pods healthy and covers 1"),
+        ({"maxUnavailable": 3}, ""),
+    ],
+)
+def test_a_budget_of_some_pods_never_lets_one_go_by_what_its_controller_counts(
+    spec: dict[str, Any], text: str
+) -> None:
+    """Where it covers one pod of a workload, the controller expects all its replicas, but for a number."""
+    world = a_database("primary", "replica", "replica", budgets={"primary": spec})
+    view = look(world)
+    found = never_evictable(view, tally(view, "db"), databases.a_pod(view, 0))
+    assert text in found
+    assert bool(found) is bool(text)
+    assert bool(databases.named(world, "primary").disruptions_allowed) is not bool(text)
+    assert never_evictable(view, tally(view, "db"), databases.a_pod(view, 1)) == ""
+
+
+def test_what_is_back_is_looked_for_among_the_pods_that_a_budget_covers() -> None:
+    world = a_database("primary", "replica", "replica")
+    row = msgspec.structs.replace(databases.named(world, "replica"), disrupted_pods=("db-0", "db-2"))
+    world.put(row)
+    assert [pod.name for pod in taken_for_evicted(look(world), row)] == ["db-2"]

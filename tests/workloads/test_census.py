@@ -29,6 +29,7 @@ from shiplift.facts.workloads import (
 )
 from shiplift.kube.store import Snapshot, Store
 from shiplift.workloads.census import Census
+from shiplift.workloads.coverage import budgets_of
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Aim, Reason, Role
 from shiplift.workloads.names import HOLD_LEDGER, MANAGED_BY, MANAGER, SKIP, TARGET_LABEL
@@ -137,6 +138,15 @@ def change_pod(world: World, number: int) -> None:
         world.put(msgspec.structs.replace(pod, **ways[number % len(ways)]))
 
 
+def label_pod(world: World, number: int) -> None:
+    """Somebody sets or takes off a label at run time."""
+    pod = pick(world.all(Pod), number)
+    if pod is not None:
+        labels = {key: value for key, value in pod.labels.items() if key != "role"}
+        role = pick([{"role": "primary"}, {"role": "replica"}, {}, {"tier": "shared"}], number)
+        world.put(msgspec.structs.replace(pod, labels=Labels(labels | role)))
+
+
 def drop_pod(world: World, number: int) -> None:
     pod = pick(world.all(Pod), number)
     if pod is not None:
@@ -158,6 +168,9 @@ def put_budget(world: World, number: int) -> None:
         Selector(Labels()),
         Selector(Labels(), (Requirement("app", "In", ("w0", "w1")),)),
         None,
+        Selector(Labels(role="primary")),
+        Selector(Labels(app=f"w{number % 4}", role="replica")),
+        Selector(Labels(), (Requirement("role", "DoesNotExist"),)),
     ]
     row = world.named(PodDisruptionBudget, f"b{number % 3}", space)
     fresh = row or make(PodDisruptionBudget, f"b{number % 3}", namespace=space, uid=f"b-{world.number()}")
@@ -221,6 +234,7 @@ OFTEN: tuple[Change, ...] = (
     mark_node,
     put_workload,
     change_pod,
+    label_pod,
     put_budget,
     put_autoscaler,
     put_order,
@@ -283,7 +297,7 @@ def _slots(slots: Slots) -> tuple[set[str], Any, dict[Any, set[str]]]:
 def _sorted(tally: Any) -> Any:
     ordered = {name: tuple(sorted(getattr(tally, name), key=_uid)) for name in SEVERAL}
     alike = tally.alike is not None
-    return msgspec.structs.replace(tally, budgets=tuple(sorted(tally.budgets)), alike=alike, **ordered)
+    return msgspec.structs.replace(tally, alike=alike, **ordered)
 
 
 def _uid(pod: Pod) -> str:
@@ -327,6 +341,46 @@ def test_after_any_events_the_sums_are_those_of_a_fresh_count(
             snapshot = world.snapshot(*READS)
             going = sorted(pod.uid for pod in world.all(Pod))[number % 3 :: 3]
             assert kept.look(snapshot, scope, *going) == Counter().look(snapshot, scope, *going)
+
+
+def naive(world: World, labels: Labels, namespace: str) -> set[str]:
+    """Every budget tried on these labels."""
+    tried = [one for one in world.all(PodDisruptionBudget) if one.namespace == namespace]
+    return {one.uid for one in tried if one.selector is not None and one.selector.matches(labels)}
+
+
+@given(st.lists(st.tuples(st.sampled_from(CHANGES), st.integers(0, 23)), min_size=10))
+@settings(max_examples=100)
+def test_after_any_events_a_pod_has_the_budgets_that_select_its_own_labels(
+    events: list[tuple[Change, int]],
+) -> None:
+    world, kept = World(), Counter()
+    for number in range(4):
+        put_node(world, number)
+        put_workload(world, number)
+    world.listeners.append(kept.heard)
+    for change, number in (*events, (tick, 0), (label_pod, 0), (label_pod, 1)):
+        change(world, number)
+        going = [pod.uid for pod in world.all(Pod)][number % 3 :: 3]
+        kept.look(world.snapshot(*READS), Scope(AIM, ALL, frozenset(), ""), *going)
+        agree(world, kept.census)
+
+
+def agree(world: World, census: Census) -> None:
+    """The budgets of each pod, and whom each budget covers, are those of every budget tried on every pod."""
+    covers: dict[str, set[WorkloadId]] = {}
+    for id_, tally in census.tallies.items():
+        space = id_.namespace
+        by_template = naive(world, tally.row.template_labels, space)
+        pods = (*tally.pods, *tally.going)
+        assert set(tally.budgets) == by_template
+        for pod in pods:
+            assert set(budgets_of(tally, pod)) == naive(world, pod.labels, space)
+        missing = len(tally.pods) < tally.row.replicas or tally.rolling or not pods
+        uids = by_template if missing else set[str]()
+        for uid in uids.union(*(naive(world, pod.labels, space) for pod in pods)):
+            covers.setdefault(uid, set()).add(id_)
+    assert {uid: set(those) for uid, those in census.covers.items() if those} == covers
 
 
 def test_pods_that_share_their_labels_count_each_in_its_own_namespace() -> None:

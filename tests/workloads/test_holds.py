@@ -11,6 +11,7 @@ from shiplift.api.workloads import Hold, Mode
 from shiplift.engine.step import Answer, Outcome, Outcomes
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
+from shiplift.facts.selectors import Selector
 from shiplift.facts.workloads import PodDisruptionBudget
 from shiplift.workloads import holds
 from shiplift.workloads.holds import Holding, holding
@@ -18,6 +19,7 @@ from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.names import HOLD_LEDGER, MANAGED_BY, MANAGER, SKIP
 from shiplift.workloads.steps import DeleteHold, Evict, HoldBudget, MakeHold, RestoreBudget
 from tests.workloads import nature, server
+from tests.workloads.databases import DB, PRIMARY, a_database, label, named
 from tests.workloads.views import DEPLOYMENT, an_id, change, change_pod, look, under_way
 from tests.workloads.world import SPACE, World
 
@@ -41,6 +43,14 @@ def take(world: World, *going: WorkloadId) -> None:
 def a_budget(world: World, name: str, spec: dict[str, Any] | None = None, **labels: str) -> None:
     world.budget(name, labels, spec or {"maxUnavailable": 1})
     nature.settle(world)
+
+
+def relabel(world: World, name: str, **labels: str) -> None:
+    """The workload and its pods get other labels."""
+    pods = world.pods(an_id(name))
+    change(world, name, template_labels=Labels(labels))
+    for pod in pods:
+        change_pod(world, pod, labels=Labels(labels))
 
 
 # --- when ---
@@ -151,7 +161,7 @@ def test_a_budget_that_lets_nobody_go_holds_already(spec: dict[str, Any]) -> Non
 def test_a_budget_shared_with_somebody_is_never_touched_and_that_is_told() -> None:
     world = a_shop()
     for name in ("web", "api"):
-        change(world, name, template_labels=Labels(app=name, tier="shared"))
+        relabel(world, name, app=name, tier="shared")
     a_budget(world, "both", tier="shared")
     found = held(world, API)
     assert found.steps == ()
@@ -209,6 +219,113 @@ def test_a_budget_that_somebody_loosened_under_our_hands_is_told() -> None:
     assert "maxUnavailable 2" in found.notes[0]
 
 
+# --- by the labels of each pod ---
+
+
+def notes_of(found: Holding) -> str:
+    return "; ".join(found.notes)
+
+
+def test_each_budget_that_covers_some_pods_of_one_workload_is_held() -> None:
+    world = a_database("primary", "replica", "replica", hold=Hold.ALWAYS)
+    found = held(world)
+    assert [step.describe() for step in found.steps] == [
+        "hold StatefulSet shop/db by its PodDisruptionBudget shop/primary",
+        "hold StatefulSet shop/db by its PodDisruptionBudget shop/replica",
+    ]
+    assert found.notes == ()
+    take(world)
+    assert held(world) == Holding()
+    take(world, DB)
+    assert [(row.name, row.min_available) for row in world.all(PodDisruptionBudget)] == [
+        ("primary", 0),
+        ("replica", 1),
+    ]
+
+
+def test_pods_that_no_budget_covers_while_their_siblings_have_one_are_named() -> None:
+    world = a_database("primary", "", "", budgets=PRIMARY, hold=Hold.ALWAYS)
+    found = held(world)
+    assert [type(step) for step in found.steps] == [HoldBudget]
+    text = "StatefulSet shop/db cannot be held whole: no PodDisruptionBudget covers its pods db-1, db-2, and"
+    assert text in notes_of(found)
+
+
+def test_a_pod_with_two_budgets_is_named_and_its_siblings_are_held() -> None:
+    world = a_database("primary", "replica", "replica", hold=Hold.ALWAYS)
+    a_budget(world, "again", {"minAvailable": 0}, role="primary")
+    found = held(world)
+    assert [step.describe() for step in found.steps] == [
+        "hold StatefulSet shop/db by its PodDisruptionBudget shop/replica"
+    ]
+    assert found.notes == (
+        "StatefulSet shop/db cannot be held: PodDisruptionBudgets shop/again and shop/primary both select"
+        " its pod db-0",
+    )
+
+
+def test_ours_goes_as_soon_as_one_pod_gets_a_label_that_another_budget_asks_for() -> None:
+    world = a_database("", "", "", budgets={}, hold=Hold.ALWAYS)
+    take(world)
+    a_budget(world, "primary", {"minAvailable": 0}, role="primary")
+    assert held(world) == Holding()
+    label(world, 0, "primary")
+    nature.settle(world)
+    assert [type(step) for step in held(world).steps] == [DeleteHold]
+    take(world)
+    assert [step.describe() for step in held(world).steps] == [
+        "hold StatefulSet shop/db by its PodDisruptionBudget shop/primary"
+    ]
+
+
+def test_a_held_budget_whose_pod_lost_its_label_is_given_back() -> None:
+    world = a_database("primary", "replica", "replica", hold=Hold.ALWAYS)
+    take(world)
+    label(world, 0, "")
+    assert [step.describe() for step in held(world).steps] == [
+        "give PodDisruptionBudget shop/primary back what it said"
+    ]
+
+
+def test_nobody_gets_a_budget_of_ours_that_picks_pods_which_others_labelled_at_run_time() -> None:
+    world = a_shop()
+    change(world, "web", selector=Selector(Labels(role="front")))
+    pod = world.pods(API)[0]
+    change_pod(world, pod, labels=Labels({**pod.labels, "role": "front"}))
+    assert held(world, API).notes == (
+        "Deployment shop/web cannot be held: its selector also picks pods of Deployment shop/api",
+    )
+
+
+@pytest.mark.parametrize(
+    ("labels", "made"),
+    [
+        ({"app": "web", "role": "primary"}, False),
+        ({"app": "other", "role": "primary"}, True),
+        ({"role": "primary"}, True),
+    ],
+)
+def test_a_budget_that_waits_for_a_label_on_these_pods_keeps_ours_away(
+    labels: dict[str, str], made: bool
+) -> None:
+    world = a_shop()
+    a_budget(world, "primary", **labels)
+    found = held(world, API)
+    assert [type(step) for step in found.steps] == ([MakeHold] if made else [])
+    assert ("PodDisruptionBudget shop/primary covers no pod yet" in notes_of(found)) is not made
+
+
+def test_a_budget_that_covers_a_stranger_with_the_same_role_is_never_touched() -> None:
+    world = a_database("primary", "replica", "replica", hold=Hold.ALWAYS)
+    row = named(world, "primary")
+    world.put(msgspec.structs.replace(row, expected_pods=2))
+    found = held(world)
+    assert [step.describe() for step in found.steps] == [
+        "hold StatefulSet shop/db by its PodDisruptionBudget shop/replica"
+    ]
+    assert "PodDisruptionBudget shop/primary also covers other pods" in notes_of(found)
+
+
 # --- letting go ---
 
 
@@ -235,7 +352,7 @@ def test_a_held_budget_that_came_to_cover_somebody_else_too_is_given_back() -> N
     world = a_shop()
     a_budget(world, "web", app="web")
     take(world, API)
-    change(world, "api", template_labels=Labels(app="web"))
+    relabel(world, "api", app="web")
     assert [type(step) for step in held(world, API).steps] == [RestoreBudget]
 
 

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import msgspec
 import pytest
 
-from shiplift.api.workloads import MigrationState, Mode, OnBlockedWorkload, Turn, WorkloadState
+from shiplift.api.workloads import Hold, MigrationState, Mode, OnBlockedWorkload, Turn, WorkloadState
+from shiplift.engine.decision import requeue
 from shiplift.engine.step import Answer, Outcome, Outcomes
 from shiplift.facts import kinds
+from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod, PodSpec, Toleration
 from shiplift.workloads import moves
 from shiplift.workloads.decide import arrived, decide
 from shiplift.workloads.model import Migrating, Reason
-from shiplift.workloads.names import UPGRADE_TAINT, label_value
+from shiplift.workloads.names import HOLD_LEDGER, UPGRADE_TAINT, label_value
 from shiplift.workloads.record import Record
 from shiplift.workloads.report import status_of
 from shiplift.workloads.steps import Evict, Force, MakeHold, Replace, Step, WritePlacement
 from tests.workloads import nature
+from tests.workloads.databases import BOTH, a_database, a_pod, label, named
 from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, change, evicting, look, say, under_way
 from tests.workloads.world import NEW, OLD, World
 
@@ -253,3 +257,92 @@ def test_the_slots_of_all_pods_that_are_on_their_way_are_kept(last: str) -> None
         world.put(msgspec.structs.replace(other, deleting=True))
     decision = decided(world, evicting(other) if last == "evicted" else None)
     assert decision.lines[API].reason is Reason.NO_SLOT
+
+
+# --- budgets by the labels of each pod ---
+
+
+def evicted(world: World, outcomes: Outcomes | None = None) -> list[str]:
+    return [step.name for step in of(decided(world, outcomes), Evict) if isinstance(step, Evict)]
+
+
+def a_released_database(*roles: str, **given: Any) -> World:
+    world = a_database(*roles, **given)
+    say(world, {DB.owner_key: Turn.RELEASED})
+    return world
+
+
+def test_pods_of_different_budgets_are_of_different_lanes_and_go_together() -> None:
+    world = a_released_database("primary", "replica", "replica")
+    steps = [step for step in of(decided(world), Evict) if isinstance(step, Evict)]
+    assert [step.name for step in steps] == ["db-2", "db-0"]
+    assert [step.lane for step in steps] == [named(world, "replica").uid, named(world, "primary").uid]
+    assert sorted(evicted(world, running(*steps))) == ["db-0", "db-2"]
+
+
+@pytest.mark.parametrize("spec", [{"minAvailable": 1}, {"maxUnavailable": 0}])
+def test_a_pod_that_its_budget_never_lets_go_keeps_no_sibling(spec: dict[str, Any]) -> None:
+    world = a_released_database("replica", "replica", "primary", budgets=BOTH | {"primary": spec})
+    assert evicted(world) == ["db-1"]
+    assert decided(world).lines[DB].reason is Reason.EVICTING
+
+
+def test_a_pod_with_two_budgets_keeps_no_sibling() -> None:
+    world = a_released_database("replica", "replica", "primary")
+    world.budget("again", {"role": "primary"}, {"minAvailable": 0})
+    nature.settle(world)
+    assert evicted(world) == ["db-1"]
+
+
+def alone_on_old_nodes(world: World, number: int) -> None:
+    """All pods but that one are on a target node."""
+    for pod in world.pods(DB):
+        if pod.name != f"db-{number}":
+            world.put(msgspec.structs.replace(pod, node="new-1"))
+    nature.settle(world)
+
+
+def test_when_all_that_is_left_is_blocked_the_line_names_pod_and_budgets() -> None:
+    world = a_released_database("primary", "replica", "replica")
+    world.budget("again", {"role": "primary"}, {"minAvailable": 0})
+    alone_on_old_nodes(world, 0)
+    line = decided(world).lines[DB]
+    assert (line.state, line.reason) == (WorkloadState.BLOCKED, Reason.TWO_BUDGETS)
+    assert line.message == (
+        "PodDisruptionBudgets shop/again and shop/primary both select pod shop/db-0;"
+        " change the budget, or set spec.onBlocked to Surge"
+    )
+
+
+def test_force_takes_what_is_left_only_when_nobody_may_be_labelled_any_more() -> None:
+    world = a_released_database("primary", "replica", "replica", on_blocked=OnBlockedWorkload.FORCE)
+    label(world, 2, "")
+    for number in (0, 1):
+        world.budget(f"never-{number}", {"role": ("primary", "replica")[number]}, {"maxUnavailable": 0})
+    nature.settle(world)
+    fresh = a_pod(look(world), 2)
+    world.put(msgspec.structs.replace(fresh, node="new-1", ready_since=int(NOW.timestamp()) - 3))
+    decision = decided(world)
+    assert of(decision, Force) == []
+    assert decision.look_again == requeue(timedelta(seconds=moves.TIME_TO_LABEL - 3))
+    world.put(msgspec.structs.replace(fresh, node="new-1", ready_since=int(NOW.timestamp()) - 60))
+    assert [step.key for step in of(decided(world), Force)] == [f"force {a_pod(look(world), 1).uid}"]
+
+
+def test_what_is_waited_for_is_the_budget_of_a_pod_that_may_go_later() -> None:
+    world = a_released_database(
+        "replica", "primary", "replica", budgets=BOTH | {"primary": {"minAvailable": 1}}
+    )
+    world.put(msgspec.structs.replace(named(world, "replica"), disruptions_allowed=0, current_healthy=1))
+    line = decided(world).lines[DB]
+    assert line.reason is Reason.BUDGET_EXHAUSTED
+    assert "PodDisruptionBudget shop/replica needs 1 healthy pods and has 1" in line.message
+
+
+def test_a_release_waits_until_every_budget_of_its_pods_is_given_back() -> None:
+    world = a_released_database("primary", "replica", "replica", hold=Hold.ALWAYS)
+    held = msgspec.structs.replace(named(world, "primary"), annotations=Labels({HOLD_LEDGER: "1"}))
+    world.put(held)
+    decision = decided(world)
+    assert decision.lines[DB].reason is Reason.HELD_BUDGET
+    assert not of(decision, Evict)

@@ -201,8 +201,9 @@ def test_who_has_two_budgets() -> None:
     for name in ("one", "two"):
         world.budget(name, {"app": "web"}, {"maxUnavailable": 1})
     nature.settle(world)
+    pod = look(world).tallies[WEB].away[0].name
     assert line(world, "web") == (
-        "Blocked TwoBudgets: PodDisruptionBudgets shop/one and shop/two both select its pods;"
+        f"Blocked TwoBudgets: PodDisruptionBudgets shop/one and shop/two both select pod shop/{pod};"
         " change the budget, or set spec.onBlocked of WorkloadMigration cluster to Surge"
     )
 

@@ -58,7 +58,7 @@ def test_two_budgets_on_a_pod_are_named_and_surge_moves_it(scene: Scene, observe
     scene.migrate()
     scene.rig.start()
     line = wait_line(scene, "web", state="Blocked", reason="TwoBudgets")
-    assert f"PodDisruptionBudgets {space}/one and {space}/two both select its pods" in line["message"]
+    assert f"PodDisruptionBudgets {space}/one and {space}/two both select pod {space}/web-" in line["message"]
     assert "set spec.onBlocked of WorkloadMigration cluster to Surge" in line["message"]
     observer.begin()
     scene.change_migration(onBlocked="Surge")

@@ -99,6 +99,10 @@ class PodDisruptionBudget(Row, frozen=True, gc=False, kw_only=True):
     disrupted_pods: tuple[str, ...]
     conditions: tuple[Condition, ...]
 
+    def selects(self, labels: Labels) -> bool:
+        """Whether it covers a pod of its namespace that has these labels."""
+        return self.selector is not None and self.selector.matches(labels)
+
 
 class HorizontalPodAutoscaler(Row, frozen=True, gc=False, kw_only=True):
     target_kind: str

@@ -20,11 +20,11 @@ from shiplift.api.workloads import (
     WorkloadPlacement,
     WorkloadStatus,
 )
-from shiplift.facts.meta import Row
+from shiplift.facts.meta import Labels, Row
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import Deployment, PodDisruptionBudget, ReplicaSet, StatefulSet
-from shiplift.view.look import natural
+from shiplift.view.look import labels_of, natural
 from shiplift.view.migration import Share, WaitingView, plain, waiting_view
 
 Key = tuple[str, str, str]
@@ -134,7 +134,10 @@ def explanation(rows: Rows, workload: Workload, known: Known, now: int) -> Expla
     nodes = {node.name: node.kubelet_version for node in rows.all(Node)}
     pods = _pods(rows, workload)
     needs = _neighbours(progress, ((link.dependency, link) for link in known.links if link.dependent == key))
-    budgets = _budgets(rows, workload, known.holds)
+    labels = labels_of(workload.template_labels, pods, workload.replicas)
+    covering = _covering(rows, workload.namespace, labels)
+    budgets = tuple(_budget_view(one, known.holds) for one in covering)
+    twice = _together([one for one in covering if one.name not in known.holds], labels)
     status = progress.listed.get(key)
     return Explanation(
         kind=key[0],
@@ -152,7 +155,9 @@ def explanation(rows: Rows, workload: Workload, known: Known, now: int) -> Expla
             progress, ((link.dependent, link) for link in known.links if link.dependency == key)
         ),
         budgets=budgets,
-        unblocked_by=_unblocked_by(progress, workload, known, needs, budgets) if progress.moving else (),
+        unblocked_by=_unblocked_by(progress, workload, known, needs, budgets, twice)
+        if progress.moving
+        else (),
     )
 
 
@@ -244,23 +249,29 @@ def _neighbour(progress: _Progress, key: Key, link: Link) -> Neighbour:
     return Neighbour(*key, standing, pods, plain(link.origin), link.soft)
 
 
-def _budgets(rows: Rows, workload: Workload, holds: frozenset[str]) -> tuple[BudgetView, ...]:
-    covering = [
+def _covering(rows: Rows, namespace: str, labels: set[Labels]) -> list[PodDisruptionBudget]:
+    """The budgets that cover a pod with any of these labels."""
+    found = [
         budget
         for budget in rows.all(PodDisruptionBudget)
-        if budget.namespace == workload.namespace
-        and budget.selector
-        and budget.selector.matches(workload.template_labels)
+        if budget.namespace == namespace and any(map(budget.selects, labels))
     ]
-    return tuple(
-        BudgetView(
-            name=budget.name,
-            needs=budget.desired_healthy,
-            has=budget.current_healthy,
-            allows=budget.disruptions_allowed,
-            holds=budget.name in holds,
-        )
-        for budget in sorted(covering, key=lambda budget: natural(budget.name))
+    return sorted(found, key=lambda budget: natural(budget.name))
+
+
+def _together(budgets: list[PodDisruptionBudget], labels: set[Labels]) -> tuple[str, ...]:
+    """Budgets, by name, of which one pod has several; none where each pod has one at most."""
+    found = [tuple(one.name for one in budgets if one.selects(own)) for own in labels]
+    return min((names for names in found if len(names) > 1), default=())
+
+
+def _budget_view(budget: PodDisruptionBudget, holds: frozenset[str]) -> BudgetView:
+    return BudgetView(
+        name=budget.name,
+        needs=budget.desired_healthy,
+        has=budget.current_healthy,
+        allows=budget.disruptions_allowed,
+        holds=budget.name in holds,
     )
 
 
@@ -270,6 +281,7 @@ def _unblocked_by(
     known: Known,
     needs: tuple[Neighbour, ...],
     budgets: tuple[BudgetView, ...],
+    twice: tuple[str, ...],
 ) -> tuple[str, ...]:
     """What would have to happen, as far as it can be seen from here."""
     migration = known.migration
@@ -279,11 +291,10 @@ def _unblocked_by(
     wanted += [_wish(one) for one in needs if one.standing in (Standing.NOT_YET, Standing.MISSING)]
     if wanted:
         return tuple(wanted)
-    theirs = [one for one in budgets if not one.holds]
-    if len(theirs) > 1:
-        names = ", ".join(one.name for one in theirs)
-        return (f"all but one of the PodDisruptionBudgets {names} go: with several no pod can be evicted",)
-    return tuple(_room(one) for one in theirs if not one.allows)
+    if twice:
+        names = ", ".join(twice)
+        return (f"all but one of the PodDisruptionBudgets {names} go: a pod with several cannot be evicted",)
+    return tuple(_room(one) for one in budgets if not one.holds and not one.allows)
 
 
 def _wish(one: Neighbour) -> str:

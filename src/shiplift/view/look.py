@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol, TypeVar
 
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
-from shiplift.facts.meta import Row, condition
+from shiplift.facts.meta import Labels, Row, condition
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import DaemonSet, Deployment, PodDisruptionBudget, ReplicaSet, StatefulSet
@@ -194,6 +194,7 @@ def _workload(
     for pod, state in owned:
         if pod.node in version_of:
             placed[version_of[pod.node]].append(state)
+    labels = labels_of(row.template_labels, [pod for pod, _ in owned], desired)
     return WorkloadView(
         namespace=row.namespace,
         kind=type(row).__name__,
@@ -207,10 +208,16 @@ def _workload(
         budgets=tuple(
             Budget(budget.name, budget.disruptions_allowed)
             for budget in budgets
-            if budget.selector and budget.selector.matches(row.template_labels)
+            if any(map(budget.selects, labels))
         ),
         pods=pods,
     )
+
+
+def labels_of(template: Labels, pods: Collection[Pod], desired: int) -> set[Labels]:
+    """The labels by which budgets cover a workload: those of its pods; of pods to come, the template's."""
+    found = {pod.labels for pod in pods}
+    return found | {template} if len(pods) < desired or not pods else found
 
 
 def _workload_state(pods: Pods, desired: int) -> WorkloadState:

@@ -15,7 +15,7 @@ from shiplift.api.workloads import WorkloadKind
 from shiplift.facts import kinds
 from shiplift.facts.cluster import Namespace
 from shiplift.facts.kinds import Kind
-from shiplift.facts.meta import Labels, Row
+from shiplift.facts.meta import Row
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod
 from shiplift.facts.storage import PersistentVolume, PersistentVolumeClaim
@@ -27,10 +27,12 @@ from shiplift.facts.workloads import (
     StatefulSet,
 )
 from shiplift.workloads.aim import marks, role
+from shiplift.workloads.coverage import covering
 from shiplift.workloads.holds import is_hold
 from shiplift.workloads.identity import WorkloadId, workload_id
 from shiplift.workloads.model import Fleet, Role, Scope, Tally
 from shiplift.workloads.occupancy import Occupancy, Room, Targets
+from shiplift.workloads.selecting import BudgetIndex
 from shiplift.workloads.steps import MarkNode
 from shiplift.workloads.tally import tally, with_going
 
@@ -40,7 +42,6 @@ WORKLOAD_TYPES: Mapping[Kind, type[Deployment] | type[StatefulSet]] = {
     kinds.DEPLOYMENT: Deployment,
     kinds.STATEFUL_SET: StatefulSet,
 }
-_NO_LABEL = ("", "")
 
 
 class Snapshot(Protocol):
@@ -76,8 +77,7 @@ class Census:
         """Namespaces that are being deleted: what is in them moves nowhere."""
         self._ids: dict[str, WorkloadId] = {}
         self._in_namespace: dict[str, set[WorkloadId]] = {}
-        self._budgets_by: dict[str, dict[tuple[str, str], dict[str, None]]] = {}
-        """By namespace, then by one label that their selectors ask for (`_NO_LABEL`: for none)."""
+        self._selecting = BudgetIndex()
         self._sets: dict[str, dict[str, None]] = {}
         self._deployment_of: dict[str, str] = {}
         self._autoscalers: dict[WorkloadId, HorizontalPodAutoscaler] = {}
@@ -339,7 +339,7 @@ class Census:
 
     def _put_budget(self, row: PodDisruptionBudget) -> None:
         self.budgets[row.uid] = row
-        self._budgets_by.setdefault(row.namespace, {}).setdefault(_asked(row), {})[row.uid] = None
+        self._selecting.put(row)
         if is_hold(row):
             self.holds[row.uid] = row
         else:
@@ -348,23 +348,11 @@ class Census:
     def _drop_budget(self, row: PodDisruptionBudget) -> None:
         del self.budgets[row.uid]
         self.holds.pop(row.uid, None)
-        by_label, asked = self._budgets_by[row.namespace], _asked(row)
-        by_label[asked].pop(row.uid, None)
-        if not by_label[asked]:
-            del by_label[asked]
-
-    def _budgets_of(self, row: Deployment | StatefulSet) -> tuple[str, ...]:
-        """The budgets that select its pods: only those that ask for one of its labels are tried."""
-        by_label = self._budgets_by.get(row.namespace)
-        if not by_label:
-            return ()
-        labels = row.template_labels
-        tried = [uid for label in (_NO_LABEL, *labels.items()) for uid in by_label.get(label, ())]
-        return tuple([uid for uid in tried if _selects(self.budgets[uid], labels)])
+        self._selecting.drop(row)
 
     def _cover(self, before: Tally | None, after: Tally | None) -> None:
         """Note whom each budget covers."""
-        had, has = before.budgets if before else (), after.budgets if after else ()
+        had, has = covering(before) if before else (), covering(after) if after else ()
         if had == has:
             return
         for uid in had:
@@ -408,11 +396,11 @@ class Census:
             owners = self._sets.get(row.uid, ())
             sets = [one for uid in owners if (one := snapshot.by_uid(ReplicaSet, uid)) is not None]
         pods = list(chain.from_iterable(map(snapshot.pods_of, owners)))
+        cover = self._selecting.cover(row.namespace, row.template_labels, pods)
         going = [pod for pod in pods if self._looks_as_if_it_stayed(pod)] if self._going else []
         if going:
             pods = [pod for pod in pods if not self._looks_as_if_it_stayed(pod)]
-        budgets, scaler = self._budgets_of(row), self._autoscalers.get(id_)
-        counted = tally(id_, row, sets, pods, self._roles, budgets, scaler)
+        counted = tally(id_, row, sets, pods, self._roles, cover, self._autoscalers.get(id_))
         return with_going(counted, going) if going else counted
 
     def _looks_as_if_it_stayed(self, pod: Pod) -> bool:
@@ -425,15 +413,6 @@ class Census:
         if known is not None and (row := snapshot.by_uid(type_, known.row.uid)) is not None:
             return row
         return snapshot.find(type_, id_.name, id_.namespace)
-
-
-def _asked(row: PodDisruptionBudget) -> tuple[str, str]:
-    """One label that a budget asks for, to find it by."""
-    return min(row.selector.labels.items(), default=_NO_LABEL) if row.selector else _NO_LABEL
-
-
-def _selects(row: PodDisruptionBudget, labels: Labels) -> bool:
-    return row.selector is not None and row.selector.matches(labels)
 
 
 def _by_name(row: Row) -> tuple[str, str]:

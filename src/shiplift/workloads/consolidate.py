@@ -13,7 +13,8 @@ from shiplift.api.workloads import OnNoCapacity
 from shiplift.engine.step import Step
 from shiplift.facts.pods import Pod
 from shiplift.workloads import turns
-from shiplift.workloads.budgeting import Allowances, book_expected, in_order, lane_of, never_evictable
+from shiplift.workloads.budgeting import Allowances, book_expected, in_order, lane_of, obstacle
+from shiplift.workloads.coverage import budgets_of, one_of_each
 from shiplift.workloads.model import Role, Tally, View
 from shiplift.workloads.occupancy import Room
 from shiplift.workloads.room import Booking, NoSlot
@@ -35,13 +36,20 @@ def _emptiest(view: View, room: Callable[[str], Room]) -> str:
     closed: set[str] = set(view.fleet.cordoned)
     released = turns.released(view)
     for id_, tally in view.tallies.items():
-        fixed = tally.skipped or id_ in released or bool(never_evictable(view, tally))
+        fixed = tally.skipped or id_ in released
+        stuck = _stuck(view, tally)
         for pod in tally.away:
             there[pod.node] += 1
-            if fixed:
+            if fixed or budgets_of(tally, pod) in stuck:
                 closed.add(pod.node)
     open_ = sorted((count, name) for name, count in there.items() if name not in closed)
     return next((name for _, name in open_ if _fit_elsewhere(view, room(name), name)), "")
+
+
+def _stuck(view: View, tally: Tally) -> set[tuple[str, ...]]:
+    """The budgets of those of its pods that can never be evicted."""
+    found = one_of_each(tally, tally.away)
+    return {budgets_of(tally, pod) for pod in found if obstacle(view, tally, pod) is not None}
 
 
 def _fit_elsewhere(view: View, room: Room, node: str) -> bool:
@@ -66,7 +74,7 @@ def emptying_steps(view: View, node: str) -> list[Step]:
             pod.name,
             pod.uid,
             pod.node,
-            lane_of(tally),
+            lane_of(tally, pod),
             *turns.relied_on(view, tally.id),
             makes_room=True,
         )
@@ -83,9 +91,11 @@ def _going(tally: Tally, node: str, allowances: Allowances, booking: Booking) ->
         return [pod for pod in tally.going if pod.node == node]
     here = [pod for pod in in_order(tally) if pod.node == node]
     going: list[Pod] = []
-    for pod in here[: allowances.of(tally)]:
+    for pod in here:
+        if allowances.of(tally, pod) <= 0:
+            continue
         if isinstance(booking.book(pod), NoSlot):
             break
-        allowances.take(tally)
+        allowances.take(tally, pod)
         going.append(pod)
     return going

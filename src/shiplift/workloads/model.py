@@ -168,7 +168,7 @@ class Tally(msgspec.Struct, frozen=True, gc=False):
     complete: bool
     """Every replica is there, Ready, and none is away, pending or leaving."""
     budgets: tuple[str, ...]
-    """The PodDisruptionBudgets that select its pods, by uid."""
+    """The PodDisruptionBudgets, by uid, that cover its pods as its template makes them."""
     autoscaler: HorizontalPodAutoscaler | None
     skipped: bool
     evicted: tuple[str, ...]
@@ -177,6 +177,8 @@ class Tally(msgspec.Struct, frozen=True, gc=False):
     """Those of the leaving that look as if they stayed: we are evicting them, and nothing shows it yet."""
     alike: Pod | None = None
     """Any of its pods, though it may be leaving: what those that are missing will be like."""
+    apart: Mapping[str, tuple[str, ...]] = {}
+    """The budgets of those pods, by uid, whose own labels are covered otherwise than the template's."""
 
 
 class Order(msgspec.Struct, frozen=True):
@@ -262,7 +264,7 @@ class View(msgspec.Struct, frozen=True):
     budgets: Mapping[str, PodDisruptionBudget]
     """All PodDisruptionBudgets, by uid."""
     covers: Mapping[str, Mapping[WorkloadId, None]]
-    """The workloads whose pods each selects."""
+    """The workloads of which each covers a pod."""
     holds: tuple[PodDisruptionBudget, ...]
     """Those of ours, and those of users that we hold."""
     daemon_sets: tuple[str, ...]

@@ -13,18 +13,22 @@ from datetime import datetime
 from shiplift.api.workloads import Mode, OnBlockedWorkload, OnNoCapacity, WorkloadState
 from shiplift.engine.step import Answer, Step
 from shiplift.facts.pods import Pod, tolerated
+from shiplift.facts.workloads import PodDisruptionBudget
 from shiplift.workloads import brake, turns
 from shiplift.workloads.budgeting import (
     Allowances,
+    Obstacle,
     book_expected,
     budget_of,
     explained,
+    first_of_each,
     free_to_go,
     in_order,
     lane_of,
-    never_evictable,
+    obstacle,
     taken_for_evicted,
 )
+from shiplift.workloads.coverage import budgets_of, covering
 from shiplift.workloads.holds import is_hold
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Line, Reason, Role, Tally, View
@@ -42,6 +46,8 @@ MOST_IN_A_LANE = 4
 """They go one after the other: where the first hangs, not all the others stand before somebody else."""
 TIME_TO_NOTICE = 5
 """Seconds that the disruption controller has to see by itself that a pod went and another came."""
+TIME_TO_LABEL = 10
+"""Seconds that a new pod has to get the labels that decide which budget covers it."""
 BLOCKING = (Reason.NEVER_EVICTABLE, Reason.TWO_BUDGETS, Reason.SURGE_IMPOSSIBLE)
 
 
@@ -74,9 +80,9 @@ class Moves:
         waiting = [self.view.tallies[id_] for id_ in sorted(going - self.view.order.met)]
         for tally in waiting:
             book_expected(self._booking, tally)
-            if tally.going:
-                self._named[lane_of(tally)] += len(tally.going)
-                self._evictions += len(tally.going)
+            for pod in tally.going:
+                self._named[lane_of(tally, pod)] += 1
+                self._evictions += 1
         for tally in waiting:
             self._one(tally)
 
@@ -133,7 +139,7 @@ class Moves:
         if (stop := self.stop or brake.stop_of(view, tally, self._evictions_so_far)) is not None:
             self.lines[tally.id] = stop
             return True
-        if view.holds and any(is_hold(view.budgets[uid]) for uid in tally.budgets if uid in view.budgets):
+        if view.holds and any(is_hold(view.budgets[uid]) for uid in covering(tally) if uid in view.budgets):
             self._tell(
                 tally,
                 WorkloadState.RELEASED,
@@ -224,19 +230,9 @@ class Moves:
             self._tell(tally, WorkloadState.MOVING, Reason.PENDING, text)
 
     def _blocked(self, tally: Tally) -> bool:
-        """Pods that can never be evicted, and what the policy makes of it."""
-        if len(tally.budgets) <= 1 and self._allowances.of(tally) > 0:
-            return False
-        reason, why = Reason.NEVER_EVICTABLE, never_evictable(self.view, tally)
-        if len(tally.budgets) > 1:
-            names = sorted(
-                f"{one.namespace}/{one.name}" for uid in tally.budgets if (one := self.view.budgets.get(uid))
-            )
-            reason, why = (
-                Reason.TWO_BUDGETS,
-                f"PodDisruptionBudgets {' and '.join(names)} both select its pods",
-            )
-        if not why:
+        """Whether no pod that is left can ever be evicted, and what the policy makes of it."""
+        found = self._obstacle(tally)
+        if found is None:
             return False
         match self.view.spec.on_blocked:
             case OnBlockedWorkload.SURGE:
@@ -245,8 +241,30 @@ class Moves:
                 self._force(tally)
             case _:
                 hint = "change the budget, or set spec.onBlocked of WorkloadMigration cluster to Surge"
-                self._tell(tally, WorkloadState.BLOCKED, reason, f"{why}; {hint}")
+                self._tell(tally, WorkloadState.BLOCKED, found.reason, f"{found.message}; {hint}")
         return True
+
+    def _obstacle(self, tally: Tally) -> Obstacle | None:
+        """What keeps all pods that are left; None as long as one of them may go."""
+        first: Obstacle | None = None
+        for pod in first_of_each(tally):
+            if self._allowances.of(tally, pod) > 0:
+                return None
+            found = obstacle(self.view, tally, pod)
+            if found is None:
+                return None
+            first = first or found
+        if tally.apart and (self._under_way(tally) or self._may_be_labelled_yet(tally)):
+            return None
+        return first
+
+    def _may_be_labelled_yet(self, tally: Tally) -> bool:
+        """Whether pods are missing, or so new that who labels them at run time may not have done it."""
+        left = tally.last_ready + TIME_TO_LABEL - self.now.timestamp()
+        if left > 0:
+            self.due.append(left)
+        whole = not tally.leaving and tally.row.replicas <= len(tally.pods) == tally.ready
+        return left > 0 or not whole
 
     def _take(self, tally: Tally, surging: Surging) -> None:
         self.steps += surging.steps
@@ -280,11 +298,14 @@ class Moves:
             self._do(self._eviction(tally, pod), tally, Reason.EVICTING)
         if not under_way and self._may_not_yet(tally):
             return
+        spent: set[tuple[str, ...]] = set()
         for pod in self._movable(tally):
-            if self._evictions >= MOST_AT_ONCE or self._named[lane_of(tally)] >= MOST_IN_A_LANE:
+            if self._evictions >= MOST_AT_ONCE:
                 break
-            if not free_to_go(self.view, tally, pod) and self._allowances.of(tally) <= 0:
-                break
+            budgets = budgets_of(tally, pod)
+            if budgets in spent or not self._may_go(tally, pod):
+                spent.add(budgets)
+                continue
             if (slot := self._slot(pod)) is not None:
                 self._no_slot(tally, slot)
                 return
@@ -293,28 +314,34 @@ class Moves:
         if tally.id not in self.lines:
             self._waits_for_budget(tally)
 
+    def _may_go(self, tally: Tally, pod: Pod) -> bool:
+        if self._named[lane_of(tally, pod)] >= MOST_IN_A_LANE:
+            return False
+        return free_to_go(self.view, tally, pod) or self._allowances.of(tally, pod) > 0
+
     def _under_way(self, tally: Tally) -> list[Pod]:
         """Its pods that are being evicted and have to be: after a rollback they may be where they belong."""
         return [pod for pod in tally.going if self.view.fleet.roles.get(pod.node) is Role.OFF]
 
     def _goes(self, tally: Tally, pod: Pod) -> None:
         """The pod goes: what it uses up is used up."""
-        self._named[lane_of(tally)] += 1
+        self._named[lane_of(tally, pod)] += 1
         self._evictions += 1
         if not free_to_go(self.view, tally, pod):
-            self._allowances.take(tally)
+            self._allowances.take(tally, pod)
 
     def _eviction(self, tally: Tally, pod: Pod) -> Evict:
-        return Evict(
-            tally.id, pod.name, pod.uid, pod.node, lane_of(tally), *turns.relied_on(self.view, tally.id)
-        )
+        lane = lane_of(tally, pod)
+        return Evict(tally.id, pod.name, pod.uid, pod.node, lane, *turns.relied_on(self.view, tally.id))
 
     def _may_not_yet(self, tally: Tally) -> bool:
         """Whether none of its pods can go in this decision; told."""
-        if self._evictions >= MOST_AT_ONCE or self._named[lane_of(tally)] >= MOST_IN_A_LANE:
+        pods = first_of_each(tally)
+        full = all(self._named[lane_of(tally, pod)] >= MOST_IN_A_LANE for pod in pods)
+        if self._evictions >= MOST_AT_ONCE or full:
             self._tell(tally, WorkloadState.MOVING, Reason.EVICTING, "its pods go in a moment")
             return True
-        if tally.ready == len(tally.pods) and self._allowances.of(tally) <= 0:
+        if tally.ready == len(tally.pods) and all(self._allowances.of(tally, pod) <= 0 for pod in pods):
             self._waits_for_budget(tally)
             return True
         return False
@@ -332,16 +359,20 @@ class Moves:
         return movable
 
     def _waits_for_budget(self, tally: Tally) -> None:
-        why = explained(self.view, tally)
+        pods = first_of_each(tally)
+        pod = next((one for one in pods if obstacle(self.view, tally, one) is None), pods[0])
+        why = explained(self.view, tally, pod)
         text = f"{_count(len(tally.away), 'pod')} to move; {why}"
         self._tell(tally, WorkloadState.MOVING, Reason.BUDGET_EXHAUSTED, text)
         self._forget_evictions(tally)
 
     def _forget_evictions(self, tally: Tally) -> None:
         """What the disruption controller has missed would hold the workload up for two minutes."""
-        budget = budget_of(self.view, tally)
-        if budget is None:
-            return
+        found = [budget_of(self.view, tally, pod) for pod in first_of_each(tally)]
+        for budget in filter(None, found):
+            self._forget_evictions_of(budget)
+
+    def _forget_evictions_of(self, budget: PodDisruptionBudget) -> None:
         for pod in taken_for_evicted(self.view, budget):
             left = pod.ready_since + TIME_TO_NOTICE - self.now.timestamp()
             step = ForgetEviction(budget.namespace, budget.name, budget.uid, pod.name, pod.uid)

@@ -11,6 +11,7 @@ from shiplift.facts.workloads import Deployment, HorizontalPodAutoscaler, Replic
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Role, Tally
 from shiplift.workloads.names import SKIP
+from shiplift.workloads.selecting import Cover
 
 ENDED = frozenset({"Succeeded", "Failed"})
 EVICTED = "EvictionByEvictionAPI"
@@ -23,7 +24,7 @@ def tally(
     sets: Sequence[ReplicaSet],
     pods: Iterable[Pod],
     roles: Mapping[str, Role],
-    budgets: tuple[str, ...],
+    cover: Cover,
     autoscaler: HorizontalPodAutoscaler | None,
 ) -> Tally:
     """Count the pods of one workload by where they are."""
@@ -69,12 +70,13 @@ def tally(
         last_ready,
         rolling,
         complete,
-        budgets,
+        cover.budgets,
         autoscaler,
         skipped,
         evicted,
         (),
         here[0] if here else last,
+        cover.apart,
     )
 
 

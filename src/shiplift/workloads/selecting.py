@@ -1,0 +1,94 @@
+"""Finds the PodDisruptionBudgets that select given labels: only those that ask for one of them are tried.
+
+Pods are many, and nearly all have the budgets of their template. So it is also known, for each namespace,
+which keys its budgets ask for: labels that agree in these have the same budgets.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from shiplift.facts.meta import Labels
+from shiplift.facts.pods import Pod
+from shiplift.facts.selectors import Selector
+from shiplift.facts.workloads import PodDisruptionBudget
+
+_NO_LABEL = ("", "")
+_NONE_APART: Mapping[str, tuple[str, ...]] = {}
+
+
+class Cover(NamedTuple):
+    """The budgets of a template, and those of pods, by uid, that have others."""
+
+    budgets: tuple[str, ...]
+    apart: Mapping[str, tuple[str, ...]]
+
+
+class BudgetIndex:
+    """Budgets by what they ask for."""
+
+    def __init__(self) -> None:
+        self._by_label: dict[str, dict[tuple[str, str], dict[str, PodDisruptionBudget]]] = {}
+        """By namespace, then by one label that their selectors ask for (`_NO_LABEL`: for none)."""
+        self._keys: dict[str, Counter[str]] = {}
+        """By namespace: how many selectors ask for each key."""
+
+    def put(self, row: PodDisruptionBudget) -> None:
+        """A budget that is new, or is known with the same selector."""
+        alike = self._by_label.setdefault(row.namespace, {}).setdefault(_asked(row), {})
+        if row.uid not in alike:
+            self._keys.setdefault(row.namespace, Counter()).update(_keys(row.selector))
+        alike[row.uid] = row
+
+    def drop(self, row: PodDisruptionBudget) -> None:
+        by_label, asked = self._by_label[row.namespace], _asked(row)
+        del by_label[asked][row.uid]
+        if not by_label[asked]:
+            del by_label[asked]
+        counts = self._keys[row.namespace]
+        counts.subtract(_keys(row.selector))
+        self._keys[row.namespace] = +counts
+
+    def selecting(self, namespace: str, labels: Labels) -> tuple[str, ...]:
+        """The budgets that select a pod with these labels, by uid."""
+        by_label = self._by_label.get(namespace)
+        if not by_label:
+            return ()
+        tried = [one for label in (_NO_LABEL, *labels.items()) for one in by_label.get(label, {}).values()]
+        return tuple(sorted([one.uid for one in tried if one.selects(labels)]))
+
+    def cover(self, namespace: str, template: Labels, pods: Iterable[Pod]) -> Cover:
+        """What covers the pods of a workload: those that end or have ended do not count."""
+        own, keys = self.selecting(namespace, template), self._keys.get(namespace)
+        if not keys:
+            return Cover(own, _NONE_APART)
+        asked = [(key, template.get(key)) for key in keys]
+        found: dict[str, tuple[str, ...]] = {}
+        last, budgets = template, own
+        for pod in pods:
+            if pod.labels is not last:  # siblings share theirs
+                last = pod.labels
+                budgets = own if _agree(last, asked) else self.selecting(namespace, last)
+            if budgets != own and not pod.deleting and not pod.finished:
+                found[pod.uid] = budgets
+        return Cover(own, found or _NONE_APART)
+
+
+def _agree(labels: Labels, asked: list[tuple[str, str | None]]) -> bool:
+    for key, value in asked:  # noqa: SIM110 - a plain loop: this is asked for very many pods
+        if labels.get(key) != value:
+            return False
+    return True
+
+
+def _asked(row: PodDisruptionBudget) -> tuple[str, str]:
+    """One label that a budget asks for, to find it by."""
+    return min(row.selector.labels.items(), default=_NO_LABEL) if row.selector else _NO_LABEL
+
+
+def _keys(selector: Selector | None) -> set[str]:
+    if selector is None:
+        return set()
+    return {*selector.labels, *(one.key for one in selector.expressions)}
