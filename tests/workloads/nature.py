@@ -32,6 +32,7 @@ from tests.workloads.world import World
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 REVISION = "controller-revision-hash"
+ROLE, PRIMARY, REPLICA = "role", "primary", "replica"
 _MOST_TICKS = 200
 _NOTED_SECONDS = 120
 """How long the disruption controller waits for an evicted pod to go."""
@@ -50,6 +51,7 @@ def settle(world: World) -> None:
 def tick(world: World) -> None:
     """Everybody looks once."""
     world.pass_time(1)
+    give_roles(world)
     end_pods(world)
     learn_params(world)
     for scaler in world.all(HorizontalPodAutoscaler):
@@ -139,6 +141,18 @@ def end_pods(world: World) -> None:
         lost = pod.node and pod.node not in nodes
         if pod.deleting or lost or (pod.controller is not None and pod.controller.uid not in owners):
             world.remove(pod)
+
+
+def give_roles(world: World) -> None:
+    """Where pods have roles, one of them is the primary; who has none gets one a while after it was made."""
+    pods = [pod for pod in world.all(Pod) if (pod.namespace, pod.labels.get("app")) in world.roles]
+    primaries = {(pod.namespace, pod.labels["app"]) for pod in pods if pod.labels.get(ROLE) == PRIMARY}
+    for pod in pods:
+        own = (pod.namespace, pod.labels["app"])
+        if ROLE not in pod.labels and not pod.deleting:
+            role = REPLICA if own in primaries else PRIMARY
+            primaries.add(own)
+            world.put(msgspec.structs.replace(pod, labels=Labels({**pod.labels, ROLE: role})))
 
 
 # --- owners ---

@@ -387,11 +387,17 @@ class Judge:
         for budget in self._world.all(PodDisruptionBudget):
             if is_hold(budget):
                 continue
-            wanted = self._wanted(budget)
-            limits = Disruptions(budget.min_available, budget.max_unavailable)
-            needed = min(limits.desired_healthy(wanted), wanted)
+            needed = self._needed(budget)
             ready = sum(pod.ready for pod in self._world.covered(budget))
             assert ready >= needed, f"{budget.name} needs {needed} healthy pods and has {ready}"
+
+    def _needed(self, budget: PodDisruptionBudget) -> int:
+        if budget.selector and nature.ROLE in budget.selector.labels:
+            assert isinstance(budget.min_available, int)
+            return budget.min_available
+        wanted = self._wanted(budget)
+        limits = Disruptions(budget.min_available, budget.max_unavailable)
+        return min(limits.desired_healthy(wanted), wanted)
 
     def _wanted(self, budget: PodDisruptionBudget) -> int:
         """As many as there were before us: a replica more for the time of a move does not count."""
@@ -409,7 +415,8 @@ class Judge:
         for id_ in self.ids:
             row = self._world.row_of(id_)
             pods = self._world.pods(id_)
-            if row is None or any(self._world.selecting(pod) for pod in pods):
+            by_roles = (id_.namespace, id_.name) in self._world.roles
+            if row is None or by_roles or any(self._world.selecting(pod) for pod in pods):
                 continue
             most = max(row.replicas // 4, 1)
             ready = sum(pod.ready for pod in pods)

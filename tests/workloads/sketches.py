@@ -37,6 +37,7 @@ class Cover(Enum):
     ALL = "all stay"
     SHARED = "one for its tier"
     TWO = "two"
+    ROLES = "one for each role, which pods get at run time"
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -149,7 +150,8 @@ def sketches(
 
 def _movable(part: Part) -> Part:
     """With a budget that lets a pod go, and taking part."""
-    fine = part.cover in (Cover.NONE, Cover.ONE_AWAY) or (part.cover is Cover.ONE_STAYS and part.replicas > 1)
+    always = (Cover.NONE, Cover.ONE_AWAY, Cover.ROLES)
+    fine = part.cover in always or (part.cover is Cover.ONE_STAYS and part.replicas > 1)
     return msgspec.structs.replace(part, cover=part.cover if fine else Cover.ONE_AWAY, skipped=False)
 
 
@@ -195,6 +197,11 @@ def _cover(world: World, id_: WorkloadId, part: Part) -> None:
         Cover.ALL: {"minAvailable": "100%"},
         Cover.TWO: {"maxUnavailable": 1},
     }
+    if part.cover is Cover.ROLES:
+        world.roles.add((id_.namespace, id_.name))
+        for role, least in ((nature.PRIMARY, 0), (nature.REPLICA, max(part.replicas - 2, 0))):
+            labels = {"app": id_.name, nature.ROLE: role}
+            world.budget(f"{id_.name}-{role}", labels, {"minAvailable": least}, id_.namespace)
     if part.cover in specs:
         world.budget(id_.name, {"app": id_.name}, specs[part.cover], id_.namespace)
     if part.cover in (Cover.SHARED, Cover.TWO):

@@ -83,6 +83,8 @@ class World:
         """The PodDisruptionBudgets by uid, as users and we write them."""
         self.noted: dict[tuple[str, str], int] = {}
         """When the eviction of a pod was noted in a budget, by the budget's uid and the pod's name."""
+        self.roles: set[tuple[str, str]] = set()
+        """The workloads, by namespace and name, whose pods get a role at run time."""
         self.params: dict[str, Custom] = {}
         """The placements that the API server goes by, by namespace."""
         self.steers = self.answers = True
