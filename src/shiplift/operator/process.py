@@ -214,6 +214,8 @@ class Operator:
                 self._prove_again(epoch)
             case _AnotherTerm(epoch=epoch, why=why):
                 self.leader.abandon(epoch, why)
+                # said again until the term is over, which is news
+                self._plan(_RETRY_SECONDS, news)
             case _:
                 raise TypeError(f"{news} is no news")
 
