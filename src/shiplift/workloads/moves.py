@@ -8,6 +8,7 @@ their way already are set aside first.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from datetime import datetime
 
 from shiplift.api.workloads import Mode, OnBlockedWorkload, OnNoCapacity, WorkloadState
@@ -300,14 +301,7 @@ class Moves:
             self._do(self._eviction(tally, pod), tally, Reason.EVICTING)
         if not under_way and self._may_not_yet(tally):
             return
-        spent: set[tuple[str, ...]] = set()
-        for pod in self._movable(tally):
-            if self._evictions >= MOST_AT_ONCE:
-                break
-            budgets = budgets_of(tally, pod)
-            if budgets in spent or not self._may_go(tally, pod):
-                spent.add(budgets)
-                continue
+        for pod in self._free(tally):
             if (slot := self._slot(pod)) is not None:
                 self._no_slot(tally, slot)
                 return
@@ -315,6 +309,21 @@ class Moves:
                 self._goes(tally, pod)
         if tally.id not in self.lines:
             self._waits_for_budget(tally)
+
+    def _free(self, tally: Tally) -> Iterator[Pod]:
+        """Its pods that may go, one by one: each that goes uses up what there is for those covered alike."""
+        spent: set[tuple[str, ...]] = set()
+        for pod in self._movable(tally):
+            if self._evictions >= MOST_AT_ONCE:
+                return
+            if spent and budgets_of(tally, pod) in spent:
+                continue
+            if self._may_go(tally, pod):
+                yield pod
+            elif not tally.apart:
+                return
+            else:
+                spent.add(budgets_of(tally, pod))
 
     def _may_go(self, tally: Tally, pod: Pod) -> bool:
         if self._named[lane_of(tally, pod)] >= MOST_IN_A_LANE:
@@ -343,7 +352,7 @@ class Moves:
         if self._evictions >= MOST_AT_ONCE or full:
             self._tell(tally, WorkloadState.MOVING, Reason.EVICTING, "its pods go in a moment")
             return True
-        if tally.ready == len(tally.pods) and all(self._allowances.of(tally, pod) <= 0 for pod in pods):
+        if tally.ready == len(tally.pods) and max(self._allowances.of(tally, pod) for pod in pods) <= 0:
             self._waits_for_budget(tally)
             return True
         return False
