@@ -347,15 +347,19 @@ class Moves:
 
     def _may_not_yet(self, tally: Tally) -> bool:
         """Whether none of its pods can go in this decision; told."""
-        pods = first_of_each(tally)
-        full = all(self._named[lane_of(tally, pod)] >= MOST_IN_A_LANE for pod in pods)
-        if self._evictions >= MOST_AT_ONCE or full:
+        if self._evictions >= MOST_AT_ONCE or self._lanes_are_full(tally):
             self._tell(tally, WorkloadState.MOVING, Reason.EVICTING, "its pods go in a moment")
             return True
-        if tally.ready == len(tally.pods) and max(self._allowances.of(tally, pod) for pod in pods) <= 0:
+        if tally.ready == len(tally.pods) and not self._something_is_allowed(tally):
             self._waits_for_budget(tally)
             return True
         return False
+
+    def _lanes_are_full(self, tally: Tally) -> bool:
+        return all(self._named[lane_of(tally, pod)] >= MOST_IN_A_LANE for pod in first_of_each(tally))
+
+    def _something_is_allowed(self, tally: Tally) -> bool:
+        return any(self._allowances.of(tally, pod) > 0 for pod in first_of_each(tally))
 
     def _movable(self, tally: Tally) -> list[Pod]:
         """In mode Template a replacement that does not tolerate the taint would only come back."""
