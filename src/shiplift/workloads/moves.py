@@ -257,7 +257,7 @@ class Moves:
             if found is None:
                 return None
             first = first or found
-        if tally.apart and (self._under_way(tally) or self._may_be_labelled_yet(tally)):
+        if tally.apart and self._may_be_labelled_yet(tally):
             return None
         return first
 
