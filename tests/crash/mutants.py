@@ -100,7 +100,7 @@ ALL: tuple[Mutant, ...] = (
         "budgets by template",
         "a budget is not seen that asks for a label which pods get at run time",
         "workloads/selecting.py",
-        "budgets = own if _agree(last, asked) else self.selecting(namespace, last)",
+        "budgets = own if _agree(keys, template, last) else self.selecting(namespace, last)",
         "budgets = own",
         (("labels", _CLEAN),),
     ),

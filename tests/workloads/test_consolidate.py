@@ -19,6 +19,7 @@ from shiplift.workloads.model import Reason
 from shiplift.workloads.names import OFF_TARGET_LABEL, SKIP, TARGET_LABEL
 from shiplift.workloads.steps import Evict, WritePlacement
 from tests.workloads import nature
+from tests.workloads.databases import a_database, a_pod, named
 from tests.workloads.views import DEPLOYMENT, an_id, change, evicting, look, say, under_way
 from tests.workloads.world import World
 
@@ -103,6 +104,35 @@ def test_a_node_whose_pods_no_budget_lets_go_is_not_chosen() -> None:
     world.budget("api", {"app": "api"}, {"minAvailable": 1})
     nature.settle(world)
     assert chosen(look(world), stuck=True) == "old-1"
+
+
+def on_nodes(world: World, *nodes: str) -> None:
+    """The pods of the database, from the first on."""
+    for number, node in enumerate(nodes):
+        world.put(msgspec.structs.replace(a_pod(look(world), number), node=node))
+    nature.settle(world)
+
+
+@pytest.mark.parametrize("why", ["two budgets", "never"])
+def test_only_the_node_of_the_pod_that_cannot_go_is_closed(why: str) -> None:
+    least = 1 if why == "never" else 0
+    budgets = {"primary": {"minAvailable": least}}
+    world = a_database("primary", "", "", budgets=budgets, on_no_capacity=OnNoCapacity.CONSOLIDATE)
+    if why == "two budgets":
+        world.budget("again", {"role": "primary"}, {"minAvailable": 0})
+    on_nodes(world, "old-1", "old-2", "old-2")
+    assert chosen(look(world), stuck=True) == "old-2"
+
+
+def test_from_the_node_each_pod_goes_by_its_own_budget() -> None:
+    budgets = {"primary": {"minAvailable": 1}, "replica": {"minAvailable": 1}}
+    world = a_database(
+        "primary", "replica", "replica", budgets=budgets, on_no_capacity=OnNoCapacity.CONSOLIDATE
+    )
+    on_nodes(world, "old-1", "old-1", "old-1")
+    begin(world, "old-1")
+    steps = [step for step in emptying_steps(look(world), "old-1") if isinstance(step, Evict)]
+    assert [(step.name, step.lane) for step in steps] == [("db-2", named(world, "replica").uid)]
 
 
 def test_a_cordoned_node_is_not_chosen() -> None:

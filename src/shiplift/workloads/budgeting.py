@@ -9,7 +9,7 @@ first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from shiplift.engine.budgets import BudgetError, Disruptions, max_unavailable
@@ -33,7 +33,7 @@ class Allowances:
 
     def of(self, tally: Tally, pod: Pod) -> int:
         """How many Ready pods of the workload that are covered as this one may go now."""
-        budgets = budgets_of(tally, pod)
+        budgets = budgets_of(tally, pod) if tally.apart else tally.budgets
         if len(budgets) > 1:
             return 0
         lane = budgets[0] if budgets else tally.row.uid
@@ -88,7 +88,7 @@ def budget_of(view: View, tally: Tally, pod: Pod) -> PodDisruptionBudget | None:
 
 def lane_of(tally: Tally, pod: Pod) -> str:
     """What the eviction of a pod would conflict over with others."""
-    budgets = budgets_of(tally, pod)
+    budgets = budgets_of(tally, pod) if tally.apart else tally.budgets
     return budgets[0] if budgets else tally.row.uid
 
 
@@ -99,9 +99,9 @@ def in_order(tally: Tally) -> list[Pod]:
     return sorted(tally.away, key=lambda pod: (pod.ready, pod.node, pod.name))
 
 
-def first_of_each(tally: Tally) -> list[Pod]:
+def first_of_each(tally: Tally) -> Sequence[Pod]:
     """Of the pods to move, the first of those that are covered alike."""
-    return one_of_each(tally, in_order(tally)) if tally.apart else list(tally.away[:1])
+    return one_of_each(tally, in_order(tally)) if tally.apart else tally.away[:1]
 
 
 def book_expected(booking: Booking, tally: Tally) -> None:

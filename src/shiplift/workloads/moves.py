@@ -8,6 +8,7 @@ their way already are set aside first.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from datetime import datetime
 
 from shiplift.api.workloads import Mode, OnBlockedWorkload, OnNoCapacity, WorkloadState
@@ -254,7 +255,7 @@ class Moves:
             if found is None:
                 return None
             first = first or found
-        if tally.apart and (self._under_way(tally) or self._may_be_labelled_yet(tally)):
+        if tally.apart and self._may_be_labelled_yet(tally):
             return None
         return first
 
@@ -298,14 +299,7 @@ class Moves:
             self._do(self._eviction(tally, pod), tally, Reason.EVICTING)
         if not under_way and self._may_not_yet(tally):
             return
-        spent: set[tuple[str, ...]] = set()
-        for pod in self._movable(tally):
-            if self._evictions >= MOST_AT_ONCE:
-                break
-            budgets = budgets_of(tally, pod)
-            if budgets in spent or not self._may_go(tally, pod):
-                spent.add(budgets)
-                continue
+        for pod in self._free(tally):
             if (slot := self._slot(pod)) is not None:
                 self._no_slot(tally, slot)
                 return
@@ -313,6 +307,21 @@ class Moves:
                 self._goes(tally, pod)
         if tally.id not in self.lines:
             self._waits_for_budget(tally)
+
+    def _free(self, tally: Tally) -> Iterator[Pod]:
+        """Its pods that may go, one by one: each that goes uses up what there is for those covered alike."""
+        spent: set[tuple[str, ...]] = set()
+        for pod in self._movable(tally):
+            if self._evictions >= MOST_AT_ONCE:
+                return
+            if spent and budgets_of(tally, pod) in spent:
+                continue
+            if self._may_go(tally, pod):
+                yield pod
+            elif not tally.apart:
+                return
+            else:
+                spent.add(budgets_of(tally, pod))
 
     def _may_go(self, tally: Tally, pod: Pod) -> bool:
         if self._named[lane_of(tally, pod)] >= MOST_IN_A_LANE:
@@ -336,15 +345,19 @@ class Moves:
 
     def _may_not_yet(self, tally: Tally) -> bool:
         """Whether none of its pods can go in this decision; told."""
-        pods = first_of_each(tally)
-        full = all(self._named[lane_of(tally, pod)] >= MOST_IN_A_LANE for pod in pods)
-        if self._evictions >= MOST_AT_ONCE or full:
+        if self._evictions >= MOST_AT_ONCE or self._lanes_are_full(tally):
             self._tell(tally, WorkloadState.MOVING, Reason.EVICTING, "its pods go in a moment")
             return True
-        if tally.ready == len(tally.pods) and all(self._allowances.of(tally, pod) <= 0 for pod in pods):
+        if tally.ready == len(tally.pods) and not self._something_is_allowed(tally):
             self._waits_for_budget(tally)
             return True
         return False
+
+    def _lanes_are_full(self, tally: Tally) -> bool:
+        return all(self._named[lane_of(tally, pod)] >= MOST_IN_A_LANE for pod in first_of_each(tally))
+
+    def _something_is_allowed(self, tally: Tally) -> bool:
+        return any(self._allowances.of(tally, pod) > 0 for pod in first_of_each(tally))
 
     def _movable(self, tally: Tally) -> list[Pod]:
         """In mode Template a replacement that does not tolerate the taint would only come back."""

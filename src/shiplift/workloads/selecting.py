@@ -6,7 +6,6 @@ which keys its budgets ask for: labels that agree in these have the same budgets
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -30,65 +29,71 @@ class BudgetIndex:
     """Budgets by what they ask for."""
 
     def __init__(self) -> None:
-        self._by_label: dict[str, dict[tuple[str, str], dict[str, PodDisruptionBudget]]] = {}
+        self._by_label: dict[str, dict[tuple[str, str], dict[str, Selector]]] = {}
         """By namespace, then by one label that their selectors ask for (`_NO_LABEL`: for none)."""
-        self._keys: dict[str, Counter[str]] = {}
+        self._keys: dict[str, dict[str, int]] = {}
         """By namespace: how many selectors ask for each key."""
 
     def put(self, row: PodDisruptionBudget) -> None:
         """A budget that is new, or is known with the same selector."""
-        alike = self._by_label.setdefault(row.namespace, {}).setdefault(_asked(row), {})
+        if row.selector is None:
+            return
+        alike = self._by_label.setdefault(row.namespace, {}).setdefault(_asked(row.selector), {})
         if row.uid not in alike:
-            self._keys.setdefault(row.namespace, Counter()).update(_keys(row.selector))
-        alike[row.uid] = row
+            alike[row.uid] = row.selector
+            keys = self._keys.setdefault(row.namespace, {})
+            for key in _keys(row.selector):
+                keys[key] = keys.get(key, 0) + 1
 
     def drop(self, row: PodDisruptionBudget) -> None:
-        by_label, asked = self._by_label[row.namespace], _asked(row)
+        if row.selector is None:
+            return
+        by_label, asked = self._by_label[row.namespace], _asked(row.selector)
         del by_label[asked][row.uid]
         if not by_label[asked]:
             del by_label[asked]
-        counts = self._keys[row.namespace]
-        counts.subtract(_keys(row.selector))
-        self._keys[row.namespace] = +counts
+        keys = self._keys[row.namespace]
+        for key in _keys(row.selector):
+            keys[key] -= 1
+            if not keys[key]:
+                del keys[key]
 
     def selecting(self, namespace: str, labels: Labels) -> tuple[str, ...]:
         """The budgets that select a pod with these labels, by uid."""
         by_label = self._by_label.get(namespace)
         if not by_label:
             return ()
-        tried = [one for label in (_NO_LABEL, *labels.items()) for one in by_label.get(label, {}).values()]
-        return tuple(sorted([one.uid for one in tried if one.selects(labels)]))
+        tried = [by_label[label] for label in (_NO_LABEL, *labels.items()) if label in by_label]
+        found = [uid for some in tried for uid, selector in some.items() if selector.matches(labels)]
+        return tuple(sorted(found) if len(found) > 1 else found)
 
     def cover(self, namespace: str, template: Labels, pods: Iterable[Pod]) -> Cover:
         """What covers the pods of a workload: those that end or have ended do not count."""
         own, keys = self.selecting(namespace, template), self._keys.get(namespace)
         if not keys:
             return Cover(own, _NONE_APART)
-        asked = [(key, template.get(key)) for key in keys]
         found: dict[str, tuple[str, ...]] = {}
         last, budgets = template, own
         for pod in pods:
             if pod.labels is not last:  # siblings share theirs
                 last = pod.labels
-                budgets = own if _agree(last, asked) else self.selecting(namespace, last)
-            if budgets != own and not pod.deleting and not pod.finished:
+                budgets = own if _agree(keys, template, last) else self.selecting(namespace, last)
+            if budgets is not own and budgets != own and not pod.deleting and not pod.finished:
                 found[pod.uid] = budgets
         return Cover(own, found or _NONE_APART)
 
 
-def _agree(labels: Labels, asked: list[tuple[str, str | None]]) -> bool:
-    for key, value in asked:  # noqa: SIM110 - a plain loop: this is asked for very many pods
-        if labels.get(key) != value:
+def _agree(keys: Iterable[str], one: Labels, other: Labels) -> bool:
+    for key in keys:  # noqa: SIM110 - a plain loop: this is asked for very many pods
+        if one.get(key) != other.get(key):
             return False
     return True
 
 
-def _asked(row: PodDisruptionBudget) -> tuple[str, str]:
+def _asked(selector: Selector) -> tuple[str, str]:
     """One label that a budget asks for, to find it by."""
-    return min(row.selector.labels.items(), default=_NO_LABEL) if row.selector else _NO_LABEL
+    return min(selector.labels.items(), default=_NO_LABEL)
 
 
-def _keys(selector: Selector | None) -> set[str]:
-    if selector is None:
-        return set()
+def _keys(selector: Selector) -> set[str]:
     return {*selector.labels, *(one.key for one in selector.expressions)}
