@@ -222,7 +222,7 @@ ALL = (
     Scenario("diamond", DIAMOND, {"mode": "Inject"}, dies="shop/web"),
     Scenario("ring", RING, {"mode": "Inject", "onCycle": "Collapse"}, linger=0.8),
     Scenario("budgets", BUDGETED, {"mode": "Inject", "hold": "Always"}),
-    Scenario("labels", LABELLED, {"mode": "Inject", "hold": "Always"}),
+    Scenario("labels", LABELLED, {"mode": "Inject", "hold": "Always"}, repeats="budgets"),
     Scenario("abort", BUDGETED, {"mode": "Inject", "hold": "Always"}, HalfWay.ABORT, free_placement=True),
     Scenario("rollback", _chain(1, 1, 1, 1), {"mode": "Inject", "target": NEW}, HalfWay.ROLL_BACK),
     Scenario(
