@@ -240,7 +240,7 @@ ALL: tuple[Mutant, ...] = (
         "strays are not seen",
         "pods that come back without our rule are evicted again and again",
         "workloads/strays.py",
-        "return not is_kept_off(pod, OFF_TARGET_LABEL, steered.target)",
+        "return not is_kept_off(pod, label, steered.target)",
         "return False",
         (("binding-gone", _CLEAN),),
     ),

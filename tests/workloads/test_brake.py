@@ -10,21 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shiplift.api.workloads import Turn, WorkloadState, WorkloadStatus
-from shiplift.engine.step import Outcomes
+from shiplift.engine.step import Outcome, Outcomes
 from shiplift.facts.nodes import Node
 from shiplift.kube.store import Store
 from shiplift.workloads import brake
 from shiplift.workloads.decide import decide
 from shiplift.workloads.evictions import Evictions
 from shiplift.workloads.model import Evicted, Migrating, Reason
-from shiplift.workloads.names import OFF_TARGET_LABEL
+from shiplift.workloads.names import OFF_TARGET_LABEL, TARGET_LABEL
 from shiplift.workloads.observe import Observer
 from shiplift.workloads.report import status_of
 from shiplift.workloads.steps import Evict, ProvePlacement
 from tests.workloads import nature
 from tests.workloads.players import Operator, finish
 from tests.workloads.views import DEPLOYMENT, an_id, look, say, under_way
-from tests.workloads.world import World
+from tests.workloads.world import NEW, OLD, World
 
 WEB = an_id("web")
 RELEASED = {"Deployment.web": Turn.RELEASED}
@@ -46,6 +46,7 @@ class Eyes:
         self.observer = Observer(cast("Store", world), lambda: world.inject)
         self.observer.proven._clock = self.clock  # pyright: ignore[reportPrivateUsage]
         self.observer._strays._now = self.clock  # pyright: ignore[reportPrivateUsage]
+        self.observer._unmarked._clock = self.clock  # pyright: ignore[reportPrivateUsage]
         world.listeners.append(self.observer.heard)
 
     def prove(self) -> None:
@@ -163,30 +164,128 @@ def unmark(world: World, name: str = "old-1") -> None:
     world.put(msgspec.structs.replace(node, labels=type(node.labels)(labels)))
 
 
-def test_nothing_moves_while_an_old_node_has_lacked_its_mark_for_ten_seconds() -> None:
+def mark(world: World, name: str = "old-1") -> None:
+    node = world.named(Node, name, "")
+    assert node is not None
+    world.put(world.marked(node))
+
+
+def test_nothing_moves_while_an_old_node_lacks_its_mark_and_after_ten_seconds_it_is_told() -> None:
     world = released()
+    unmark(world)
     eyes = Eyes(world)
     eyes.prove()
-    unmark(world)
     decision = eyes.decide()
-    assert evictions(decision), "it may be marked in a moment"
-    eyes.clock.time += 9.5
-    decision = eyes.decide()
-    assert evictions(decision)
-    assert decision.look_again_after is not None
-    assert decision.look_again_after.total_seconds() == pytest.approx(0.5)
-    eyes.clock.time += 0.6
+    assert not evictions(decision)
+    assert decision.reason is Reason.MOVING, "that a node is marked is everyday"
+    assert (
+        decision.lines[WEB].message == "old node old-1 is being marked, so that pods do not come back to it"
+    )
+    eyes.clock.time += 10
     decision = eyes.decide()
     assert not evictions(decision)
     assert decision.reason is Reason.NODE_NOT_MARKED
-    assert "old node old-1 has had no label shiplift.dev/off-target for 10 s" in decision.message
+    assert "old node old-1 has lacked or lost label shiplift.dev/off-target for 10 s" in decision.message
     assert decision.lines[WEB].state is WorkloadState.BLOCKED
+    mark(world)
+    assert evictions(eyes.decide()), "it never had a mark before, so nobody took one off"
+
+
+def test_a_node_that_lost_its_mark_counts_until_the_mark_stays() -> None:
+    world = released()
+    eyes = Eyes(world)
+    eyes.prove()
+    assert evictions(eyes.decide())
+    for _ in range(4):
+        unmark(world)
+        assert not evictions(eyes.decide())
+        eyes.clock.time += 1
+        mark(world)
+        decision = eyes.decide()
+        assert not evictions(decision)
+        assert decision.look_again_after is not None
+        assert decision.look_again_after.total_seconds() <= 1, "no event announces that it stays"
+        eyes.clock.time += 3
+        decision = eyes.decide()
+    assert decision.reason is Reason.NODE_NOT_MARKED, "for all that time somebody took it off"
+    eyes.clock.time += 7.1
+    assert evictions(eyes.decide())
+
+
+def test_a_node_that_is_emptied_has_not_lost_its_mark() -> None:
+    world = released()
+    eyes = Eyes(world)
+    eyes.prove()
+    eyes.decide()
     node = world.named(Node, "old-1", "")
     assert node is not None
-    world.put(world.marked(node))
+    more = type(node.labels)({**node.labels, TARGET_LABEL: NEW})
+    world.put(msgspec.structs.replace(node, labels=more))
     assert evictions(eyes.decide())
-    unmark(world)
-    assert evictions(eyes.decide()), "the ten seconds begin anew"
+
+
+def test_a_new_target_is_no_sign_that_somebody_took_marks_off() -> None:
+    world = released()
+    eyes = Eyes(world)
+    eyes.prove()
+    eyes.decide()
+    for node in world.all(Node):
+        bare = {
+            key: value for key, value in node.labels.items() if key not in (OFF_TARGET_LABEL, TARGET_LABEL)
+        }
+        world.put(msgspec.structs.replace(node, labels=type(node.labels)(bare)))
+    world.migrate(target=OLD)
+    eyes.decide()
+    assert not eyes.observer.taken
+
+
+# --- held workloads ---
+
+
+def held() -> tuple[World, Eyes]:
+    world = under_way((DEPLOYMENT, "web", 2), (DEPLOYMENT, "api", 1))
+    world.order("order", [(WEB, an_id("api"))])
+    say(world, {"Deployment.web": Turn.HELD, "Deployment.api": Turn.HELD})
+    eyes = Eyes(world)
+    eyes.prove()
+    eyes.decide()
+    return world, eyes
+
+
+def test_a_held_pod_that_nothing_kept_off_the_target_nodes_is_told_as_out_of_turn() -> None:
+    world, eyes = held()
+    world.steers = False
+    nature.delete(world, world.pods(WEB)[0])
+    nature.settle(world)
+    decision = eyes.decide()
+    assert decision.reason is Reason.POD_NOT_STEERED
+    (exception,) = decision.exceptions
+    assert exception.workload == str(WEB)
+    assert exception.reason == "PodNotSteered"
+    assert not evictions(decision)
+
+
+def test_where_nothing_moves_the_api_servers_are_asked_every_half_minute() -> None:
+    _, eyes = held()
+    eyes.clock.time += 29
+    assert not [step for step in eyes.decide().steps if isinstance(step, ProvePlacement)]
+    eyes.clock.time += 2
+    assert [step for step in eyes.decide().steps if isinstance(step, ProvePlacement)]
+
+
+def test_a_policy_that_is_gone_is_the_headline_although_nothing_moves() -> None:
+    world, eyes = held()
+    world.answers = False
+    for row in world.placements():
+        eyes.observer.proven.note(row.uid, 0, eyes.clock.time)
+    (step,) = (one for one in eyes.decide().steps if isinstance(one, ProvePlacement))
+    refused = Outcome.refused(step, "policy shiplift-pods or its binding is gone")
+    outcomes = Outcomes()
+    for _ in range(brake.ATTEMPTS_TO_PROVE + 1):
+        outcomes = outcomes.remember([refused], world.now)
+    decision = decide(eyes.observer.observe(outcomes), world.now)
+    assert decision.reason is Reason.NOT_IN_FORCE
+    assert "policy shiplift-pods or its binding is gone" in decision.message
 
 
 # --- too many evictions ---
@@ -268,7 +367,7 @@ def test_a_webhook_that_strips_our_rule_is_found_out_after_two_rounds() -> None:
     assert migration is not None
     (line,) = migration.status.workloads
     assert line.reason == Reason.EVICTED_TOO_OFTEN
-    assert "without our rule: does a webhook take its node affinity off?" in line.message
+    assert "without our rule: does a webhook take its node affinity off" in line.message
     assert migration.status.moves <= 6
     world.steers = True
     world.migrate(paused=True)

@@ -10,6 +10,7 @@ import pytest
 
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
+from shiplift.kube.errors import Forbidden, Invalid
 from shiplift.kube.fence import HOME
 from shiplift.local.stages import READY_AFTER
 from shiplift.workloads import admission
@@ -99,7 +100,7 @@ def test_a_webhook_that_strips_our_rule_is_found_out_and_named(scene: Scene) -> 
         line = wait_line(scene, "web", reason="EvictedTooOften")
         assert line["state"] == "Blocked"
         assert line["evictions"] == 4
-        assert "without our rule: does a webhook take its node affinity off?" in line["message"]
+        assert "without our rule: does a webhook take its node affinity off" in line["message"]
         before = uids(scene, space, "web")
         scene.rig.stop()
         scene.rig.start()  # it is written down: another operator does not begin anew
@@ -135,6 +136,39 @@ def stripping(scene: Scene, space: str) -> Generator[None]:
 
 def test_nothing_moves_while_an_old_node_cannot_be_marked(scene: Scene) -> None:
     old = scene.nodes("old", OLD)
+    space = gated_and_held(scene)
+    node = old.names()[0]
+    with marks_refused(scene, node):
+        scene.change(kinds.NODE, "", node, {"metadata": {"labels": {OFF_TARGET_LABEL: None}}})
+        scene.wait(lambda: "has lacked or lost label" in scene.status()["message"])
+        scene.open_gate()
+        line = wait_line(scene, "gate", reason="NodeNotMarked", state="Blocked")
+        assert f"old node {node} has lacked or lost label {OFF_TARGET_LABEL}" in line["message"]
+        assert scene.places(space, "web") == ["old"] * 3
+    scene.finish(old)
+    assert scene.arrived(space, "web")
+
+
+def test_nothing_moves_before_every_old_node_is_marked(scene: Scene) -> None:
+    """21 evictions for 11 pods in five seconds: seen when only the ten seconds counted."""
+    old = scene.nodes("old", OLD)
+    space = scene.namespace()
+    scene.deployment(space, "web", 3)
+    scene.wait_ready(space, web=3)
+    before = uids(scene, space, "web")
+    scene.nodes("new", NEW)
+    with marks_refused(scene, old.names()[0]):
+        scene.migrate()
+        scene.rig.start()
+        wait_line(scene, "web", reason="NodeNotMarked")
+        wait_line(scene, "web", reason="NodeNotMarked", state="Blocked")
+        assert uids(scene, space, "web") == before
+    scene.finish(old)
+    assert scene.arrived(space, "web")
+
+
+def gated_and_held(scene: Scene) -> str:
+    """`web` is held, and all that is left."""
     space = scene.namespace()
     scene.gate(space)
     scene.deployment(space, "web", 3)
@@ -144,16 +178,63 @@ def test_nothing_moves_while_an_old_node_cannot_be_marked(scene: Scene) -> None:
     scene.migrate()
     scene.rig.start()
     scene.wait_held(space)
-    node = old.names()[0]
-    with marks_refused(scene, node):
-        scene.change(kinds.NODE, "", node, {"metadata": {"labels": {OFF_TARGET_LABEL: None}}})
-        scene.wait(lambda: "has had no label" in scene.status()["message"])
+    return space
+
+
+def test_a_fight_over_the_label_of_a_node_moves_nothing_and_is_told(scene: Scene) -> None:
+    old = scene.nodes("old", OLD)
+    space = gated_and_held(scene)
+    before = uids(scene, space, "web")
+    over = threading.Event()
+    gitops = threading.Thread(target=unmark_until, args=(scene, old.names()[0], over), daemon=True)
+    gitops.start()
+    try:
+        scene.wait(lambda: any("takes our marks off" in note for note in scene.status().get("notes", [])))
         scene.open_gate()
-        line = wait_line(scene, "gate", reason="NodeNotMarked")
-        assert f"old node {node} has had no label {OFF_TARGET_LABEL}" in line["message"]
-        assert scene.places(space, "web") == ["old"] * 3
+        scene.wait(lambda: "has lacked or lost label" in scene.status()["message"])
+        assert uids(scene, space, "web") == before
+    finally:
+        over.set()
+        gitops.join(10)
     scene.finish(old)
     assert scene.arrived(space, "web")
+
+
+def unmark_until(scene: Scene, node: str, over: threading.Event) -> None:
+    while not over.wait(0.3):
+        scene.change(kinds.NODE, "", node, {"metadata": {"labels": {OFF_TARGET_LABEL: None}}})
+
+
+def test_evictions_are_told_when_the_operator_is_asked_to_stop(scene: Scene) -> None:
+    """So that the next one counts on: a second is long for a migration that goes round."""
+    scene.nodes("old", OLD)
+    space = half_way(scene)
+    made = evictions_made(scene, space)
+    scene.rig.stop()
+    assert moves(scene) >= made > 0
+    scene.rig.start()
+    scene.wait(lambda: moves(scene) == 9)
+
+
+def evictions_made(scene: Scene, space: str) -> int:
+    """As many as pods are new."""
+    pods = [one for name in WORKLOADS for one in scene.pods(space, name)]
+    return sum("affinity" in one["spec"] for one in pods)
+
+
+def test_a_binding_deleted_while_all_that_is_left_is_held_is_told(scene: Scene) -> None:
+    scene.nodes("old", OLD)
+    space = gated_and_held(scene)
+    with restored(scene, BINDING, admission.PODS_POLICY):
+        scene.drop(BINDING, admission.PODS_POLICY)
+        scene.wait(lambda: not scene.in_force(space))
+        died = scene.pods(space, "web")[0]["metadata"]
+        scene.drop(kinds.POD, died["name"], space)
+        scene.wait(lambda: "policy shiplift-pods or its binding is gone" in scene.status()["message"])
+        (exception,) = scene.wait(lambda: scene.status().get("exceptions"))
+        assert exception["reason"] == "PodNotSteered"
+        install_again(scene, BINDING, admission.PODS_POLICY)
+        scene.wait(lambda: "shiplift-pods" not in scene.status()["message"], 90)
 
 
 @contextmanager
@@ -182,9 +263,10 @@ def marks_refused(scene: Scene, node: str) -> Generator[None]:
 
 def refuses(scene: Scene, node: str) -> bool:
     uid = scene.client.get(kinds.NODE, node)["metadata"]["uid"]
+    ours = {"metadata": {"labels": {OFF_TARGET_LABEL: "x"}}}
     try:
-        scene.client.patch(kinds.NODE, node, {"metadata": {"labels": {"a-look": "x"}}}, uid=uid, dry_run=True)
-    except Exception as error:
+        scene.client.patch(kinds.NODE, node, ours, uid=uid, dry_run=True)
+    except (Forbidden, Invalid) as error:
         return "no marks here" in str(error)
     return False
 

@@ -68,6 +68,9 @@ class Hooks:
     def failed(self, stage: Stage) -> None:
         """A layer raised."""
 
+    def retried(self, stage: Stage) -> None:
+        """A layer could not do what it has to, and tries again."""
+
     def unsettled(self, barriers: tuple[Barrier, ...]) -> None:
         """The store did not show our own writes in time."""
 

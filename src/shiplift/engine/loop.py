@@ -469,6 +469,7 @@ class Loop(Generic[K, V, D]):
         if isinstance(error, Retry):
             tell = log.debug if repeated else log.warning
             tell("layer tries again", **self._about(key), stage=stage.value, reason=str(error))
+            self._call(self._hooks.retried, stage)
             return
         tell = log.debug if repeated else log.error
         tell("layer failed", **self._about(key), stage=stage.value, exc_info=error)

@@ -312,6 +312,12 @@ class Fence:
         """Ask by dry run on our own Lease: epoch 0, which nobody ever has, is refused, and ours is not."""
         return not self._lets_pass(0) and self._lets_pass(epoch)
 
+    def is_raised(self, epoch: int) -> bool:
+        """Whether epoch and leader's pod are written as we wrote them: without a pod any would pass."""
+        with self._client(manager(epoch)) as client:
+            wanted = {EPOCH: str(epoch), POD: self._pod(client)}
+            return wanted.items() <= _annotations(self._home(client)).items()
+
     def _lets_pass(self, epoch: int) -> bool:
         lease = self.names.lease, self.names.namespace
         with self._client(manager(epoch)) as client:

@@ -27,6 +27,8 @@ class Context(msgspec.Struct, frozen=True):
     recorder: Recorder
     epoch: int
     check: Callable[[], int]
+    kept: dict[str, Any] = {}
+    """What the layer keeps from one term of this process to the next."""
 
 
 @runtime_checkable
@@ -35,6 +37,15 @@ class Hearing(Protocol):
 
     def heard(self, kind: Kind, old: Row | None, new: Row | None) -> None:
         """On the reader's thread: note it, and return."""
+        ...
+
+
+@runtime_checkable
+class Closing(Protocol):
+    """A layer that has something to write when its term ends in order, after its last step."""
+
+    def close(self) -> None:
+        """While we still lead; whatever goes wrong is logged and ends nothing."""
         ...
 
 

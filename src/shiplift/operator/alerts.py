@@ -88,6 +88,14 @@ def rules() -> list[Manifest]:
             "A layer of shiplift fails again and again.",
             "Look at the operator's log for `layer failed`.",
         ),
+        _alert(
+            "ShipliftLayerTriesAgain",
+            "increase(shiplift_layer_retries_total[10m]) > 10",
+            "0m",
+            "warning",
+            "A layer of shiplift cannot write its status, or do what else it has to.",
+            "Look at the operator's log for `layer tries again`: it says what is refused, and by whom.",
+        ),
     ]
 
 

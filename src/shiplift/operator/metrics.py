@@ -40,6 +40,12 @@ class Metrics:
         self._failures = Counter(
             "shiplift_layer_failures", "Exceptions by stage.", ["layer", "stage"], registry=self.registry
         )
+        self._retries = Counter(
+            "shiplift_layer_retries",
+            "Times that a layer could not do what it has to, by stage.",
+            ["layer", "stage"],
+            registry=self.registry,
+        )
         self._unsettled = Counter(
             "shiplift_unsettled",
             "Writes that the store did not show in time.",
@@ -68,6 +74,7 @@ class Metrics:
             self._steps.labels(layer, answer.value)
         for stage in Stage:
             self._failures.labels(layer, stage.value)
+            self._retries.labels(layer, stage.value)
         self._unsettled.labels(layer)
 
     def decided(self, layer: str, seconds: float) -> None:
@@ -79,6 +86,9 @@ class Metrics:
 
     def failed(self, layer: str, stage: Stage) -> None:
         self._failures.labels(layer, stage.value).inc()
+
+    def retried(self, layer: str, stage: Stage) -> None:
+        self._retries.labels(layer, stage.value).inc()
 
     def unsettled(self, layer: str, count: int) -> None:
         self._unsettled.labels(layer).inc(count)
@@ -97,6 +107,9 @@ class _Hooks(Hooks):
 
     def failed(self, stage: Stage) -> None:
         self._metrics.failed(self._layer, stage)
+
+    def retried(self, stage: Stage) -> None:
+        self._metrics.retried(self._layer, stage)
 
     def unsettled(self, barriers: tuple[Barrier, ...]) -> None:
         self._metrics.unsettled(self._layer, len(barriers))

@@ -33,7 +33,7 @@ from shiplift.kube.errors import Forbidden, KubeError
 from shiplift.kube.events import Recorder
 from shiplift.kube.fence import Fence, Names, manager, refused
 from shiplift.kube.lease import Leader, NotLeading, Timing
-from shiplift.kube.part import Context, Hearing, LayerPart
+from shiplift.kube.part import Closing, Context, Hearing, LayerPart
 from shiplift.kube.store import State, Store
 from shiplift.kube.watch import Pace, Watch
 from shiplift.operator.metrics import Metrics
@@ -128,6 +128,8 @@ class Operator:
         self._client: Client | None = None
         self._loops: dict[str, Loop[Any, Any, Any]] = {}
         self._hearing: dict[str, Hearing] = {}
+        self._closing: list[Closing] = []
+        self._kept: dict[str, dict[str, Any]] = {layer.name: {} for layer in self._layers}
         self.metrics = Metrics(layer.name for layer in self._layers)
         self.metrics.watch(self.store)
         for layer in self._layers:
@@ -239,11 +241,10 @@ class Operator:
         """Let the layers run, for this term."""
         heed = partial(self._hear_forbidden, epoch)
         self._client = Client(self._credentials, field_manager=manager(epoch), on_forbidden=heed)
-        context = Context(self._client, self.store, self._recorder, epoch, lambda: self.leader.check(epoch))
         self._acting, self._acting_since = epoch, time.monotonic()
         self._proven_at = self._acting_since
         for part in self._layers:
-            self._start(part, context)
+            self._start(part, self._client, epoch)
         self.metrics.leading.set(1)
         self._plan(self._settings.prove_every, _ProofDue(epoch))
         log.info("leading", epoch=epoch)
@@ -272,7 +273,7 @@ class Operator:
         """Whether the fence still holds; where that cannot be asked, the last proof counts once as long."""
         every = self._settings.prove_every
         try:
-            effective = self._fence.effective(epoch)
+            effective = self._fence.effective(epoch) and self._fence.is_raised(epoch)
         except KubeError:
             if time.monotonic() < self._proven_at + 2 * every:
                 return self._plan(min(_RETRY_SECONDS, every), _ProofDue(epoch))
@@ -290,13 +291,16 @@ class Operator:
         self.metrics.not_acting.set(1 if why else 0)
         self.leader.tell(why)
 
-    def _start(self, part: LayerPart, context: Context) -> None:
-        layer = part.make(context)
+    def _start(self, part: LayerPart, client: Client, epoch: int) -> None:
+        check = partial(self.leader.check, epoch)
+        layer = part.make(Context(client, self.store, self._recorder, epoch, check, self._kept[part.name]))
         loop: Loop[Any, Any, Any] = Loop(
             part.name, layer, settled=self.store.settled, hooks=self.metrics.hooks(part.name)
         )
         if isinstance(layer, Hearing):
             self._hearing = self._hearing | {part.name: layer}
+        if isinstance(layer, Closing):
+            self._closing.append(layer)
         self._loops = self._loops | {part.name: loop}
         loop.start()
         snapshot = self.store.snapshot()
@@ -329,10 +333,20 @@ class Operator:
         if loops:
             with ThreadPoolExecutor(len(loops)) as stopping:
                 list(stopping.map(self._stop_loop, loops))
+            self._close_layers()
             log.info("not acting any more", why=why)
         if self._client:
             self._client.close()
             self._client = None
+
+    def _close_layers(self) -> None:
+        """What they have to say last; only while we lead, and nothing depends on it."""
+        closing, self._closing = self._closing, []
+        for layer in closing if self.leader.leading else ():
+            try:
+                layer.close()
+            except Exception as error:
+                log.warning("layer could not say its last", reason=str(error))
 
     def _stop_loop(self, loop: Loop[Any, Any, Any]) -> bool:
         return loop.stop(timedelta(seconds=self._settings.grace))

@@ -29,7 +29,7 @@ from shiplift.kube.errors import (
     Unknown,
     Unreachable,
 )
-from shiplift.workloads import steps
+from shiplift.workloads import policies, steps
 from shiplift.workloads.admission import PODS_POLICY
 from shiplift.workloads.aim import OUR_LABELS, OUR_TAINTS
 from shiplift.workloads.evictions import Evictions
@@ -83,7 +83,7 @@ class Actor:
         """One step, and what came of it."""
         try:
             outcome = self._take(step)
-            if isinstance(step, steps.HoldBudget | steps.SetTolerations):
+            if isinstance(step, steps.HoldBudget | steps.SetTolerations | steps.MarkNode):
                 self._note(step)
             elif isinstance(step, steps.RestoreBudget):
                 self._taken.pop(f"hold budget {step.uid}", None)
@@ -97,8 +97,9 @@ class Actor:
 
     def _note(self, step: Step) -> None:
         """A change to what is not ours was made: if it is needed again, somebody undid it."""
-        before = self._taken.get(step.key)
-        self._taken[step.key] = Taken(before.times + 1 if before else 1, datetime.now(UTC))
+        change = steps.change_of(step)
+        before = self._taken.get(change)
+        self._taken[change] = Taken(before.times + 1 if before else 1, datetime.now(UTC))
 
     def _take(self, step: Step) -> Outcome:
         match step:
@@ -196,7 +197,8 @@ class Actor:
             return Outcome.refused(step, seen.trouble, _SOON)
         if seen.generation >= step.generation:
             return Outcome.done(step)
-        return Outcome.refused(step, _not_in_force(seen.generation, step), _SOON)
+        installed = bool(seen.generation) or policies.installed(self._client) is not False
+        return Outcome.refused(step, _not_in_force(seen.generation, step, installed=installed), _SOON)
 
     def _asked_of_all(self, namespace: str, uid: str) -> InForce:
         asked = self._proven.now()
@@ -383,12 +385,17 @@ class Actor:
         return Outcome.done(step, *([written.barrier] if written.barrier else []), message=message)
 
 
-def _not_in_force(generation: int, step: steps.ProvePlacement) -> str:
+def _not_in_force(generation: int, step: steps.ProvePlacement, *, installed: bool) -> str:
     if generation:
         return f"the API server goes by generation {generation} of the placement, not {step.generation}"
+    if installed:
+        return (
+            f"the API server does not go by policy {PODS_POLICY} yet: it was started a moment ago, or the"
+            " policy is of another release (then: `shiplift manifests | kubectl apply -f -`)"
+        )
     return (
-        f"the API server goes by no placement: policy {PODS_POLICY} or its binding is gone, or of another"
-        " release; `shiplift manifests | kubectl apply -f -` puts it back"
+        f"policy {PODS_POLICY} or its binding is gone, so nothing steers new pods;"
+        " `shiplift manifests | kubectl apply -f -` puts it back"
     )
 
 

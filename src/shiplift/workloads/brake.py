@@ -1,9 +1,9 @@
 """The brake: what stops evictions, whatever the cause, before pods are moved round and round.
 
-- A stray: a pod was made without our rule although its release was in force. All evictions wait until every
-  API server has proven again that it steers pods.
-- An old node that has lacked its mark for ten seconds: pods keep off marks, not versions, so they could come
-  back to it. All evictions wait until the node is marked.
+- A stray: a pod was made without our rule although the placement that names its workload was in force. All
+  evictions wait until every API server has proven again that it steers pods.
+- An old node without its mark: pods keep off marks, not versions, so they could come back to it. All
+  evictions wait until the node is marked; after ten seconds somebody has to know.
 - A workload whose pods were evicted, for this target, twice as often as it ever had replicas, and are still
   on old nodes: something sends them back. It waits until a person has looked.
 
@@ -24,7 +24,7 @@ from shiplift.workloads.names import OFF_TARGET_LABEL, label_value
 from shiplift.workloads.signs import is_kept_off
 
 MARK_WITHIN = 10.0
-"""Seconds for an old node to get its mark; nothing moves after that."""
+"""Seconds for an old node to get its mark before somebody has to know."""
 ATTEMPTS_TO_PROVE = 8
 """So often a placement may be found not to be in force before somebody has to know."""
 MOST_ROUNDS = 2
@@ -33,21 +33,28 @@ MOST_ROUNDS = 2
 
 def stop_of_all(view: View) -> Line | None:
     """What keeps every pod where it is; None where nothing does."""
-    late = {name: seconds for name, seconds in view.unmarked.items() if seconds >= MARK_WITHIN}
-    if late:
-        name, seconds = max(late.items(), key=lambda one: one[1])
-        more = f" and {len(late) - 1} more" if len(late) > 1 else ""
-        text = (
-            f"nothing moves: old node {name}{more} has had no label {OFF_TARGET_LABEL} for {seconds:.0f} s,"
-            " so pods could come back to it; keep others from taking the label off, shiplift puts it back"
-        )
-        return Line(WorkloadState.BLOCKED, Reason.NODE_NOT_MARKED, text)
+    if view.unmarked:
+        return _not_marked(view.unmarked)
     if view.strays:
         one = view.strays[0]
         asked = not_proven(view, one.workload.namespace)
         text = f"nothing moves: pod {one.pod} of {one.workload} was made without our rule; {asked.message}"
         return Line(asked.state, Reason.POD_NOT_STEERED, text)
-    return None
+    unproven = (not_proven(view, name) for name in turns.out_of_force(view))
+    return next((one for one in unproven if one.state is WorkloadState.BLOCKED), None)
+
+
+def _not_marked(unmarked: Mapping[str, float]) -> Line:
+    name, seconds = max(unmarked.items(), key=lambda one: one[1])
+    nodes = f"node {name}" + (f" (and {len(unmarked) - 1} more)" if len(unmarked) > 1 else "")
+    if seconds < MARK_WITHIN:
+        text = f"old {nodes} is being marked, so that pods do not come back to it"
+        return Line(WorkloadState.RELEASED, Reason.NODE_NOT_MARKED, text)
+    text = (
+        f"nothing moves: old {nodes} has lacked or lost label {OFF_TARGET_LABEL} for {seconds:.0f} s, so pods"
+        " could come back to it; keep others from taking the label off, shiplift puts it back"
+    )
+    return Line(WorkloadState.BLOCKED, Reason.NODE_NOT_MARKED, text)
 
 
 def not_proven(view: View, namespace: str) -> Line:
@@ -82,14 +89,22 @@ def stop_of(view: View, tally: Tally, so_far: Counted) -> Line | None:
     if evictions < MOST_ROUNDS * most:
         return None
     text = (
-        f"stopped after {evictions} evictions for {most} replicas: {_sent_back(view, tally.away[0])};"
+        f"stopped after {evictions} evictions for {most} replicas: {_sent_back(view, _youngest(tally))};"
         " once that is mended, `shiplift pause` and then `shiplift resume` begin anew"
     )
     return Line(WorkloadState.BLOCKED, Reason.EVICTED_TOO_OFTEN, text)
 
 
+def _youngest(tally: Tally) -> Pod:
+    """The pod that came last: it was made after an eviction, if any was."""
+    return max(tally.away, key=lambda pod: (pod.created, pod.name))
+
+
 def _sent_back(view: View, pod: Pod) -> str:
-    where = f"pod {pod.name} is on old node {pod.node} again"
+    where = f"pod {pod.name} is on old node {pod.node}"
     if is_kept_off(pod, OFF_TARGET_LABEL, label_value(view.aim.target)):
         return f"{where}, though it keeps off nodes with label {OFF_TARGET_LABEL}: who takes that label off?"
-    return f"{where}, without our rule: does a webhook take its node affinity off?"
+    return (
+        f"{where}, without our rule: does a webhook take its node affinity off, or was its ReplicaSet taken"
+        " over from a Deployment of another name?"
+    )

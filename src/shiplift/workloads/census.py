@@ -31,6 +31,7 @@ from shiplift.workloads.coverage import covering
 from shiplift.workloads.holds import is_hold
 from shiplift.workloads.identity import WorkloadId, workload_id
 from shiplift.workloads.model import Fleet, Role, Scope, Tally
+from shiplift.workloads.names import OFF_TARGET_LABEL, label_value
 from shiplift.workloads.occupancy import Occupancy, Room, Targets
 from shiplift.workloads.selecting import BudgetIndex
 from shiplift.workloads.steps import MarkNode
@@ -85,6 +86,7 @@ class Census:
         self._rows: dict[str, Node] = {}
         self._labels: dict[str, MarkNode] = {}
         self._taints: dict[str, MarkNode] = {}
+        self._unmarked: set[str] = set()
         self._fleet: Fleet | None = None
         self._targets: dict[Role, Targets] = {}
         """Like the fleet, made again when a node has changed."""
@@ -128,6 +130,7 @@ class Census:
                 versions=versions,
                 labels=self._labels,
                 taints=self._taints,
+                unmarked=frozenset(self._unmarked),
                 cordoned=frozenset(name for name in off if self._rows[name].unschedulable),
                 targets=sum(own is Role.TARGET for own in self._roles.values()),
                 off=len(off),
@@ -266,6 +269,10 @@ class Census:
         empties = node.name == self._scope.emptying
         _note(self._labels, node.name, marks(node, own, aim, emptying=empties, tainted=False))
         _note(self._taints, node.name, marks(node, own, aim, emptying=empties, tainted=True))
+        if own is Role.OFF and node.labels.get(OFF_TARGET_LABEL) != label_value(aim.target):
+            self._unmarked.add(node.name)
+        else:
+            self._unmarked.discard(node.name)
 
     def _nodes_are_others(self) -> None:
         self._fleet = None
@@ -277,6 +284,7 @@ class Census:
         self._nodes_are_others()
         self._labels.pop(name, None)
         self._taints.pop(name, None)
+        self._unmarked.discard(name)
         self._occupancy.drop_node(name)
 
     def _workload_changed(self, snapshot: Snapshot, kind: Kind, heard: Row) -> Iterable[WorkloadId]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 
 from shiplift.engine.barrier import Barrier
 from shiplift.engine.decision import Requeue
@@ -17,6 +17,7 @@ from shiplift.kube.part import Context, LayerPart
 from shiplift.kube.watch import Watch
 from shiplift.workloads import admission, decide, policies
 from shiplift.workloads.act import Actor
+from shiplift.workloads.evictions import Evictions
 from shiplift.workloads.metrics import MigrationCollector
 from shiplift.workloads.model import Migrating, View
 from shiplift.workloads.observe import READS, Observer
@@ -31,7 +32,8 @@ class Workloads:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._observer = Observer(context.store, lambda: policies.installed(context.client))
+        evictions: Evictions = context.kept.setdefault("evictions", Evictions())
+        self._observer = Observer(context.store, lambda: policies.installed(context.client), evictions)
         seen = self._observer
         self._actor = Actor(context.client, seen.proven, seen.taken, seen.evictions)
         self._publisher = Publisher(context.client, context.recorder, seen.evictions)
@@ -58,6 +60,12 @@ class Workloads:
         except NotLeading:
             return ()
         return tuple(self._publisher.publish(decision))
+
+    def close(self) -> None:
+        """Evictions that no status tells yet are told, so that the next leader counts on."""
+        if self._observer.evictions.untold().total:
+            now = datetime.now(UTC)
+            self._publisher.tell_evictions(decide.decide(self._observer.observe(Outcomes()), now))
 
 
 def wakes(_kind: Kind, _old: Row | None, _new: Row | None) -> Iterable[Hashable]:

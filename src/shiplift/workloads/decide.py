@@ -15,20 +15,28 @@ from typing import NamedTuple
 import msgspec
 
 from shiplift.api.values import duration
-from shiplift.api.workloads import MigrationState, Mode, OnBlockedWorkload, OnNoCapacity
+from shiplift.api.workloads import MigrationState, Mode, OnBlockedWorkload, OnNoCapacity, WorkloadState
 from shiplift.engine.decision import LookAgain, await_change, earliest, requeue
 from shiplift.engine.step import Answer, Step
 from shiplift.workloads import consolidate, holds, turns
-from shiplift.workloads.brake import MARK_WITHIN
 from shiplift.workloads.cleaning import cleaning
 from shiplift.workloads.identity import WorkloadId
-from shiplift.workloads.model import Migrating, Reason, Tally, View
+from shiplift.workloads.model import Line, Migrating, Reason, Tally, View
 from shiplift.workloads.moves import BLOCKING, Moves
 from shiplift.workloads.patience import undone, wait
-from shiplift.workloads.rescue import Rescued, rescued
-from shiplift.workloads.steps import HoldBudget, PodStep, SetTolerations, WritePlacement
+from shiplift.workloads.rescue import Rescued, out_of_turn, rescued
+from shiplift.workloads.steps import (
+    HoldBudget,
+    MarkNode,
+    PodStep,
+    SetTolerations,
+    WritePlacement,
+    change_of,
+)
 
 _LOOK_AGAIN = timedelta(seconds=30)
+_MARKS_AGAIN = 1.0
+"""Seconds: that a mark stays, no event announces."""
 
 
 def decide(view: View, now: datetime) -> Migrating:
@@ -147,7 +155,7 @@ def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
         moving=True,
         met=met,
         lines=moves.lines,
-        exceptions=rescue.exceptions or view.status.exceptions,
+        exceptions=out_of_turn(view, rescue.exceptions or view.status.exceptions, now),
         emptying=emptying,
         notes=(*_notes(view, held), *_failures(view, steps), *_undone(view, steps)),
     )
@@ -220,12 +228,17 @@ def _headline(view: View, moves: Moves, steps: list[Step]) -> tuple[Reason, str,
     if view.order.cycles and not moves.lines and not steps:
         one = view.order.cycles[0]
         return Reason.IN_CYCLE, f"{one.dependent} and {one.dependency} depend on each other", True
-    if moves.stop is not None:
-        return moves.stop.reason, moves.stop.message, False
+    if (stop := moves.stop) is not None and _is_worth_a_headline(stop):
+        return stop.reason, stop.message, False
     if waits := _waits_for_nodes(view):
         return Reason.WAITING_FOR_NODES, waits, False
     left = len(view.tallies) - len(view.order.met)
     return Reason.MOVING, f"{left} of {len(view.tallies)} workloads left to move to {view.aim.target}", False
+
+
+def _is_worth_a_headline(stop: Line) -> bool:
+    """That nodes are being marked is everyday."""
+    return stop.state is WorkloadState.BLOCKED or stop.reason is not Reason.NODE_NOT_MARKED
 
 
 def _stopped(view: View, moves: Moves) -> str:
@@ -262,8 +275,13 @@ def _failures(view: View, steps: list[Step]) -> Iterator[str]:
 def _undone(view: View, steps: list[Step]) -> Iterator[str]:
     """What we have done already and have to do again: somebody else undoes it."""
     for step in steps:
-        if step.key not in view.taken:
+        if change_of(step) not in view.taken:
             continue
+        if isinstance(step, MarkNode):
+            yield (
+                f"node {step.name}: somebody else takes our marks off ({', '.join(step.marks)});"
+                " keep them from it while the migration runs"
+            )
         if isinstance(step, HoldBudget):
             yield (
                 f"PodDisruptionBudget {step.workload.namespace}/{step.name} is held by us and somebody else"
@@ -279,7 +297,7 @@ def _undone(view: View, steps: list[Step]) -> Iterator[str]:
 
 def _look_again(view: View, now: datetime, moves: Moves) -> LookAgain:
     """For what is due, as the end of soaking, which no event announces; and now and then in any case."""
-    due = [*moves.due, *(MARK_WITHIN - seconds for seconds in view.unmarked.values())]
+    due = [*moves.due, *([_MARKS_AGAIN] if view.unmarked else [])]
     soak = duration(view.spec.soak)
     if not soak and not due:
         return requeue(_LOOK_AGAIN) if view.tallies else await_change()

@@ -97,7 +97,7 @@ class Reason(AnyReason):
 
     # the brake
     POD_NOT_STEERED = "PodNotSteered"
-    """A pod was made without our rule although its release was in force."""
+    """A pod was made without our rule although the placement that names its workload was in force."""
     NODE_NOT_MARKED = "NodeNotMarked"
     """An old node has lacked its mark for too long."""
     EVICTED_TOO_OFTEN = "EvictedTooOften"
@@ -141,6 +141,8 @@ class Fleet(msgspec.Struct, frozen=True):
     """Nodes that lack a label of their role, or carry a mark of ours that they should not."""
     taints: Mapping[str, MarkNode] = {}
     """Nodes that lack a taint of their role besides."""
+    unmarked: frozenset[str] = frozenset()
+    """Old nodes without the label that released pods keep off."""
     cordoned: frozenset[str] = frozenset()
     """Old nodes that somebody has cordoned."""
     targets: int = 0
@@ -243,7 +245,7 @@ class Evicted(msgspec.Struct, frozen=True):
 
 
 class Stray(msgspec.Struct, frozen=True):
-    """A pod that was made without our rule although the release of its workload was in force."""
+    """A pod that was made without our rule although the placement that names its workload was in force."""
 
     workload: WorkloadId
     pod: str
@@ -284,7 +286,9 @@ class View(msgspec.Struct, frozen=True):
     strays: tuple[Stray, ...] = ()
     """Until every API server has proven again that it steers pods."""
     unmarked: Mapping[str, float] = {}
-    """Old nodes that lack their mark, and for how many seconds."""
+    """Old nodes that lack their mark, or lost it a moment ago, and for how many seconds."""
+    unasked: float = 0.0
+    """For how many seconds no API server has been asked which placements it goes by."""
     evicted: Mapping[WorkloadId, int] = {}
     """Pods of each workload that were evicted and are in no status yet."""
 

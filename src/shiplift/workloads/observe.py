@@ -32,14 +32,15 @@ from shiplift.workloads.census import Census
 from shiplift.workloads.evictions import Evictions
 from shiplift.workloads.holds import is_hold
 from shiplift.workloads.identity import WorkloadId, owned_by
-from shiplift.workloads.model import Aim, Fleet, Placed, Placement, Reason, Role, Scope, Taken, View
+from shiplift.workloads.model import Aim, Placed, Placement, Reason, Role, Scope, Taken, View
 from shiplift.workloads.names import MIGRATION
 from shiplift.workloads.ordering import Ordering
 from shiplift.workloads.proof import Proven
 from shiplift.workloads.record import readable
 from shiplift.workloads.signs import upgrade_taint
-from shiplift.workloads.steps import evicting
+from shiplift.workloads.steps import MarkNode, evicting
 from shiplift.workloads.strays import Strays
+from shiplift.workloads.unmarked import Unmarked
 
 READS = (
     kinds.NAMESPACE,
@@ -70,7 +71,9 @@ _NO_EVENT = (Reason.STARTING, Reason.INJECT_UNAVAILABLE)
 class Observer:
     """Makes views. `heard` may be called from any thread, `observe` from one."""
 
-    def __init__(self, store: Store, inject: Callable[[], bool | None]) -> None:
+    def __init__(
+        self, store: Store, inject: Callable[[], bool | None], evictions: Evictions | None = None
+    ) -> None:
         self._store = store
         self._inject = inject
         self._census = Census()
@@ -82,12 +85,12 @@ class Observer:
         self._idle: View | None = None
         self._placements: dict[str, Placement] = {}
         self._placed = Placed()
+        self._target = ""
         self.proven = Proven()
         self.taken: dict[str, Taken] = {}
-        self.evictions = Evictions()
+        self.evictions = evictions or Evictions()
         self._strays = Strays(self.proven.now, self.proven.since)
-        self._unmarked: dict[str, float] = {}
-        """Old nodes that lack their mark, and since when."""
+        self._unmarked = Unmarked(self.proven.now)
 
     def heard(self, kind: Kind, old: Row | None, new: Row | None) -> None:
         """Note what to look at again."""
@@ -136,6 +139,7 @@ class Observer:
         placements = self._read_placements(snapshot)
         moving = migration if wanted.target else None
         scope = Scope(wanted, selector, _excluded(moving), moving.status.emptying if moving else "")
+        self._forget_marks_of_others(wanted.target)
         # to undo a record its workload must be known, whoever is excluded by now
         self._counting = bool(wanted.target) or any(one.spec.ledger for one in placements.values())
         if self._counting:
@@ -143,6 +147,13 @@ class Observer:
         else:
             self._census.count_nodes(snapshot, scope)
         return self._view(snapshot, migration, wanted, placements, outcomes)
+
+    def _forget_marks_of_others(self, target: str) -> None:
+        """What was done for one target says nothing about another: nobody has undone it."""
+        if target != self._target:
+            self._target = target
+            for key in [key for key in self.taken if key.startswith(MarkNode.PREFIX)]:
+                self.taken.pop(key, None)
 
     def _view(
         self,
@@ -189,18 +200,10 @@ class Observer:
             outcomes=outcomes,
             unreadable=_unreadable(snapshot),
             strays=self._strays.look(census.fresh, placements) if wanted.mode is Mode.INJECT else (),
-            unmarked=self._lacking(fleet),
+            unmarked=self._unmarked.look(fleet, wanted.target),
+            unasked=self.proven.unasked(),
             evicted=self.evictions.untold().moved,
         )
-
-    def _lacking(self, fleet: Fleet) -> Mapping[str, float]:
-        """Old nodes without their mark, and for how long that has been seen."""
-        if not fleet.labels and not self._unmarked:
-            return {}
-        now = self.proven.now()
-        lacking = [name for name in fleet.labels if fleet.roles.get(name) is Role.OFF]
-        self._unmarked = {name: self._unmarked.get(name, now) for name in lacking}
-        return {name: now - since for name, since in self._unmarked.items()}
 
     def _read_placements(self, snapshot: Snapshot) -> dict[str, Placement]:
         """Each is read once for each version of it."""

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from shiplift.engine.step import Answer, Outcomes, Step
 from shiplift.workloads.model import Taken
+from shiplift.workloads.steps import change_of
 
 _LONGEST = timedelta(seconds=30)
 _MOST_DOUBLINGS = 6
@@ -31,7 +32,7 @@ def wait(outcomes: Outcomes, step: Step, now: datetime) -> timedelta:
 
 def undone(taken: Mapping[str, Taken], step: Step, now: datetime) -> timedelta:
     """How long to leave alone what somebody else undoes again and again."""
-    last = taken.get(step.key)
+    last = taken.get(change_of(step))
     if last is None:
         return NOW
     pause = min(timedelta(seconds=2 ** min(last.times, _MOST_DOUBLINGS)), _LONGEST)

@@ -75,6 +75,12 @@ class Proven:
             known, asked = self._seen.get(uid, (0, float("-inf")))
         return known >= generation and asked > time_
 
+    def unasked(self) -> float:
+        """For how many seconds no placement has been asked about."""
+        with self._lock:
+            last = max((asked for _, asked in self._seen.values()), default=float("-inf"))
+        return self._clock() - last
+
     def keep(self, uids: Collection[str]) -> None:
         """Forget all others."""
         with self._lock:

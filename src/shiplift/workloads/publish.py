@@ -13,12 +13,18 @@ from typing import Any, cast
 import msgspec
 
 from shiplift.api.values import Status
-from shiplift.api.workloads import WorkloadMigrationStatus, WorkloadOrder, WorkloadState, WorkloadStatus
+from shiplift.api.workloads import (
+    WorkloadMigration,
+    WorkloadMigrationStatus,
+    WorkloadOrder,
+    WorkloadState,
+    WorkloadStatus,
+)
 from shiplift.engine.barrier import Barrier
 from shiplift.engine.decision import Requeue, requeue
 from shiplift.engine.layer import Retry
 from shiplift.facts import kinds
-from shiplift.kube.client import Client
+from shiplift.kube.client import Client, Written
 from shiplift.kube.errors import Conflict, KubeError, NotFound
 from shiplift.kube.events import EventType, Recorder, Regarding
 from shiplift.workloads.act import WORKLOADS
@@ -92,14 +98,7 @@ class Publisher:
             yield requeue(timedelta(seconds=due - now))
             return
         try:
-            written = self._client.patch(
-                kinds.WORKLOAD_MIGRATION,
-                MIGRATION,
-                {"status": _as_patch(before, after)},
-                uid=migration.metadata.uid,
-                resource_version=migration.metadata.resource_version,
-                subresource="status",
-            )
+            written = self._write(migration, after)
         except (Conflict, NotFound):
             # somebody changed it meanwhile: the next look sees what they wrote
             return
@@ -110,6 +109,23 @@ class Publisher:
         self._tell(decision, before, after)
         if written.barrier:
             yield written.barrier
+
+    def tell_evictions(self, decision: Migrating) -> None:
+        """The status once more, whatever else there is to wait for: nobody of this term tells it later."""
+        migration, evicted = decision.view.migration, self._evictions.untold()
+        if migration is not None and decision.moving:
+            self._write(migration, status_of(decision, evicted))
+            self._evictions.told(evicted)
+
+    def _write(self, migration: WorkloadMigration, after: WorkloadMigrationStatus) -> Written:
+        return self._client.patch(
+            kinds.WORKLOAD_MIGRATION,
+            MIGRATION,
+            {"status": _as_patch(migration.status, after)},
+            uid=migration.metadata.uid,
+            resource_version=migration.metadata.resource_version,
+            subresource="status",
+        )
 
     def _tell(
         self, decision: Migrating, before: WorkloadMigrationStatus, after: WorkloadMigrationStatus

@@ -86,10 +86,26 @@ def _may_be_stranded(view: View, id_: WorkloadId) -> bool:
     return view.aim.mode is Mode.TEMPLATE or id_ not in view.order.met
 
 
+def out_of_turn(view: View, known: tuple[OrderException, ...], now: datetime) -> tuple[OrderException, ...]:
+    """Those, and pods of held workloads that nothing kept off the target nodes when they were made."""
+    released = turns.released(view) if view.strays else ()
+    told = {(one.pod, one.workload) for one in known}
+    fresh = [
+        _recorded(one.workload, one.pod, Reason.POD_NOT_STEERED, now)
+        for one in view.strays
+        if one.workload not in released
+    ]
+    return (*known, *(one for one in fresh if (one.pod, one.workload) not in told))[:MOST_EXCEPTIONS]
+
+
 def _exception(tally: Tally, pod: Pod, now: datetime) -> OrderException:
+    return _recorded(tally.id, pod.name, Reason.PENDING, now)
+
+
+def _recorded(id_: WorkloadId, pod: str, reason: Reason, now: datetime) -> OrderException:
     return OrderException(
-        pod=f"{pod.namespace}/{pod.name}"[:256],
-        workload=str(tally.id)[:256],
-        reason=Reason.PENDING.value,
+        pod=f"{id_.namespace}/{pod}"[:256],
+        workload=str(id_)[:256],
+        reason=reason.value,
         at=now.replace(microsecond=0),
     )

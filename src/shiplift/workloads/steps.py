@@ -16,9 +16,15 @@ from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.record import Record
 
 
+def change_of(step: Step) -> str:
+    """What a step changes on what is not ours: needed again, it was undone by somebody else."""
+    return step.change if isinstance(step, MarkNode) else step.key
+
+
 class MarkNode(Step, frozen=True):
     """Give a node the labels and taints of its role; all others of ours come off."""
 
+    PREFIX: ClassVar[str] = "mark node "
     name: str
     uid: str
     labels: Labels
@@ -28,16 +34,24 @@ class MarkNode(Step, frozen=True):
 
     @property
     def key(self) -> str:
-        return f"mark node {self.uid}"
+        return f"{self.PREFIX}{self.uid}"
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        return (
+            *(f"{key}={value}" for key, value in sorted(self.labels.items())),
+            *(f"{one.key}={one.value}:{one.effect}" for one in self.taints),
+        )
+
+    @property
+    def change(self) -> str:
+        """Known by what is put on the node: other marks later are no sign that somebody undid these."""
+        return " ".join((self.key, *self.marks))
 
     def describe(self) -> str:
-        marks = [f"{key}={value}" for key, value in sorted(self.labels.items())]
-        marks += [f"{one.key}={one.value}:{one.effect}" for one in self.taints]
-        return (
-            f"mark node {self.name} with {', '.join(marks)}"
-            if marks
-            else f"take our marks off node {self.name}"
-        )
+        if not self.marks:
+            return f"take our marks off node {self.name}"
+        return f"mark node {self.name} with {', '.join(self.marks)}"
 
 
 class WritePlacement(Step, frozen=True):

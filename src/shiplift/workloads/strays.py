@@ -1,9 +1,9 @@
-"""Strays: pods that were made without our rule although the release of their workload was in force.
+"""Strays: pods that were made without our rule although the placement that names their workload was in force.
 
 One of them says that new pods are steered no more, whatever the cause: until every API server has proven
 again, by an answer to a question of after the stray was seen, that it goes by the placement, nothing is
 evicted. No clock of anybody else counts: what is new is what the store had not shown before. A pod
-that was made a moment before its release was in force, and is heard of after, costs one question.
+that was made a moment before its turn was in force, and is heard of after, costs one question.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from shiplift.facts.pods import Pod
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Placement, Stray, View
-from shiplift.workloads.names import OFF_TARGET_LABEL, label_value
+from shiplift.workloads.names import OFF_TARGET_LABEL, TARGET_LABEL, label_value
 from shiplift.workloads.signs import is_kept_off
 from shiplift.workloads.turns import in_force
 
@@ -23,16 +23,19 @@ Since = Callable[[str, int, float], bool]
 
 
 class _Steered(NamedTuple):
-    """What held when pods were last looked at: who was released, and which placements were in force."""
+    """What held when pods were last looked at: which placements there were, and which were in force."""
 
     target: str
-    released: frozenset[WorkloadId]
     placements: Mapping[str, Placement]
     proven: Mapping[str, int]
 
-    def steers(self, id_: WorkloadId) -> bool:
+    def keeps_off(self, id_: WorkloadId) -> str:
+        """The label that new pods of the workload keep off; empty where nothing steers them."""
         placement = self.placements.get(id_.namespace)
-        return id_ in self.released and placement is not None and in_force(placement, self.proven)
+        if placement is None or id_ not in placement.listed or placement.spec.target != self.target:
+            return ""
+        label = OFF_TARGET_LABEL if id_ in placement.released else TARGET_LABEL
+        return label if in_force(placement, self.proven) else ""
 
 
 class Strays:
@@ -58,19 +61,17 @@ class Strays:
 
     def remember(self, view: View) -> None:
         """What the pods that come after this view are measured by."""
-        target = label_value(view.aim.target)
-        released = view.placed.released.get(target, frozenset[WorkloadId]())
-        self._steered = _Steered(target, released, view.placements, view.proven)
+        self._steered = _Steered(label_value(view.aim.target), view.placements, view.proven)
 
     def _is_stray(self, id_: WorkloadId, pod: Pod) -> bool:
         steered = self._steered
-        if steered is None or not steered.steers(id_):
+        if steered is None or not (label := steered.keeps_off(id_)):
             return False
-        return not is_kept_off(pod, OFF_TARGET_LABEL, steered.target)
+        return not is_kept_off(pod, label, steered.target)
 
     def _counts(self, found: tuple[Stray, float], placements: Mapping[str, Placement]) -> bool:
         stray, seen = found
         placement = placements.get(stray.workload.namespace)
-        if placement is None or stray.workload not in placement.released:
+        if placement is None or stray.workload not in placement.listed:
             return False
         return not self._proven_since(placement.row.uid, placement.row.generation, seen)

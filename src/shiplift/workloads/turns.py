@@ -17,6 +17,8 @@ from shiplift.workloads.steps import DeletePlacement, ProvePlacement, WritePlace
 
 MOST_TURNS = 5000
 """Of one namespace, as the API server lets us write them; new pods of further workloads go anywhere."""
+ASK_AGAIN = 30.0
+"""Seconds after which the API servers are asked again, also where nothing moves."""
 Records = Mapping[WorkloadId, Record]
 
 
@@ -156,13 +158,28 @@ def relied_on(view: View, id_: WorkloadId) -> tuple[str, int]:
 def proofs(view: View, namespaces: Iterable[str]) -> list[ProvePlacement]:
     """Placements that something is about to rely on, and that were not seen to be in force, or have to be
     seen so again."""
-    unproven = {name for name in namespaces if not is_in_force(view, name)}
-    again = {one.workload.namespace for one in view.strays}
+    wanted = {name for name in namespaces if not is_in_force(view, name)}
+    wanted |= {one.workload.namespace for one in view.strays}
+    wanted |= set(out_of_force(view)) or _looked_after(view)
     return [
         ProvePlacement(name, placement.row.uid, placement.row.generation)
-        for name in sorted(unproven | again)
+        for name in sorted(wanted)
         if (placement := view.placements.get(name)) is not None
     ]
+
+
+def out_of_force(view: View) -> list[str]:
+    """Namespaces whose placement no API server went by when it was last asked."""
+    if view.aim.mode is not Mode.INJECT:
+        return []
+    return [name for name, one in view.placements.items() if view.proven.get(one.row.uid) == 0]
+
+
+def _looked_after(view: View) -> set[str]:
+    """One namespace, now and then: one policy steers the pods of all, also of those that are only held."""
+    if view.aim.mode is not Mode.INJECT or view.unasked < ASK_AGAIN:
+        return set()
+    return set(sorted(name for name, one in view.placements.items() if one.listed)[:1])
 
 
 def deletion(placement: Placement) -> DeletePlacement:
