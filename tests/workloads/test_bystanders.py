@@ -12,6 +12,7 @@ from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.kube.errors import Forbidden, Invalid
 from shiplift.kube.fence import HOME
+from shiplift.local.nodes import Pool
 from shiplift.local.stages import READY_AFTER
 from shiplift.workloads import admission
 from shiplift.workloads.names import MIGRATION, OFF_TARGET_LABEL
@@ -88,11 +89,11 @@ def lines(scene: Scene) -> list[Json]:
 
 def test_a_webhook_that_strips_our_rule_is_found_out_and_named(scene: Scene) -> None:
     """The policy is there and proven, and yet pods come back: the count of evictions stops it."""
-    scene.nodes("old", OLD)
+    old = scene.nodes("old", OLD)
     space = scene.namespace()
     scene.deployment(space, "web", 2)
     scene.wait_ready(space, web=2)
-    with stripping(scene, space):
+    with stripping(scene, space, old):
         shunned = {"key": "example.com/shunned", "effect": "PreferNoSchedule"}
         scene.nodes("new", NEW, taints=(shunned,))  # the scheduler prefers old nodes
         scene.migrate()
@@ -113,10 +114,13 @@ def test_a_webhook_that_strips_our_rule_is_found_out_and_named(scene: Scene) -> 
 
 
 @contextmanager
-def stripping(scene: Scene, space: str) -> Generator[None]:
-    """A mutating policy of somebody else that takes node affinity off pods."""
+def stripping(scene: Scene, space: str, old: Pool) -> Generator[None]:
+    """A mutating policy of somebody else that puts a wish for old nodes in place of our affinity."""
     name = f"strip-{space}"
-    expression = "has(object.spec.affinity) ? [JSONPatch{op: 'remove', path: '/spec/affinity'}] : []"
+    pool = f"{{'key': dyn('local.shiplift.dev/pool'), 'operator': dyn('In'), 'values': dyn(['{old.name}'])}}"
+    wish = f"{{'weight': dyn(100), 'preference': dyn({{'matchExpressions': [{pool}]}})}}"
+    affinity = "{'nodeAffinity': {'preferredDuringSchedulingIgnoredDuringExecution': [" + wish + "]}}"
+    expression = "[JSONPatch{op: 'add', path: '/spec/affinity', value: " + affinity + "}]"
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
     spec = {
         "failurePolicy": "Fail",
@@ -127,11 +131,19 @@ def stripping(scene: Scene, space: str) -> Generator[None]:
     }
     scene.client.create(POLICY, {"metadata": {"name": name}, "spec": spec})
     scene.client.create(BINDING, {"metadata": {"name": name}, "spec": {"policyName": name}})
+    until(lambda: strips(scene, space))
     try:
         yield
     finally:
         scene.drop(BINDING, name)
         scene.drop(POLICY, name)
+        until(lambda: not strips(scene, space))
+
+
+def strips(scene: Scene, space: str) -> bool:
+    """Whether the API server goes by that policy."""
+    body = {"metadata": {"name": "a-look"}, "spec": {"containers": [{"name": "main", "image": "none"}]}}
+    return "affinity" in scene.client.create(kinds.POD, body, space, dry_run=True).object["spec"]
 
 
 def test_nothing_moves_while_an_old_node_cannot_be_marked(scene: Scene) -> None:
