@@ -11,7 +11,7 @@ help:
 	@echo "make test    all tests, against real parts"
 	@echo "make lint    format, style, types, layering"
 	@echo "make bench   the benchmarks, short"
-	@echo "make crash   every write of the operator interrupted (up to two hours); ends with one line of JSON"
+	@echo "make crash   every write of the operator interrupted (a good hour); ends with one line of JSON"
 
 setup: .venv/ready
 

@@ -1,3 +1,3 @@
 """shiplift: upgrade Kubernetes clusters end to end, without dropping what runs on them."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

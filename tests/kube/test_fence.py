@@ -211,7 +211,7 @@ def test_a_fence_that_is_not_installed_is_noticed(setting: Setting) -> None:
     made = Fence(setting.credentials(), setting.names)
     made.raise_epoch(1)
     with pytest.raises(
-        FenceError, match=f"is ValidatingAdmissionPolicy {setting.names.fence} with its binding"
+        FenceError, match=f"ValidatingAdmissionPolicy {setting.names.fence} or its binding is gone"
     ):
         made.wait_effective(1, timeout=0.2)
 

@@ -235,7 +235,7 @@ def test_a_fence_removed_half_way_stops_it_until_it_is_back(rig: Rig, kind: Kind
     assert "shiplift_leading 0.0" in metrics
     assert "shiplift_leading_not_acting 1.0" in metrics
     rig.ask_for_a_stamp("unsafe")
-    until(lambda: "is ValidatingAdmissionPolicy shiplift-fence" in rig.why_it_does_not_act())
+    until(lambda: "shiplift manifests | kubectl apply -f -" in rig.why_it_does_not_act())
     assert rig.stamp("unsafe") == ""
     rig.install(kind)
     until(lambda: rig.stamp("unsafe"), 30)

@@ -64,7 +64,7 @@ def test_the_first_phase_that_holds_is_told(
 
 
 def test_everything_in_the_object_is_in_the_view() -> None:
-    seen = migration_view(migration(BUSY), NOW, Heard(NOW, "its fence is gone"))
+    seen = view(BUSY)
     assert (seen.target, seen.mode, seen.seconds, seen.moves) == (NEW, "Inject", 1800, 1234)
     assert (seen.workloads, seen.pods) == (Share(12, 59), Share(80, 240))
     assert [(one.version, one.nodes, one.target) for one in seen.versions] == [
@@ -72,7 +72,7 @@ def test_everything_in_the_object_is_in_the_view() -> None:
         (NEW, 2, True),
     ]
     assert seen.eta == Eta(likely=900, earliest=600, latest=8400)
-    assert [one.kind for one in seen.problems] == list(ProblemKind)
+    assert [ProblemKind.OPERATOR, *(one.kind for one in seen.problems)] == list(ProblemKind)
 
 
 def test_who_needs_somebody_comes_first_and_who_was_moved_not_at_all() -> None:
@@ -178,6 +178,9 @@ def test_an_operator_that_leads_and_does_not_act_is_the_first_problem() -> None:
     told = migration_view(fresh, NOW, Heard(NOW - 1, "the fence does not hold"))
     assert told.problems[0].text == "leads and does not act: the fence does not hold"
     assert told.hints[0] == "nothing happens until the operator acts"
+    assert told.message == "the operator does nothing: the fence does not hold"
+    busy = migration_view(migration(BUSY), NOW, Heard(NOW - 1, "the fence does not hold"))
+    assert busy.eta is None
     assert not migration_view(fresh, NOW, Heard(NOW - 100, "the fence does not hold")).problems
 
 

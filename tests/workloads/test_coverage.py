@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from shiplift.facts.meta import Labels
 from shiplift.facts.pods import Pod
 from shiplift.facts.selectors import Requirement, Selector
-from shiplift.facts.workloads import PodDisruptionBudget
+from shiplift.facts.workloads import Deployment, PodDisruptionBudget
 from shiplift.workloads.coverage import budgets_of, covered, covering, one_of_each
 from shiplift.workloads.model import Tally
 from shiplift.workloads.selecting import BudgetIndex
@@ -34,10 +34,12 @@ SELECTORS = st.none() | st.builds(Selector, LABELS, st.lists(REQUIREMENTS, max_s
     st.lists(st.tuples(st.integers(0, 4), SELECTORS), max_size=12),
     LABELS,
     st.lists(LABELS, min_size=1, max_size=6),
+    st.none() | st.sets(st.sampled_from(KEYS)),
 )
 def test_a_pod_has_the_budgets_that_select_its_labels_however_budgets_came_and_went(
-    events: list[tuple[int, Selector | None]], template: Labels, labels: list[Labels]
+    events: list[tuple[int, Selector | None]], template: Labels, labels: list[Labels], fixed: set[str] | None
 ) -> None:
+    """What the selector of its owner asks for no pod can differ in; all else it can."""
     index, there = BudgetIndex(), dict[str, PodDisruptionBudget]()
     for number, selector in events:
         uid = f"b{number}"
@@ -47,12 +49,20 @@ def test_a_pod_has_the_budgets_that_select_its_labels_however_budgets_came_and_w
             there[uid] = make(PodDisruptionBudget, uid, uid=uid, namespace=SPACE, selector=selector)
             index.put(there[uid])
             index.put(there[uid])
-    pods = [make(Pod, f"p{number}", uid=f"p{number}", labels=own) for number, own in enumerate(labels)]
-    cover = index.cover(SPACE, template, pods)
+    picked = Labels({key: value for key, value in template.items() if key in (fixed or ())})
+    pods = [
+        make(Pod, f"p{number}", uid=f"p{number}", labels=Labels({**own, **picked}))
+        for number, own in enumerate(labels)
+    ]
+    cover = index.cover(owner(template, None if fixed is None else Selector(picked)), pods)
     assert set(cover.budgets) == tried(there, template)
     for pod in pods:
         assert set(cover.apart.get(pod.uid, cover.budgets)) == tried(there, pod.labels)
         assert pod.uid in cover.apart or tried(there, pod.labels) == set(cover.budgets)
+
+
+def owner(template: Labels, selector: Selector | None = None, namespace: str = SPACE) -> Deployment:
+    return make(Deployment, "web", namespace=namespace, template_labels=template, selector=selector)
 
 
 def tried(budgets: dict[str, PodDisruptionBudget], labels: Labels) -> set[str]:
@@ -68,8 +78,8 @@ def test_pods_that_end_or_have_ended_have_no_budget_of_their_own() -> None:
         make(Pod, "goes", uid="goes", labels=labels, deleting=1),
         make(Pod, "ended", uid="ended", labels=labels, phase="Failed"),
     ]
-    assert index.cover(SPACE, Labels(), pods).apart == {"stays": ("b",)}
-    assert index.cover("elsewhere", Labels(), pods).apart == {}
+    assert index.cover(owner(Labels()), pods).apart == {"stays": ("b",)}
+    assert index.cover(owner(Labels(), namespace="elsewhere"), pods).apart == {}
 
 
 # --- what a workload has all together ---

@@ -303,8 +303,9 @@ class Fence:
         while not self.effective(epoch):
             if time.monotonic() >= deadline or give_up():
                 raise FenceError(
-                    f"the fence does not hold for epoch {epoch} after {timeout:g} s",
-                    hint=f"is ValidatingAdmissionPolicy {self.names.fence} with its binding installed?",
+                    f"the fence does not hold: ValidatingAdmissionPolicy {self.names.fence}"
+                    " or its binding is gone, or was changed",
+                    hint="`shiplift manifests | kubectl apply -f -` puts it back",
                 )
             time.sleep(_PROBE_SECONDS)
 

@@ -163,6 +163,7 @@ class Leader:
         self._seen: Record | None = None
         self._seen_at = now()
         self._highest = 0
+        self._followed = ""
         self._not_acting = ""
         self._abandoned: tuple[int, str] | None = None
         self._leading = threading.Event()
@@ -268,8 +269,15 @@ class Leader:
         lease = self._read()
         move = next_move(self._seen, self.identity, leading=self.leading, unchanged_for=now() - self._seen_at)
         if move is Move.FOLLOW:
+            self._stand_by()
             return self._end(f"{self.holder} leads")
         return self._write(move, lease)
+
+    def _stand_by(self) -> None:
+        """Said once for each leader: whoever starts a second one should not wait for it in vain."""
+        if self.holder != self._followed:
+            self._followed = self.holder
+            log.info("lease.standing_by", lease=f"{self.namespace}/{self.name}", leader=self.holder)
 
     def _read(self) -> dict[str, Any] | None:
         try:
@@ -337,7 +345,8 @@ class Leader:
         term, self._term = self._term, None
         self._leading.clear()
         if term is not None:
-            log.warning("lease.lost", lease=self.name, identity=self.identity, epoch=term.epoch, why=why)
+            tell = log.info if self._stopping.is_set() else log.warning
+            tell("lease.lost", lease=self.name, identity=self.identity, epoch=term.epoch, why=why)
             self._on_lost(why)
 
     def _end_if_lapsed(self) -> None:

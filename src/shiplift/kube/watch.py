@@ -313,7 +313,7 @@ class Watcher:
     def _failed(self, error: Exception) -> None:
         if self._stopping.is_set():
             return
-        self.error = _in_words(error, self.watch.kind)
+        before, self.error = self.error, _in_words(error, self.watch.kind)
         self._failures = 1 if self._followed_a_while() else self._failures + 1
         if isinstance(error, errors.ApiError) and "Too large resource version" in error.message:
             self._lose("the server has not reached the version we had")
@@ -325,7 +325,8 @@ class Watcher:
         wait = self._pace.backoff.delay(self._failures, random.random()).total_seconds()
         if isinstance(error, errors.ApiError) and error.retry_after:
             wait = max(wait, error.retry_after)
-        log.info("watch broke off", kind=str(self.watch.kind), reason=self.error, again_in=round(wait, 2))
+        tell = log.debug if self.error == before else log.info
+        tell("watch broke off", kind=str(self.watch.kind), reason=self.error, again_in=round(wait, 2))
         self._stopping.wait(wait)
 
 

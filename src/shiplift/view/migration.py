@@ -194,7 +194,7 @@ def migration_view(migration: WorkloadMigration, now: int, heard: Heard | None =
         mode=status.mode or "",
         seconds=_ago(status.started_at, now),
         silent=silent,
-        message=plain(status.message),
+        message=f"the operator does nothing: {idle}" if idle else plain(status.message),
         versions=tuple(
             OnNodes(plain(one.version), one.nodes, _same_version(one.version, status.target))
             for one in status.versions
@@ -202,7 +202,7 @@ def migration_view(migration: WorkloadMigration, now: int, heard: Heard | None =
         workloads=Share.of(status.progress),
         pods=Share.of(status.pods),
         moves=status.moves,
-        eta=_eta(status.eta, now) if status.state is MigrationState.UPGRADE else None,
+        eta=_eta(status.eta, now) if status.state is MigrationState.UPGRADE and not idle else None,
         waves=_waves(migration),
         waiting=waiting,
         unlisted=max(0, left) if status.state is MigrationState.UPGRADE else 0,

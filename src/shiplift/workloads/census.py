@@ -404,7 +404,7 @@ class Census:
             owners = self._sets.get(row.uid, ())
             sets = [one for uid in owners if (one := snapshot.by_uid(ReplicaSet, uid)) is not None]
         pods = list(chain.from_iterable(map(snapshot.pods_of, owners)))
-        cover = self._selecting.cover(row.namespace, row.template_labels, pods)
+        cover = self._selecting.cover(row, pods)
         going = [pod for pod in pods if self._looks_as_if_it_stayed(pod)] if self._going else []
         if going:
             pods = [pod for pod in pods if not self._looks_as_if_it_stayed(pod)]

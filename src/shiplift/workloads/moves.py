@@ -68,6 +68,8 @@ class Moves:
         self.stop = brake.stop_of_all(view)
         """What keeps every pod where it is."""
         self._evictions_so_far = brake.counted(view)
+        self._counts = bool(self.stop or self._evictions_so_far or view.evicted)
+        """Whether the brake has anything to look at: there are many workloads."""
         self._released = turns.released(view)
         self._in_force: dict[str, bool] = {}
         self._allowances = Allowances(view)
@@ -137,7 +139,7 @@ class Moves:
     def _in_the_way(self, tally: Tally) -> bool:
         """What has to happen before pods can be moved at all; told, and where it is ours to do, done."""
         view = self.view
-        if (stop := self.stop or brake.stop_of(view, tally, self._evictions_so_far)) is not None:
+        if self._counts and (stop := self.stop or brake.stop_of(view, tally, self._evictions_so_far)):
             self.lines[tally.id] = stop
             return True
         if view.holds and any(is_hold(view.budgets[uid]) for uid in covering(tally) if uid in view.budgets):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from functools import lru_cache
 
 from shiplift.api.workloads import PLACEMENT as PLACEMENT  # noqa: PLC0414 - handed on
 from shiplift.api.workloads import WorkloadKind
@@ -43,6 +44,7 @@ _LONGEST_NAME = 253
 _DIGEST = 16
 
 
+@lru_cache(256)
 def label_value(version: str) -> str:
     """A version as the value of a label or taint."""
     return version.replace("+", "_").rstrip("-_.")

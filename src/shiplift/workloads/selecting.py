@@ -12,7 +12,7 @@ from typing import NamedTuple
 from shiplift.facts.meta import Labels
 from shiplift.facts.pods import Pod
 from shiplift.facts.selectors import Selector
-from shiplift.facts.workloads import PodDisruptionBudget
+from shiplift.facts.workloads import PodDisruptionBudget, Workload
 
 _NO_LABEL = ("", "")
 _NONE_APART: Mapping[str, tuple[str, ...]] = {}
@@ -67,10 +67,11 @@ class BudgetIndex:
         found = [uid for some in tried for uid, selector in some.items() if selector.matches(labels)]
         return tuple(sorted(found) if len(found) > 1 else found)
 
-    def cover(self, namespace: str, template: Labels, pods: Iterable[Pod]) -> Cover:
+    def cover(self, row: Workload, pods: Iterable[Pod]) -> Cover:
         """What covers the pods of a workload: those that end or have ended do not count."""
+        namespace, template = row.namespace, row.template_labels
         own, keys = self.selecting(namespace, template), self._keys.get(namespace)
-        if not keys:
+        if not keys or _fixed(row, keys):
             return Cover(own, _NONE_APART)
         found: dict[str, tuple[str, ...]] = {}
         last, budgets = template, own
@@ -81,6 +82,11 @@ class BudgetIndex:
             if budgets is not own and budgets != own and not pod.deleting and not pod.finished:
                 found[pod.uid] = budgets
         return Cover(own, found or _NONE_APART)
+
+
+def _fixed(row: Workload, keys: dict[str, int]) -> bool:
+    """Whether no pod can differ in these: one that its owner's selector picks no more is no pod of its."""
+    return row.selector is not None and keys.keys() <= row.selector.labels.keys()
 
 
 def _agree(keys: Iterable[str], one: Labels, other: Labels) -> bool:
