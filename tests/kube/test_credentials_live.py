@@ -27,6 +27,7 @@ from shiplift.local.cluster import Cluster
 from shiplift.local.pki import Authority
 from tests.kube.connect_proxy import connect_proxy
 from tests.kube.plugins import V1, V1BETA1, Plugin, script
+from tests.until import until
 
 ROLE = Kind("ClusterRole", "clusterroles", "rbac.authorization.k8s.io", namespaced=False)
 BINDING = Kind("ClusterRoleBinding", "clusterrolebindings", "rbac.authorization.k8s.io", namespaced=False)
@@ -223,7 +224,8 @@ def test_acting_as_somebody_has_that_ones_rights(forge: Forge, admin: Client, na
     binding = admin.create(BINDING, body).object
     as_reader = load(forge.kubeconfig(), impersonate=Impersonation("jane", groups=("x", namespace)))
     with Client(as_reader) as client:
-        assert list(client.list(CONFIG_MAP, namespace))
+        # the controllers put one into each namespace, a moment after it was made
+        assert until(lambda: list(client.list(CONFIG_MAP, namespace)))
         with pytest.raises(errors.Forbidden):
             list(client.list(POD, namespace))
     admin.delete(BINDING, namespace, uid=binding["metadata"]["uid"])
