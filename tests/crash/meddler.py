@@ -12,7 +12,7 @@ from tests.crash.operators import SPACE
 from tests.crash.scenarios import Bystander
 
 _FENCE = "shiplift-fence"
-_GONE_FOR = 1.0
+_GONE_FOR = 1.5
 """Seconds for which the binding is away: without a brake, pods would be moved to and fro meanwhile."""
 
 

@@ -242,7 +242,7 @@ ALL: tuple[Mutant, ...] = (
         "workloads/strays.py",
         "return not is_kept_off(pod, label, steered.target)",
         "return False",
-        (("binding-gone", _CLEAN),),
+        (("binding-gone", _CLEAN), ("binding-gone", Watching("nodes", Disturbance.DELAYED))),
     ),
     Mutant(
         "no way back",
