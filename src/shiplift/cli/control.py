@@ -97,7 +97,7 @@ def release(
             "labels and taints, and gives yours back as they were",
         )
     from shiplift.kube.watch import Watch
-    from shiplift.workloads.observe import READS
+    from shiplift.workloads.observe.observer import READS
     from shiplift.workloads.release import release_all
 
     with access.client_of(kubeconfig, context) as client:

@@ -161,9 +161,10 @@ def _known(
     from shiplift.facts.kinds import WORKLOAD_ORDER, WORKLOAD_PLACEMENT
     from shiplift.facts.workloads import PodDisruptionBudget
     from shiplift.view.explanation import Known, Link, key_of
-    from shiplift.workloads import holds, names
-    from shiplift.workloads.dependencies import Declared, gather
+    from shiplift.workloads import names
+    from shiplift.workloads.decide import holds
     from shiplift.workloads.identity import WorkloadId
+    from shiplift.workloads.observe.dependencies import Declared, gather
 
     declared = (
         Declared(WorkloadId(*key_of(row)), row.annotations, row.labels) for row in _all_workloads(workloads)

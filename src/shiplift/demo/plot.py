@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
+from shiplift.api.marks import HOLD_LEDGER, MANAGED_BY, MANAGER, OFF_TARGET_LABEL, TARGET_LABEL
 from shiplift.facts.custom import Custom
 from shiplift.facts.kinds import WORKLOAD_PLACEMENT, Kind
 from shiplift.facts.meta import Row
@@ -17,7 +18,6 @@ from shiplift.local.nodes import Pool
 from shiplift.view.cluster import ClusterView
 from shiplift.view.migration import Phase
 from shiplift.view.movement import Movement, Stand
-from shiplift.workloads.names import HOLD_LEDGER, MANAGED_BY, MANAGER, OFF_TARGET_LABEL, TARGET_LABEL
 
 R = TypeVar("R", bound=Row)
 FROM, TARGET = "v1.35.4", "v1.36.3"

@@ -36,9 +36,9 @@ from shiplift.view.explanation import Link, key_of
 from shiplift.view.look import READS, look
 from shiplift.view.migration import migration_view
 from shiplift.view.movement import Movement, movement
-from shiplift.workloads.dependencies import Declared, gather
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.names import MIGRATION
+from shiplift.workloads.observe.dependencies import Declared, gather
 
 _OURS = (kinds.WORKLOAD_MIGRATION, kinds.WORKLOAD_ORDER, kinds.WORKLOAD_PLACEMENT)
 _SYNC_SECONDS = 60.0

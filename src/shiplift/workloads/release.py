@@ -10,17 +10,18 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
+from shiplift.engine import contested
 from shiplift.engine.barrier import Barrier
 from shiplift.engine.step import Outcome, Outcomes, Step
 from shiplift.facts import kinds
 from shiplift.kube.client import Client
 from shiplift.kube.errors import KubeError, NotFound
 from shiplift.kube.store import Store
-from shiplift.workloads.act import Actor
-from shiplift.workloads.decide import decide
+from shiplift.workloads.act.actor import Actor
+from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.model import Reason
 from shiplift.workloads.names import MIGRATION
-from shiplift.workloads.observe import Observer
+from shiplift.workloads.observe.observer import Observer
 
 _MOST_SECONDS = 600.0
 _SETTLE_SECONDS = 30.0
@@ -40,7 +41,7 @@ def release_all(client: Client, store: Store, say: Callable[[str], None]) -> int
     store.wait_settled(_abort(client, say), _SETTLE_SECONDS)
     observer = Observer(store, lambda: False)
     store.subscribe(observer.heard)
-    actor = Actor(client, observer.proven, {})
+    actor = Actor(client, observer.in_force, contested.Memory())
     changes = 0
     give_up = time.monotonic() + _MOST_SECONDS
     while time.monotonic() < give_up:
