@@ -10,9 +10,9 @@ import pytest
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import PodDisruptionBudget
 from shiplift.pdb.allowances import Allowances, free_to_go
-from shiplift.pdb.verdicts import explained, never_evictable, obstacle, taken_for_evicted
+from shiplift.pdb.verdicts import Never, explained, never_evictable, obstacle, taken_for_evicted
 from shiplift.workloads.decide.candidates import in_order
-from shiplift.workloads.model import Reason, View
+from shiplift.workloads.model import View
 from tests.workloads import databases, nature
 from tests.workloads.databases import a_database
 from tests.workloads.views import (
@@ -330,7 +330,7 @@ def test_a_pod_with_two_budgets_never_goes_and_its_siblings_do() -> None:
     assert not free_to_go(view, tally(view, "db"), databases.a_pod(view, 0))
     found = obstacle(view, tally(view, "db"), databases.a_pod(view, 0))
     assert found == (
-        Reason.TWO_BUDGETS,
+        Never.TWO_BUDGETS,
         "PodDisruptionBudgets shop/again and shop/primary both select pod shop/db-0",
     )
     assert obstacle(view, tally(view, "db"), databases.a_pod(view, 1)) is None

@@ -112,7 +112,7 @@ def test_an_abort_says_so() -> None:
 
 def test_versions_that_cannot_be_compared_stall_and_say_the_way_out() -> None:
     found = target_of(a_migration(), {"built-by-hand": 3, NEW: 1}, inject=True)
-    assert (found.target, found.reason, found.stalled) == ("", Reason.NO_VERSION_ORDER, True)
+    assert (found.version, found.reason, found.stalled) == ("", Reason.NO_VERSION_ORDER, True)
     assert "3 on 'built-by-hand'" in found.message
     assert "spec.target" in found.message
 
@@ -141,7 +141,7 @@ def test_the_mode_is_what_was_asked_for_and_can_be(
     wanted: Mode, inject: bool | None, expected: Mode | None
 ) -> None:
     found = target_of(a_migration(mode=wanted), {OLD: 1, NEW: 1}, inject=inject)
-    assert (found.mode, found.target) == (expected, NEW if expected else "")
+    assert (found.mode, found.version) == (expected, NEW if expected else "")
 
 
 def test_inject_that_is_not_installed_stalls_and_says_what_to_do() -> None:

@@ -76,10 +76,10 @@ def arrive(world: World, *names: str) -> None:
     world.publish(msgspec.structs.replace(migration.status, met=tuple(row.uid for row in rows)))
 
 
-def look(world: World, outcomes: Outcomes | None = None, *, proven: bool = True) -> View:
+def look(world: World, outcomes: Outcomes | None = None, *, in_force: bool = True) -> View:
     """What the observer sees; with every placement seen to be in force, unless told otherwise."""
     observer = Observer(cast("Store", world), lambda: world.inject)
-    if proven:
+    if in_force:
         for row in world.placements():
             observer.in_force.note(row.uid, row.generation, observer.in_force.now())
     return observer.observe(outcomes or Outcomes())

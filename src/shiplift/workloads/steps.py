@@ -69,7 +69,11 @@ class WritePlacement(Step, frozen=True):
 
     @property
     def key(self) -> str:
-        return f"write placement {self.namespace}"
+        return self.key_for(self.namespace)
+
+    @staticmethod
+    def key_for(namespace: str) -> str:
+        return f"write placement {namespace}"
 
     def describe(self) -> str:
         return f"tell the API server where new pods of {self.namespace} go: {self.news}"

@@ -8,7 +8,7 @@ What is kept true, whatever happens in between:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -20,14 +20,15 @@ from shiplift.engine import contested, retries
 from shiplift.engine.decision import LookAgain, await_change, requeue
 from shiplift.engine.step import Step
 from shiplift.workloads.decide import consolidate, holds, placements
+from shiplift.workloads.decide.books import Books
 from shiplift.workloads.decide.cleaning import cleaning
-from shiplift.workloads.decide.moves import BLOCKING, Moves
+from shiplift.workloads.decide.gates import BLOCKING
+from shiplift.workloads.decide.moves import Moves
 from shiplift.workloads.decide.rescue import Rescued, out_of_turn, rescued
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Line, Migrating, Reason, Tally, View
 from shiplift.workloads.steps import (
     PodStep,
-    WritePlacement,
 )
 
 _LOOK_AGAIN = timedelta(seconds=30)
@@ -128,16 +129,16 @@ def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
         return _waiting(view, now, met, Reason.STALE_VIEW, f"what is known of {view.stale[0]} may be old")
     rescue = Rescued() if view.spec.paused else rescued(view, now)
     may_move = placements.may_move(view, rescue.early)
-    moves = Moves(view, now)
-    moves.all(may_move)
-    may_move -= moves.unplaced
+    held = holds.holding(view, may_move)
+    moves = Moves(Books(view, now, may_move, held))
+    moves.all()
     stuck = bool(moves.lines) and all(line.reason is Reason.NO_SLOT for line in moves.lines.values())
     emptying = "" if view.spec.paused else consolidate.chosen(view, stuck=stuck)
-    held = holds.holding(view, may_move | moves.unplaced)
-    steps = _steps(view, _Plan(may_move, held, moves, rescue, emptying))
+    steps = _steps(view, _Plan(may_move - moves.unplaced, held, moves, rescue, emptying))
     reason, message, stalled = _headline(view, moves, steps)
     if stalled:
         steps = [step for step in steps if step not in moves.steps]
+        moves.stopped(message)
     return Migrating(
         steps=tuple(steps),
         look_again=_look_again(view, now, moves),
@@ -190,21 +191,12 @@ def _steps(view: View, plan: _Plan) -> list[Step]:
             return steps
     written = placements.placement_steps(view, plan.may_move, plan.moves.records)
     steps += [*written, *plan.rescue.steps, *placements.checks(view, plan.moves.checks)]
-    if written and not _prepared(view, written):
+    if plan.moves.unprepared:
         return steps
     steps += plan.moves.steps
     if plan.emptying and view.status.emptying == plan.emptying and plan.moves.stop is None:
         steps += consolidate.emptying_steps(view, plan.emptying)
     return steps
-
-
-def _prepared(view: View, written: Sequence[WritePlacement]) -> bool:
-    """Whether every namespace has its placement: before that nobody is moved, unless it cannot be written."""
-    if view.target.mode is Mode.TEMPLATE:
-        return True
-    impossible = {step.namespace for step in written if retries.failure(view.outcomes, step)}
-    needed = {id_.namespace for id_, tally in view.tallies.items() if not tally.skipped}
-    return needed <= view.placements.keys() | impossible
 
 
 def _headline(view: View, moves: Moves, steps: list[Step]) -> tuple[Reason, str, bool]:

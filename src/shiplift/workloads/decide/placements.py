@@ -10,12 +10,13 @@ from collections.abc import Collection, Iterable, Mapping
 
 from shiplift.api.marks import label_value
 from shiplift.api.workloads import Mode, OnNoCapacity, Turn
+from shiplift.engine.step import Answer
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Placement, View
 from shiplift.workloads.record import NO_RECORD, Record
 from shiplift.workloads.steps import CheckInForce, DeletePlacement, WritePlacement, encode_ledger
 
-MOST_TURNS = 5000
+MOST_NAMED = 5000
 """Of one namespace, as the API server lets us write them; new pods of further workloads go anywhere."""
 ASK_AGAIN = 30.0
 """Seconds after which the API servers are asked again, also where nothing moves."""
@@ -72,6 +73,19 @@ def placement_steps(view: View, may_move: frozenset[WorkloadId], changed: Record
     return [step for step in steps if step is not None]
 
 
+def without_placement(view: View) -> list[str]:
+    """Namespaces of workloads that take part which have no placement, unless it cannot be written."""
+    if view.target.mode is not Mode.INJECT or view.order.ours <= view.all_placements.listed:
+        return []
+    needed = {id_.namespace for id_ in view.order.ours}
+    return sorted(name for name in needed - view.placements.keys() if not _has_failed(view, name))
+
+
+def _has_failed(view: View, namespace: str) -> bool:
+    last = view.outcomes.last.get(WritePlacement.key_for(namespace))
+    return last is not None and last.answer is Answer.FAILED
+
+
 def _retarget(view: View, namespace: str) -> bool:
     spec = view.placements[namespace].spec
     return spec.target != label_value(view.target.version) or bool(spec.turns)
@@ -94,7 +108,7 @@ def _turns(view: View, may_move: frozenset[WorkloadId], namespaces: set[str]) ->
         if id_.namespace in namespaces and not tally.skipped:
             turn = Turn.RELEASED if id_ in may_move else Turn.HELD
             wanted.setdefault(id_.namespace, {})[id_.owner_key] = turn
-    return {name: dict(sorted(turns.items())[:MOST_TURNS]) for name, turns in wanted.items()}
+    return {name: dict(sorted(turns.items())[:MOST_NAMED]) for name, turns in wanted.items()}
 
 
 def _records(view: View, namespace: str, changed: Records) -> dict[str, str]:

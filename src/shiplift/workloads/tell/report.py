@@ -7,7 +7,7 @@ every look (an estimate, a message's count) alone is no reason to write it again
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 import msgspec
@@ -16,7 +16,6 @@ from shiplift.api.values import Condition as ConditionSpec
 from shiplift.api.values import ConditionStatus, Estimate, Progress, duration
 from shiplift.api.workloads import (
     MigrationState,
-    Mode,
     NodesOfVersion,
     Wave,
     WorkloadKind,
@@ -26,8 +25,8 @@ from shiplift.api.workloads import (
 )
 from shiplift.engine import conditions
 from shiplift.engine.conditions import KSTATUS, Condition, Statement, Status
-from shiplift.engine.graph import Edge as GraphEdge
 from shiplift.workloads.decide.cleaning import inert
+from shiplift.workloads.decide.waiting import line_of
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Evicted, Line, Migrating, Reason, Tally, View
 from shiplift.workloads.names import SKIP
@@ -190,58 +189,6 @@ def _overdue(view: View, line: Line, since: datetime, now: datetime) -> str:
         return ""
     minutes = (now - since) // timedelta(minutes=1)
     return f" (no progress for {minutes} min; repair it, or leave it out with {SKIP}: true)"
-
-
-def line_of(decision: Migrating, tally: Tally) -> Line:
-    """Where a workload is; for those that are held, what they wait for."""
-    known = decision.lines.get(tally.id)
-    if known is not None:
-        return known
-    order = decision.view.order
-    waits = order.progress.waits_for(tally.id) if tally.id in order.graph.number else ()
-    if tally.id in order.ready or not waits:
-        return _at_its_turn(decision.view, tally)
-    return _held(decision.view, tally.id, waits)
-
-
-def _at_its_turn(view: View, tally: Tally) -> Line:
-    """It waits for nobody, and nothing was decided about it yet."""
-    if tally.complete:
-        return Line(WorkloadState.MOVING, Reason.SOAKING, "all pods are there")
-    if not view.fleet.targets:
-        return Line(WorkloadState.HELD, Reason.WAITING_FOR_NODES, f"no node runs {view.target.version} yet")
-    if view.spec.paused:
-        return Line(WorkloadState.HELD, Reason.PAUSED, "paused; `shiplift resume` goes on")
-    return Line(WorkloadState.RELEASED, Reason.NOT_IN_FORCE, "its turn has come")
-
-
-def _held(view: View, id_: WorkloadId, waits: Sequence[GraphEdge[WorkloadId]]) -> Line:
-    graph = view.order.graph
-    group = graph.group(id_)
-    if group in graph.stopped:
-        inside = [edge for edge in graph.dependencies(id_) if graph.group(edge.dependency) == group]
-        edge = (inside or list(waits))[0]
-        text = f"is in a cycle with {edge.dependency} (said by {edge.origin})"
-        hint = "remove a dependency, or set spec.onCycle of WorkloadMigration cluster to Collapse"
-        return Line(WorkloadState.BLOCKED, Reason.IN_CYCLE, f"{text}; {hint}")
-    first, said = waits[0].dependency, f" (said by {waits[0].origin})"
-    more = f" and {len(waits) - 1} more" if len(waits) > 1 else ""
-    if first not in view.tallies:
-        hint = "correct it, or set spec.onMissing of WorkloadMigration cluster to Ignore"
-        text = f"waits for {first}, which does not exist{said}{more}; {hint}"
-        return Line(WorkloadState.BLOCKED, Reason.MISSING_DEPENDENCY, text)
-    if not _is_kept_off(view, id_):
-        text = f"waits for {first}; the API server is being told to keep its new pods off the target nodes"
-        return Line(WorkloadState.HELD, Reason.PREPARING, text)
-    tally = view.tallies[first]
-    there = len(tally.pods) - len(tally.away) - len(tally.pending)
-    text = f"waits for {first}, {there} of {tally.row.replicas} pods moved{said}{more}"
-    return Line(WorkloadState.HELD, Reason.WAITS_FOR_DEPENDENCY, text)
-
-
-def _is_kept_off(view: View, id_: WorkloadId) -> bool:
-    placement = view.placements.get(id_.namespace)
-    return view.target.mode is not Mode.INJECT or (placement is not None and id_ in placement.listed)
 
 
 def _conditions(

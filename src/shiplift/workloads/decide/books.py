@@ -1,0 +1,90 @@
+"""What one decision has given out so far: places on target nodes, what budgets allow, lanes of evictions.
+
+Every workload is judged by the same books, in a stable order, so that nothing is promised twice.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+from datetime import datetime
+
+from shiplift.facts.pods import Pod
+from shiplift.pdb.allowances import Allowances, free_to_go, lane_of
+from shiplift.room.booking import Booking, NoSlot
+from shiplift.workloads.decide import brake, placements
+from shiplift.workloads.decide.candidates import book_expected, first_of_each
+from shiplift.workloads.decide.holds import Holding
+from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.model import Line, Role, Tally, View
+
+MOST_AT_ONCE = 100
+"""Evictions of one decision: the next one sees what became of them."""
+MOST_IN_A_LANE = 4
+"""They go one after the other: where the first hangs, not all the others stand before somebody else."""
+
+
+class Books:
+    """The books of one decision about one view."""
+
+    def __init__(self, view: View, now: datetime, may_move: frozenset[WorkloadId], held: Holding) -> None:
+        self.view, self.now, self.held = view, now, held
+        self.may_move = may_move
+        """Workloads that are released, or may be."""
+        self.released: Collection[WorkloadId] = placements.released(view)
+        self.allowances = Allowances(view)
+        self.booking = Booking(view.room)
+        self.stop: Line | None = brake.stop_of_all(view)
+        """What keeps every pod where it is."""
+        self.counted = brake.counted(view)
+        self.brakes = bool(self.stop or self.counted or view.evicted)
+        """Whether the brake has anything to look at: there are many workloads."""
+        self.without_placement = placements.without_placement(view)
+        """Namespaces of workloads that take part, which have none and can get one."""
+        self._in_force: dict[str, bool] = {}
+        self._evictions = 0
+        self._lanes: defaultdict[str, int] = defaultdict(int)
+        """Evictions of each lane that are under way or asked for."""
+
+    def expect(self, tally: Tally) -> None:
+        """Enter the pods of a workload that are on their way already."""
+        book_expected(self.booking, tally)
+        for pod in tally.evicting:
+            self._lanes[lane_of(tally, pod)] += 1
+            self._evictions += 1
+
+    def is_in_force(self, namespace: str) -> bool:
+        if namespace not in self._in_force:
+            self._in_force[namespace] = placements.is_in_force(self.view, namespace)
+        return self._in_force[namespace]
+
+    def no_slot(self, pod: Pod) -> NoSlot | None:
+        """Why no target node can take the pod; where one can, its place is kept."""
+        found = self.booking.book(pod)
+        return found if isinstance(found, NoSlot) else None
+
+    @property
+    def full(self) -> bool:
+        """Whether this decision evicts no more pods."""
+        return self._evictions >= MOST_AT_ONCE
+
+    def lane_is_full(self, tally: Tally, pod: Pod) -> bool:
+        return self._lanes[lane_of(tally, pod)] >= MOST_IN_A_LANE
+
+    def may_go(self, tally: Tally, pod: Pod) -> bool:
+        """Whether its budget, or what stands for one, lets the pod go."""
+        return free_to_go(self.view, tally, pod) or self.allowances.of(tally, pod) > 0
+
+    def something_is_allowed(self, tally: Tally) -> bool:
+        return any(self.allowances.of(tally, pod) > 0 for pod in first_of_each(tally))
+
+    def goes(self, tally: Tally, pod: Pod) -> None:
+        """The pod goes: what it uses up is used up."""
+        self._lanes[lane_of(tally, pod)] += 1
+        self._evictions += 1
+        if not free_to_go(self.view, tally, pod):
+            self.allowances.take(tally, pod)
+
+    def under_way(self, tally: Tally) -> list[Pod]:
+        """Its pods that are being evicted and have to be: after a rollback they may be where they belong."""
+        return [pod for pod in tally.evicting if self.view.fleet.roles.get(pod.node) is Role.OFF]

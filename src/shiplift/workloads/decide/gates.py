@@ -1,0 +1,387 @@
+"""Why a workload, or a pod of it, has not moved yet: one ordered tuple of gates, each open or closed by a line.
+
+The first closed gate is what the workload waits for. It also says what there is to do about it, and nothing
+else is done for the workload. `shiplift explain pod/NAME` prints the same tuple.
+
+    WORKLOAD_GATES   whose turn it is, and what has to be in place before any pod of it moves
+    POD_GATES        for each pod of a workload that has passed those, in the order in which its pods go
+
+Gates change nothing but the books: a pod that finds a place has that place kept for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+
+from shiplift.api.workloads import Mode, OnBlockedWorkload, OnNoCapacity, WorkloadState
+from shiplift.engine.step import Step
+from shiplift.facts.pods import Pod, tolerated
+from shiplift.pdb.allowances import budget_of
+from shiplift.pdb.coverage import covering
+from shiplift.pdb.holds import is_hold
+from shiplift.pdb.verdicts import Obstacle, explained, obstacle, taken_for_evicted
+from shiplift.room.booking import NoSlot
+from shiplift.workloads.decide import brake, placements, waiting
+from shiplift.workloads.decide.books import Books
+from shiplift.workloads.decide.candidates import first_of_each
+from shiplift.workloads.decide.surging import Surging, surge
+from shiplift.workloads.marks import upgrade_taint
+from shiplift.workloads.model import Line, Reason, Tally
+from shiplift.workloads.record import Record
+from shiplift.workloads.steps import ForgetEviction, SetTolerations
+
+TIME_TO_NOTICE = 5
+"""Seconds that the disruption controller has to see by itself that a pod went and another came."""
+TIME_TO_LABEL = 10
+"""Seconds that a new pod has to get the labels that decide which budget covers it."""
+BLOCKING = (Reason.NEVER_EVICTABLE, Reason.TWO_BUDGETS, Reason.SURGE_IMPOSSIBLE)
+PAUSED = "paused; `shiplift resume` goes on"
+
+
+class Closed(msgspec.Struct, frozen=True):
+    """What a workload waits for, and what is done about it."""
+
+    line: Line
+    steps: tuple[Step, ...] = ()
+    asked: bool = False
+    """Whether the line is to tell how its step was answered, where it was taken before."""
+    record: Record | None = None
+    """What has to be written down first."""
+    check: bool = False
+    """Whether the API servers are to be asked if they go by its placement."""
+    unplaced: bool = False
+    """Whether its turn has come and it stays held, since no target node can take a pod of it."""
+    due: tuple[float, ...] = ()
+    """In how many seconds to look again, where no event announces it."""
+
+
+class Gate(NamedTuple):
+    """One gate; `open` says in words what is true where it is open."""
+
+    open: str
+    closed: Callable[[Books, Tally], Closed | None]
+    known_to_operator: bool = False
+    """Whether only the operator can tell: it depends on what it has seen and done."""
+
+
+class PodGate(NamedTuple):
+    """A gate of one pod; where it is closed for `siblings` too, they are not looked at."""
+
+    open: str
+    closed: Callable[[Books, Tally, Pod], Closed | None]
+
+
+def _closed(state: WorkloadState, reason: Reason, message: str) -> Closed:
+    return Closed(Line(state, reason, message))
+
+
+def first_closed(books: Books, tally: Tally) -> Closed | None:
+    """What the workload waits for before any pod of it moves."""
+    for gate in WORKLOAD_GATES:
+        if (found := gate.closed(books, tally)) is not None:
+            return found
+    return None
+
+
+def first_closed_to(books: Books, tally: Tally, pod: Pod) -> Closed | None:
+    """What a pod waits for whose workload may move."""
+    for gate in POD_GATES:
+        if (found := gate.closed(books, tally, pod)) is not None:
+            return found
+    return None
+
+
+# --- its turn ---
+
+
+def _dependencies(books: Books, tally: Tally) -> Closed | None:
+    line = None if tally.id in books.may_move else waiting.for_others(books.view, tally)
+    return None if line is None else Closed(line)
+
+
+def _its_turn(books: Books, tally: Tally) -> Closed | None:
+    return None if tally.id in books.may_move else Closed(waiting.at_its_turn(books.view, tally))
+
+
+def _nodes_are_tainted(books: Books, tally: Tally) -> Closed | None:
+    """Mode Template: before target nodes are tainted, held pods could come to them."""
+    view = books.view
+    if view.target.mode is not Mode.TEMPLATE or not view.fleet.taints:
+        return None
+    first = "" if books.held.complete else ", as soon as all that have to be held are"
+    return _closed(WorkloadState.MOVING, Reason.PREPARING, f"nodes are being tainted first{first}")
+
+
+def _fits_into_placement(books: Books, tally: Tally) -> Closed | None:
+    """A namespace with more workloads than a placement can name: the others cannot be moved by us."""
+    if tally.id in books.released:
+        return None
+    placement = books.view.placements.get(tally.id.namespace)
+    most = placements.MOST_NAMED
+    if placement is None or len(placement.listed) < most or tally.id in placement.listed:
+        return None
+    text = f"its namespace has more than {most} workloads; move it yourself, or leave it out"
+    return _closed(WorkloadState.BLOCKED, Reason.NOT_IN_FORCE, text)
+
+
+def _target_nodes(books: Books, tally: Tally) -> Closed | None:
+    view = books.view
+    if tally.id in books.released or view.fleet.targets or _consolidates(books):
+        return None
+    text = f"no node runs {view.target.version} yet"
+    return Closed(Line(WorkloadState.HELD, Reason.WAITING_FOR_NODES, text), unplaced=True)
+
+
+def _not_between_old_nodes(books: Books, tally: Tally) -> Closed | None:
+    """While a pod of it makes room on an old node, it cannot be released."""
+    node = books.view.status.emptying
+    if tally.id in books.released or not node or not _is_between(tally):
+        return None
+    text = f"a pod of it goes from {node} to another old node first"
+    return Closed(Line(WorkloadState.HELD, Reason.CONSOLIDATING, text), unplaced=True)
+
+
+def _room_to_begin(books: Books, tally: Tally) -> Closed | None:
+    """Nobody is released before a target node can take one of its pods: new pods must fit somewhere. Once
+    released a workload cannot make room among the old nodes: with Consolidate it has to fit whole."""
+    if tally.id in books.released:
+        return None
+    for pod in tally.away if _consolidates(books) else tally.away[:1]:
+        if (slot := books.no_slot(pod)) is not None:
+            return msgspec.structs.replace(_no_slot(slot), unplaced=True)
+    return None
+
+
+def _released(books: Books, tally: Tally) -> Closed | None:
+    if tally.id in books.released:
+        return None
+    line = Line(WorkloadState.RELEASED, Reason.NOT_IN_FORCE, "its release is being written down")
+    return Closed(line, record=_toleration_to_record(books, tally))
+
+
+def _toleration_to_record(books: Books, tally: Tally) -> Record | None:
+    """Mode Template: that the template is going to be changed is written down; the change comes after."""
+    view = books.view
+    if view.target.mode is not Mode.TEMPLATE or view.spec.paused:
+        return None
+    record = placements.record_of(view, tally.id)
+    if record.toleration == view.target.version:
+        return None
+    return Record(toleration=view.target.version, surge=record.surge)
+
+
+def _consolidates(books: Books) -> bool:
+    return books.view.spec.on_no_capacity is OnNoCapacity.CONSOLIDATE
+
+
+def _is_between(tally: Tally) -> bool:
+    """Whether a pod of it is on its way from one node to another."""
+    return bool(tally.leaving) or any(not pod.unschedulable for pod in tally.pending)
+
+
+# --- what has to be in place ---
+
+
+def _surge_is_over(books: Books, tally: Tally) -> Closed | None:
+    if placements.record_of(books.view, tally.id).surge is None:
+        return None
+    return _surging(surge(books.view, tally, books.booking))
+
+
+def _surging(found: Surging) -> Closed:
+    state = WorkloadState.BLOCKED if found.reason in BLOCKING else WorkloadState.MOVING
+    return Closed(Line(state, found.reason, found.message), steps=found.steps, record=found.record)
+
+
+def _not_all_there(books: Books, tally: Tally) -> Closed | None:
+    if not tally.complete:
+        return None
+    text = f"all pods are there; they are watched until they have been Ready for {books.view.spec.soak}"
+    return _closed(WorkloadState.MOVING, Reason.SOAKING, text)
+
+
+def _nothing_stops_all(books: Books, tally: Tally) -> Closed | None:
+    return None if books.stop is None else Closed(books.stop)
+
+
+def _evicted_seldom(books: Books, tally: Tally) -> Closed | None:
+    line = brake.stop_of(books.view, tally, books.counted) if books.brakes else None
+    return None if line is None else Closed(line)
+
+
+def _budget_is_given_back(books: Books, tally: Tally) -> Closed | None:
+    view = books.view
+    if not view.holds or not any(
+        is_hold(view.budgets[uid]) for uid in covering(tally) if uid in view.budgets
+    ):
+        return None
+    return _closed(WorkloadState.RELEASED, Reason.HELD_BUDGET, "its PodDisruptionBudget is being given back")
+
+
+def _template_tolerates(books: Books, tally: Tally) -> Closed | None:
+    view = books.view
+    if view.target.mode is not Mode.TEMPLATE:
+        return None
+    if tolerated(tally.row.template.tolerations, upgrade_taint(view.target.version)):
+        return None
+    if view.spec.paused:
+        return _closed(WorkloadState.RELEASED, Reason.PAUSED, PAUSED)
+    step = SetTolerations(tally.id, tally.row.uid, view.target.version)
+    return Closed(Line(WorkloadState.MOVING, Reason.MOVING, step.describe()), steps=(step,), asked=True)
+
+
+def _placement_in_force(books: Books, tally: Tally) -> Closed | None:
+    if books.view.target.mode is not Mode.INJECT or books.is_in_force(tally.id.namespace):
+        return None
+    return Closed(brake.not_proven(books.view, tally.id.namespace), check=True)
+
+
+def _placements_are_there(books: Books, tally: Tally) -> Closed | None:
+    """Before every namespace has its placement nobody is moved: new pods of others could come first."""
+    if not books.without_placement:
+        return None
+    text = f"the placement of {books.without_placement[0]} is being written first"
+    return _closed(WorkloadState.MOVING, Reason.PREPARING, text)
+
+
+def _no_rollout(books: Books, tally: Tally) -> Closed | None:
+    if not tally.rolling:
+        return None
+    there = len(tally.pods) - len(tally.away)
+    text = f"a rollout is running: {there} of {tally.row.replicas} pods are off the old nodes"
+    return _closed(WorkloadState.MOVING, Reason.ROLLOUT_RUNNING, text)
+
+
+WORKLOAD_GATES = (
+    Gate("all that it depends on have moved", _dependencies),
+    Gate("nobody keeps it from its turn", _its_turn),
+    Gate("nodes carry their taints", _nodes_are_tainted),
+    Gate("its namespace's placement can name it", _fits_into_placement),
+    Gate("nodes of the target version are there", _target_nodes),
+    Gate("no pod of it makes room on an old node", _not_between_old_nodes),
+    Gate("a target node has room for a pod of it", _room_to_begin),
+    Gate("its release is written down", _released),
+    Gate("no surge of it is under way", _surge_is_over),
+    Gate("pods of it are left to move, or to come", _not_all_there),
+    Gate("nothing stops all moves", _nothing_stops_all, known_to_operator=True),
+    Gate("its pods were not evicted again and again", _evicted_seldom, known_to_operator=True),
+    Gate("its PodDisruptionBudget is given back", _budget_is_given_back),
+    Gate("its template tolerates target nodes", _template_tolerates),
+    Gate("API servers go by its placement", _placement_in_force, known_to_operator=True),
+    Gate("every namespace has its placement", _placements_are_there),
+    Gate("no rollout of it is running", _no_rollout),
+)
+"""In the order in which a workload passes them."""
+
+
+# --- pods ---
+
+
+def never_evictable(books: Books, tally: Tally) -> tuple[Obstacle | None, tuple[float, ...]]:
+    """What keeps all pods that are left, none as long as one of them may go; and when to look again."""
+    first: Obstacle | None = None
+    for pod in first_of_each(tally):
+        if books.allowances.of(tally, pod) > 0:
+            return None, ()
+        found = obstacle(books.view, tally, pod)
+        if found is None:
+            return None, ()
+        first = first or found
+    left = tally.last_ready + TIME_TO_LABEL - books.now.timestamp()
+    if not tally.apart or (left <= 0 and _is_whole(tally)):
+        return first, ()
+    # pods are missing, or so new that who labels them at run time may not have done it
+    return None, (left,) if left > 0 else ()
+
+
+def _is_whole(tally: Tally) -> bool:
+    return not tally.leaving and tally.row.replicas <= len(tally.pods) == tally.ready
+
+
+def blocked(books: Books, tally: Tally, found: Obstacle) -> Closed | None:
+    """What the policy makes of an obstacle; None where it is to be forced."""
+    match books.view.spec.on_blocked:
+        case OnBlockedWorkload.SURGE:
+            return _surging(surge(books.view, tally, books.booking))
+        case OnBlockedWorkload.FORCE if not books.view.spec.paused:
+            return None
+        case _:
+            hint = "change the budget, or set spec.onBlocked of WorkloadMigration cluster to Surge"
+            return _closed(WorkloadState.BLOCKED, Reason(found.why.value), f"{found.message}; {hint}")
+
+
+def in_this_decision(books: Books, tally: Tally, pod: Pod) -> Closed | None:
+    if not books.full and not books.lane_is_full(tally, pod):
+        return None
+    return _closed(WorkloadState.MOVING, Reason.EVICTING, "its pods go in a moment")
+
+
+def _budget_allows(books: Books, tally: Tally, pod: Pod) -> Closed | None:
+    return None if books.may_go(tally, pod) else waits_for_budget(books, tally)
+
+
+def target_has_room(books: Books, tally: Tally, pod: Pod) -> Closed | None:
+    slot = books.no_slot(pod)
+    return None if slot is None else _no_slot(slot)
+
+
+POD_GATES = (
+    PodGate("evictions of this decision have room for it", in_this_decision),
+    PodGate("its PodDisruptionBudget lets it go", _budget_allows),
+    PodGate("a target node has room for it", target_has_room),
+)
+"""In the order in which a pod passes them."""
+
+
+def _no_slot(slot: NoSlot) -> Closed:
+    return _closed(WorkloadState.BLOCKED, Reason.NO_SLOT, f"{slot.reason}; add target nodes, or wait")
+
+
+def waits_for_budget(books: Books, tally: Tally) -> Closed:
+    """What the budget needs and has; what its controller has missed would hold the workload up for minutes."""
+    pods = first_of_each(tally)
+    pod = next((one for one in pods if obstacle(books.view, tally, one) is None), pods[0])
+    why = explained(books.view, tally, pod)
+    text = f"{_count(len(tally.away), 'pod')} to move; {why}"
+    steps, due = _forget_evictions(books, tally)
+    return Closed(Line(WorkloadState.MOVING, Reason.BUDGET_EXHAUSTED, text), steps=steps, due=due)
+
+
+def _forget_evictions(books: Books, tally: Tally) -> tuple[tuple[Step, ...], tuple[float, ...]]:
+    steps: list[Step] = []
+    due: list[float] = []
+    found = (budget_of(books.view, tally, pod) for pod in first_of_each(tally))
+    for budget in filter(None, found):
+        for pod in taken_for_evicted(books.view, budget):
+            left = pod.ready_since + TIME_TO_NOTICE - books.now.timestamp()
+            if left > 0:
+                due.append(left)
+            else:
+                steps.append(ForgetEviction(budget.namespace, budget.name, budget.uid, pod.name, pod.uid))
+    return tuple(steps), tuple(due)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" + ("" if number == 1 else "s")
+
+
+def still_coming(tally: Tally) -> Line:
+    """Nothing is left to move; what is still on its way."""
+    stuck = next((pod for pod in tally.pending if pod.unschedulable), None)
+    broken = next((pod for pod in tally.pods if not pod.ready and pod.node), None)
+    if stuck is not None:
+        text = f"pod {stuck.name} fits on no target node: {stuck.unschedulable}"
+        return Line(WorkloadState.BLOCKED, Reason.PENDING, text)
+    if tally.leaving:
+        text = f"{_count(tally.leaving, 'pod')} still terminating"
+        return Line(WorkloadState.MOVING, Reason.TERMINATING, text)
+    if broken is not None:
+        why = f" ({broken.waiting})" if broken.waiting else ""
+        return Line(
+            WorkloadState.MOVING, Reason.NOT_READY, f"pod {broken.name} on {broken.node} is not Ready{why}"
+        )
+    text = f"{len(tally.pods)} of {tally.row.replicas} pods are there"
+    return Line(WorkloadState.MOVING, Reason.PENDING, text)

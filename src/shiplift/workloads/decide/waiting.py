@@ -1,0 +1,69 @@
+"""What a workload waits for whose turn has not come, or about which nothing was decided yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shiplift.api.workloads import Mode, WorkloadState
+from shiplift.engine.graph import Edge
+from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.model import Line, Migrating, Reason, Tally, View
+
+
+def line_of(decision: Migrating, tally: Tally) -> Line:
+    """Where a workload is: as it was decided; for those that are held, what they wait for."""
+    known = decision.lines.get(tally.id)
+    if known is not None:
+        return known
+    return for_others(decision.view, tally) or at_its_turn(decision.view, tally)
+
+
+def for_others(view: View, tally: Tally) -> Line | None:
+    """Whom it waits for; None for a workload that waits for nobody."""
+    order = view.order
+    waits = order.progress.waits_for(tally.id) if tally.id in order.graph.number else ()
+    return None if tally.id in order.ready or not waits else _held(view, tally.id, waits)
+
+
+def at_its_turn(view: View, tally: Tally) -> Line:
+    """It waits for nobody, and nothing was decided about it yet."""
+    if tally.complete:
+        return Line(WorkloadState.MOVING, Reason.SOAKING, "all pods are there")
+    if not view.fleet.targets:
+        return Line(WorkloadState.HELD, Reason.WAITING_FOR_NODES, f"no node runs {view.target.version} yet")
+    if view.spec.paused:
+        return Line(WorkloadState.HELD, Reason.PAUSED, "paused; `shiplift resume` goes on")
+    return Line(WorkloadState.RELEASED, Reason.NOT_IN_FORCE, "its turn has come")
+
+
+def _held(view: View, id_: WorkloadId, waits: Sequence[Edge[WorkloadId]]) -> Line:
+    if view.order.graph.group(id_) in view.order.graph.stopped:
+        return _in_a_cycle(view, id_, waits)
+    first, said = waits[0].dependency, f" (said by {waits[0].origin})"
+    more = f" and {len(waits) - 1} more" if len(waits) > 1 else ""
+    if first not in view.tallies:
+        hint = "correct it, or set spec.onMissing of WorkloadMigration cluster to Ignore"
+        text = f"waits for {first}, which does not exist{said}{more}; {hint}"
+        return Line(WorkloadState.BLOCKED, Reason.MISSING_DEPENDENCY, text)
+    if not _is_kept_off(view, id_):
+        text = f"waits for {first}; the API server is being told to keep its new pods off the target nodes"
+        return Line(WorkloadState.HELD, Reason.PREPARING, text)
+    tally = view.tallies[first]
+    there = len(tally.pods) - len(tally.away) - len(tally.pending)
+    text = f"waits for {first}, {there} of {tally.row.replicas} pods moved{said}{more}"
+    return Line(WorkloadState.HELD, Reason.WAITS_FOR_DEPENDENCY, text)
+
+
+def _in_a_cycle(view: View, id_: WorkloadId, waits: Sequence[Edge[WorkloadId]]) -> Line:
+    graph = view.order.graph
+    group = graph.group(id_)
+    inside = [edge for edge in graph.dependencies(id_) if graph.group(edge.dependency) == group]
+    edge = (inside or list(waits))[0]
+    text = f"is in a cycle with {edge.dependency} (said by {edge.origin})"
+    hint = "remove a dependency, or set spec.onCycle of WorkloadMigration cluster to Collapse"
+    return Line(WorkloadState.BLOCKED, Reason.IN_CYCLE, f"{text}; {hint}")
+
+
+def _is_kept_off(view: View, id_: WorkloadId) -> bool:
+    placement = view.placements.get(id_.namespace)
+    return view.target.mode is not Mode.INJECT or (placement is not None and id_ in placement.listed)
