@@ -17,7 +17,7 @@ from shiplift.facts import kinds
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod, PodSpec, Toleration
-from shiplift.workloads.decide import moves
+from shiplift.workloads.decide import books, gates
 from shiplift.workloads.decide.decision import arrived, decide
 from shiplift.workloads.model import Migrating, Reason
 from shiplift.workloads.record import Record
@@ -150,7 +150,7 @@ def test_paused_nothing_that_has_not_begun_stays_wanted() -> None:
 
 
 def test_more_than_the_most_at_once_are_never_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moves, "MOST_AT_ONCE", 1)
+    monkeypatch.setattr(books, "MOST_AT_ONCE", 1)
     world = released(under_way((DEPLOYMENT, "web", 8)))
     first = of(decided(world), Evict)
     assert len(first) == 1
@@ -171,12 +171,12 @@ def test_force_waits_for_the_replacement_of_a_pod_that_is_gone_already() -> None
 def test_a_few_of_a_lane_are_asked_for_at_once_so_that_one_that_hangs_holds_up_nobody(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(moves, "MOST_AT_ONCE", 5)
+    monkeypatch.setattr(books, "MOST_AT_ONCE", 5)
     world = released(under_way((DEPLOYMENT, "web", 60), (DEPLOYMENT, "api", 4)))
     say(world, {WEB.owner_key: Turn.RELEASED, API.owner_key: Turn.RELEASED})
     first = of(decided(world), Evict)
     count = Counter(step.workload.name for step in first if isinstance(step, Evict))
-    assert count == {"web": moves.MOST_IN_A_LANE, "api": 1}
+    assert count == {"web": books.MOST_IN_A_LANE, "api": 1}
     assert of(decided(world, running(*first)), Evict) == first
 
 
@@ -324,7 +324,7 @@ def test_force_takes_what_is_left_only_when_nobody_may_be_labelled_any_more() ->
     world.put(msgspec.structs.replace(fresh, node="new-1", ready_since=int(NOW.timestamp()) - 3))
     decision = decided(world)
     assert of(decision, Force) == []
-    assert decision.look_again == requeue(timedelta(seconds=moves.TIME_TO_LABEL - 3))
+    assert decision.look_again == requeue(timedelta(seconds=gates.TIME_TO_LABEL - 3))
     world.put(msgspec.structs.replace(fresh, node="new-1", ready_since=int(NOW.timestamp()) - 60))
     assert [step.key for step in of(decided(world), Force)] == [f"force {a_pod(look(world), 1).uid}"]
 

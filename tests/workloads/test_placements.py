@@ -146,10 +146,10 @@ def test_each_namespace_has_its_own() -> None:
 
 def test_more_workloads_than_a_placement_may_name_are_cut_off() -> None:
     world = web_and_db()
-    for number in range(placements.MOST_TURNS):
+    for number in range(placements.MOST_NAMED):
         world.workload(DEPLOYMENT, f"w{number:05}", 0)
     (step,) = steps(world, DB)
-    assert len(step.turns) == placements.MOST_TURNS
+    assert len(step.turns) == placements.MOST_NAMED
 
 
 # --- records ---
