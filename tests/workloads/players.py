@@ -36,7 +36,7 @@ from shiplift.workloads.names import SKIP, SURGE_LEDGER
 from shiplift.workloads.observe.observer import Observer
 from shiplift.workloads.observe.tally import is_rolling
 from shiplift.workloads.target import OUR_LABELS, OUR_TAINTS
-from shiplift.workloads.tell.report import pressing, status_of
+from shiplift.workloads.tell.report import WEIGHT, status_of
 from tests.workloads import nature, server
 from tests.workloads.world import World
 
@@ -164,7 +164,7 @@ class Operator:
         after = status_of(decision, evicted)
         self._world.publish(after)
         self._observer.evictions.told(evicted)
-        return pressing(migration.status, after)
+        return WEIGHT.pressing(migration.status, after)
 
 
 def run(

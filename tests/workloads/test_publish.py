@@ -21,12 +21,12 @@ from shiplift.api.workloads import (
 from shiplift.engine.decision import Requeue
 from shiplift.kube.client import Client
 from shiplift.kube.events import Recorder
+from shiplift.kube.statuses import as_patch
 from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.memory import Evictions
 from shiplift.workloads.tell import publish
 from shiplift.workloads.tell.publish import (
     Publisher,
-    _as_patch,  # pyright: ignore[reportPrivateUsage]
 )
 from shiplift.workloads.tell.report import status_of
 from tests.workloads.views import DEPLOYMENT, an_id, change_pod, look, under_way
@@ -74,18 +74,18 @@ def test_the_patch_laid_on_the_old_status_gives_the_new_one(
     before: WorkloadMigrationStatus, after: WorkloadMigrationStatus
 ) -> None:
     old, new = msgspec.to_builtins(before), msgspec.to_builtins(after)
-    assert merged(old, _as_patch(before, after)) == new
+    assert merged(old, as_patch(before, after)) == new
 
 
 @given(statuses)
 def test_what_is_the_same_is_not_written_again(status: WorkloadMigrationStatus) -> None:
-    assert _as_patch(status, status) == {}
+    assert as_patch(status, status) == {}
 
 
 def test_only_what_differs_is_sent() -> None:
     before = WorkloadMigrationStatus(met=("u1",), message="moving", emptying="old-1")
     after = WorkloadMigrationStatus(met=("u1",), message="moved")
-    assert _as_patch(before, after) == {"message": "moved", "emptying": None}
+    assert as_patch(before, after) == {"message": "moved", "emptying": None}
 
 
 # --- how often ---

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shiplift.workloads.record import NO_RECORD, Record, Surge, decode
+from shiplift.workloads.record import NO_RECORD, RECORDS, Record, Surge
 
 
 @pytest.mark.parametrize(
@@ -19,4 +19,4 @@ from shiplift.workloads.record import NO_RECORD, Record, Surge, decode
     ids=["empty", "0.1.0 inert", "0.1.0 surge", "later", "later inside"],
 )
 def test_records_of_older_and_newer_releases_can_be_read(text: str, read: Record) -> None:
-    assert decode("WorkloadPlacement shop/shiplift", "Deployment.web", text) == read
+    assert RECORDS.decode("WorkloadPlacement shop/shiplift", "Deployment.web", text) == read

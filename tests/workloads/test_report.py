@@ -24,7 +24,7 @@ from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.model import Evicted
 from shiplift.workloads.names import SKIP
 from shiplift.workloads.steps import HoldBudget
-from shiplift.workloads.tell.report import pressing, status_of
+from shiplift.workloads.tell.report import WEIGHT, status_of
 from tests.workloads import nature, server
 from tests.workloads.players import Operator, run
 from tests.workloads.views import (
@@ -349,4 +349,4 @@ def test_without_a_target_only_the_common_part_is_told() -> None:
 )
 def test_only_what_decisions_depend_on_is_pressing(changed: dict[str, Any], expected: bool) -> None:
     before = status(a_shop())
-    assert pressing(before, msgspec.structs.replace(before, **changed)) is expected
+    assert WEIGHT.pressing(before, msgspec.structs.replace(before, **changed)) is expected

@@ -23,8 +23,7 @@ from shiplift.kube.store import Store
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Tally, View
 from shiplift.workloads.observe.observer import Observer
-from shiplift.workloads.record import Record
-from shiplift.workloads.steps import encode_ledger
+from shiplift.workloads.record import RECORDS, Record
 from tests.workloads import nature
 from tests.workloads.world import NEW, SPACE, World, a_world
 
@@ -57,7 +56,7 @@ def say(
 ) -> None:
     """Write the placement of a namespace."""
     spec = WorkloadPlacementSpec(
-        target=label_value(target), turns=turns or {}, ledger=encode_ledger(records or {})
+        target=label_value(target), turns=turns or {}, ledger=RECORDS.encode(records or {})
     )
     world.write_placement(namespace, spec)
     nature.learn_params(world)

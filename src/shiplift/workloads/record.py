@@ -3,15 +3,14 @@
 Not on the workload itself: a Deployment's annotations are copied to its ReplicaSets and stay there. Undoing
 is three-way: a value that is no longer the one recorded here was changed by somebody else and stays.
 
-Every release reads the records of every other, older or newer: it ignores fields that it does not know, and
-a field never gets a second meaning. (`template`, of 0.1.0, was a digest that no other release can compare.)
+(`template`, a field of 0.1.0, was a digest that no other release can compare.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import msgspec
+
+from shiplift.engine.records import Records
 
 
 class Surge(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -38,31 +37,4 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 NO_RECORD = Record()
-_read_record = msgspec.json.Decoder(Record).decode
-
-
-class RecordError(ValueError):
-    """A record that cannot be read; says whose."""
-
-
-def decode(where: str, owner: str, text: str) -> Record:
-    """One record, or an error that says where it is and what to do."""
-    try:
-        return _read_record(text)
-    except msgspec.DecodeError as error:
-        raise RecordError(
-            f"{where}: the record of {owner} cannot be read: {error};"
-            f" undo by hand what it may say and remove it from spec.ledger of {where}"
-        ) from error
-
-
-def readable(where: str, ledger: Mapping[str, str]) -> tuple[dict[str, Record], dict[str, str]]:
-    """The records by owner, and beside them what is wrong with those that cannot be read."""
-    records: dict[str, Record] = {}
-    broken: dict[str, str] = {}
-    for owner, text in ledger.items():
-        try:
-            records[owner] = decode(where, owner, text)
-        except RecordError as error:
-            broken[owner] = str(error)
-    return records, broken
+RECORDS = Records(Record, "spec.ledger")

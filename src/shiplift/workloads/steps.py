@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
-import msgspec
-
 from shiplift.api.workloads import Turn
 from shiplift.engine.step import Outcomes, Step
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Taint
 from shiplift.facts.selectors import Selector
 from shiplift.workloads.identity import WorkloadId
-from shiplift.workloads.record import Record
 
 
 class MarkNode(Step, frozen=True):
@@ -370,8 +367,3 @@ class Scale(Step, frozen=True):
             else f"{self.workload}"
         )
         return f"set {what} to {self.replicas}: {self.why}"
-
-
-def encode_ledger(records: dict[str, Record]) -> dict[str, str]:
-    """Records as a WorkloadPlacement keeps them."""
-    return {owner: msgspec.json.encode(record).decode() for owner, record in records.items()}

@@ -21,8 +21,8 @@ from shiplift.workloads.decide.template_digest import digest, is_comparable
 from shiplift.workloads.identity import WorkloadId, owned_by
 from shiplift.workloads.marks import is_our_toleration
 from shiplift.workloads.model import Migrating, Placement, Reason, Tally, View
-from shiplift.workloads.record import Record
-from shiplift.workloads.steps import SetTolerations, WritePlacement, encode_ledger
+from shiplift.workloads.record import RECORDS, Record
+from shiplift.workloads.steps import SetTolerations, WritePlacement
 
 _LOOK_AGAIN = timedelta(seconds=2)
 
@@ -91,7 +91,7 @@ def _placement(
         steps += own
         if kept:
             records[owner] = kept
-    texts = {**encode_ledger(records), **{one: placement.spec.ledger[one] for one in placement.broken}}
+    texts = {**RECORDS.encode(records), **{one: placement.spec.ledger[one] for one in placement.broken}}
     if not texts:
         return (steps or [placements.deletion(placement)]), {}
     shortened = _shortened(placement, texts)

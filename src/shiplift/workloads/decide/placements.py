@@ -13,8 +13,8 @@ from shiplift.api.workloads import Mode, OnNoCapacity, Turn
 from shiplift.engine.step import Answer
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Placement, View
-from shiplift.workloads.record import NO_RECORD, Record
-from shiplift.workloads.steps import CheckInForce, DeletePlacement, WritePlacement, encode_ledger
+from shiplift.workloads.record import NO_RECORD, RECORDS, Record
+from shiplift.workloads.steps import CheckInForce, DeletePlacement, WritePlacement
 
 MOST_NAMED = 5000
 """Of one namespace, as the API server lets us write them; new pods of further workloads go anywhere."""
@@ -117,7 +117,7 @@ def _records(view: View, namespace: str, changed: Records) -> dict[str, str]:
     for id_, record in changed.items():
         if id_.namespace == namespace:
             kept.pop(id_.owner_key, None)
-            kept |= encode_ledger({id_.owner_key: record}) if record else {}
+            kept |= RECORDS.encode({id_.owner_key: record}) if record else {}
     return kept
 
 

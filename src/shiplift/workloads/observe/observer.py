@@ -38,7 +38,7 @@ from shiplift.workloads.observe.census import Census
 from shiplift.workloads.observe.order import Ordering
 from shiplift.workloads.observe.strays import Strays
 from shiplift.workloads.observe.unmarked import Unmarked
-from shiplift.workloads.record import readable
+from shiplift.workloads.record import RECORDS
 from shiplift.workloads.steps import MarkNode, evicting
 from shiplift.workloads.target import counted, selector_of, target_of
 
@@ -241,7 +241,7 @@ def _excluded(migration: WorkloadMigration | None) -> frozenset[str]:
 
 def _placement(row: Custom) -> Placement:
     spec = cast("WorkloadPlacement", row.object).spec
-    records, broken = readable(f"WorkloadPlacement {row.namespace}/{row.name}", spec.ledger)
+    records, broken = RECORDS.readable(f"WorkloadPlacement {row.namespace}/{row.name}", spec.ledger)
     ids = {owner: owned_by(row.namespace, owner) for owner in {*spec.turns, *records}}
     return Placement(
         row,

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import cast
 
+from shiplift.api.conditions import stated
 from shiplift.api.workloads import Edge, WorkloadOrder, WorkloadOrderStatus
 from shiplift.engine import conditions
-from shiplift.engine.conditions import KSTATUS, Reason, Statement
+from shiplift.engine.conditions import Reason, Statement
 from shiplift.facts.custom import Custom
 from shiplift.workloads.model import Order
-from shiplift.workloads.tell.report import from_spec, to_spec
 
 _MOST = 256
 
@@ -37,16 +37,10 @@ def order_status(row: Custom, order: Order, now: datetime) -> WorkloadOrderStatu
     missing = tuple(edge for edge in order.missing if edge.dependent in named)[:_MOST]
     cycles = tuple(edge for edge in order.cycles if edge.dependent in named)[:_MOST]
     problems = [text for text in order.problems if text.startswith(f"{origin}:")]
-    merged = conditions.merge(
-        [from_spec(one) for one in declared.status.conditions],
-        _statements(missing, cycles, problems),
-        owned=KSTATUS,
-        generation=row.generation,
-        now=now,
-    )
+    statements = _statements(missing, cycles, problems)
     return WorkloadOrderStatus(
         observed_generation=row.generation,
-        conditions=tuple(to_spec(one) for one in merged),
+        conditions=stated(declared.status.conditions, statements, generation=row.generation, now=now),
         workloads=len(declared.spec.workloads),
         dependencies=sum(len(one.depends_on) for one in declared.spec.workloads),
         missing=missing,

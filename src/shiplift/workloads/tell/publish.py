@@ -5,14 +5,9 @@ What decisions depend on is written at once; progress that only people read, abo
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
-from datetime import timedelta
-from typing import Any, cast
+from typing import cast
 
-import msgspec
-
-from shiplift.api.values import Status
 from shiplift.api.workloads import (
     WorkloadMigration,
     WorkloadMigrationStatus,
@@ -21,24 +16,19 @@ from shiplift.api.workloads import (
     WorkloadStatus,
 )
 from shiplift.engine.barrier import Barrier
-from shiplift.engine.decision import Requeue, requeue
+from shiplift.engine.decision import Requeue
 from shiplift.engine.layer import Retry
 from shiplift.facts import kinds
 from shiplift.kube.client import Client, Written
-from shiplift.kube.errors import Conflict, KubeError, NotFound
+from shiplift.kube.errors import KubeError
 from shiplift.kube.events import EventType, Recorder, Regarding
+from shiplift.kube.statuses import Pace, Subject, barriers, put_off, write
 from shiplift.workloads.identity import WORKLOADS, WorkloadId
 from shiplift.workloads.memory import Evictions
 from shiplift.workloads.model import Migrating, Reason
 from shiplift.workloads.names import MIGRATION
 from shiplift.workloads.tell.order_status import order_status
-from shiplift.workloads.tell.report import only_progress, pressing, status_of
-
-_EVERY = 1.0
-"""Seconds between two tellings of what no decision waits for."""
-_REST, _LONGEST_REST = 8, 5.0
-"""Writing the status of many workloads is dear for the API server: after a telling that took a second, mere
-progress is not told for that many, up to so many seconds."""
+from shiplift.workloads.tell.report import WEIGHT, status_of
 
 
 class Publisher:
@@ -48,8 +38,7 @@ class Publisher:
         self._client = client
         self._recorder = recorder
         self._evictions = evictions
-        self._next = self._next_progress = float("-inf")
-        """When what no decision waits for may be told again, and when mere progress."""
+        self._pace = Pace()
 
     def publish(self, decision: Migrating) -> Iterator[Barrier | Requeue]:
         """Write what differs; what the store must show before the next decision."""
@@ -68,20 +57,10 @@ class Publisher:
             after = order_status(row, decision.view.order, decision.now)
             if after == before:
                 continue
-            try:
-                written = self._client.patch(
-                    kinds.WORKLOAD_ORDER,
-                    row.name,
-                    {"status": _as_patch(before, after)},
-                    row.namespace,
-                    uid=row.uid,
-                    resource_version=str(row.resource_version),
-                    subresource="status",
-                )
-            except (Conflict, NotFound):
-                continue
-            if written.barrier:
-                yield written.barrier
+            subject = Subject(
+                kinds.WORKLOAD_ORDER, row.name, row.uid, str(row.resource_version), row.namespace
+            )
+            yield from barriers(write(self._client, subject, before, after))
 
     def _publish_migration(self, decision: Migrating) -> Iterator[Barrier | Requeue]:
         migration = decision.view.migration
@@ -91,40 +70,29 @@ class Publisher:
         before, after = migration.status, status_of(decision, evicted)
         if after == before:
             return
-        now = time.monotonic()
-        due = self._next_progress if only_progress(before, after) else self._next
-        if now < due and not pressing(before, after):
-            yield requeue(timedelta(seconds=due - now))
+        if left := self._pace.left(WEIGHT, before, after):
+            yield put_off(left)
             return
-        try:
-            written = self._write(migration, after)
-        except (Conflict, NotFound):
-            # somebody changed it meanwhile: the next look sees what they wrote
+        began = self._pace.now()
+        written = self._write(migration, after)
+        if written is None:
             return
-        took = time.monotonic() - now
-        self._next = now + _EVERY
+        self._pace.told(began)
         self._evictions.told(evicted)
-        self._next_progress = max(self._next, now + took + min(_REST * took, _LONGEST_REST))
         self._tell(decision, before, after)
-        if written.barrier:
-            yield written.barrier
+        yield from barriers(written)
 
     def tell_evictions(self, decision: Migrating) -> None:
         """The status once more, whatever else there is to wait for: nobody of this term tells it later."""
         migration, evicted = decision.view.migration, self._evictions.untold()
         if migration is not None and decision.moving:
-            self._write(migration, status_of(decision, evicted))
-            self._evictions.told(evicted)
+            if self._write(migration, status_of(decision, evicted)) is not None:
+                self._evictions.told(evicted)
 
-    def _write(self, migration: WorkloadMigration, after: WorkloadMigrationStatus) -> Written:
-        return self._client.patch(
-            kinds.WORKLOAD_MIGRATION,
-            MIGRATION,
-            {"status": _as_patch(migration.status, after)},
-            uid=migration.metadata.uid,
-            resource_version=migration.metadata.resource_version,
-            subresource="status",
-        )
+    def _write(self, migration: WorkloadMigration, after: WorkloadMigrationStatus) -> Written | None:
+        about = migration.metadata
+        subject = Subject(kinds.WORKLOAD_MIGRATION, MIGRATION, about.uid, about.resource_version)
+        return write(self._client, subject, migration.status, after)
 
     def _tell(
         self, decision: Migrating, before: WorkloadMigrationStatus, after: WorkloadMigrationStatus
@@ -151,25 +119,3 @@ class Publisher:
 def _matter(one: WorkloadStatus) -> tuple[WorkloadState, str | None]:
     """What is worth an Event when it changes: the state, and for what is blocked, why."""
     return one.state, one.reason if one.state is WorkloadState.BLOCKED else None
-
-
-def _as_patch(before: Status, after: Status) -> dict[str, Any]:
-    """A merge patch: what is no longer said is taken out."""
-    old: dict[str, Any] = msgspec.to_builtins(before)
-    new: dict[str, Any] = msgspec.to_builtins(after)
-    return {**{key: None for key in old if key not in new}, **_changed(old, new)}
-
-
-def _changed(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """Lists and values that differ; maps are replaced whole, with what went from them taken out."""
-    changed: dict[str, Any] = {}
-    for key, value in new.items():
-        if key in old and old[key] == value:
-            continue
-        if isinstance(value, dict):
-            had = cast("dict[str, Any]", old.get(key) or {})
-            gone: dict[str, Any] = {one: None for one in had if one not in value}
-            changed[key] = {**gone, **value}
-        else:
-            changed[key] = value
-    return changed

@@ -12,8 +12,9 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from shiplift.api.conditions import stated
 from shiplift.api.values import Condition as ConditionSpec
-from shiplift.api.values import ConditionStatus, Estimate, Progress, duration
+from shiplift.api.values import Estimate, Progress, duration
 from shiplift.api.workloads import (
     MigrationState,
     NodesOfVersion,
@@ -23,8 +24,9 @@ from shiplift.api.workloads import (
     WorkloadState,
     WorkloadStatus,
 )
-from shiplift.engine import conditions
-from shiplift.engine.conditions import KSTATUS, Condition, Statement, Status
+from shiplift.engine import conditions, progress
+from shiplift.engine.conditions import Statement
+from shiplift.engine.progress import Weight
 from shiplift.workloads.decide.cleaning import inert
 from shiplift.workloads.decide.waiting import line_of
 from shiplift.workloads.identity import WorkloadId
@@ -99,17 +101,8 @@ def _short(text: str) -> str:
 
 
 def _eta(started: datetime | None, pods: Progress, now: datetime) -> Estimate | None:
-    """From the pace so far; none before there is one."""
-    if started is None or not pods.done or pods.done >= pods.total:
-        return None
-    took = now - started
-    left = took * (pods.total - pods.done) / pods.done
-    likely = (now + left).replace(microsecond=0)
-    return Estimate(
-        likely=likely,
-        earliest=(now + left / 2).replace(microsecond=0),
-        latest=(now + 2 * left).replace(microsecond=0),
-    )
+    found = progress.estimate(started, pods.done, pods.total, now)
+    return Estimate(**found._asdict()) if found is not None else None
 
 
 def _waves(view: View, done: set[str]) -> tuple[Wave, ...]:
@@ -152,7 +145,7 @@ def _one(
 ) -> WorkloadStatus:
     pods = Progress.of(len(tally.pods) - len(tally.away) - len(tally.pending), tally.row.replicas)
     same = earlier is not None and _no_progress(earlier, line, pods)
-    since = earlier.since if same and earlier is not None and earlier.since else now
+    since = progress.since(earlier.since if earlier is not None else None, now, same=same)
     return WorkloadStatus(
         kind=WorkloadKind(tally.id.kind),
         namespace=tally.id.namespace,
@@ -184,10 +177,10 @@ def _no_progress(earlier: WorkloadStatus, line: Line, pods: Progress) -> bool:
 
 def _overdue(view: View, line: Line, since: datetime, now: datetime) -> str:
     """Who is on the way and has not moved for longer than the deadline is stuck."""
-    limit = duration(view.spec.progress_deadline)
-    if line.state is WorkloadState.HELD or now - since < limit:
+    late = progress.overdue(since, now, duration(view.spec.progress_deadline))
+    if line.state is WorkloadState.HELD or late is None:
         return ""
-    minutes = (now - since) // timedelta(minutes=1)
+    minutes = late // timedelta(minutes=1)
     return f" (no progress for {minutes} min; repair it, or leave it out with {SKIP}: true)"
 
 
@@ -195,14 +188,7 @@ def _conditions(
     decision: Migrating, before: WorkloadMigrationStatus, now: datetime
 ) -> tuple[ConditionSpec, ...]:
     generation = decision.view.migration.metadata.generation if decision.view.migration else 0
-    merged = conditions.merge(
-        [from_spec(one) for one in before.conditions],
-        _statements(decision),
-        owned=KSTATUS,
-        generation=generation,
-        now=now,
-    )
-    return tuple(to_spec(one) for one in merged)
+    return stated(before.conditions, _statements(decision), generation=generation, now=now)
 
 
 def _statements(decision: Migrating) -> Iterable[Statement]:
@@ -213,42 +199,8 @@ def _statements(decision: Migrating) -> Iterable[Statement]:
     return conditions.reconciling(decision.reason, decision.message)
 
 
-def from_spec(one: ConditionSpec) -> Condition:
-    """A stored condition as the engine has it."""
-    return Condition(
-        one.type,
-        Status(one.status.value),
-        one.reason,
-        one.last_transition_time,
-        one.message,
-        one.observed_generation,
-    )
-
-
-def to_spec(one: Condition) -> ConditionSpec:
-    """A condition as it is stored."""
-    return ConditionSpec(
-        type=one.type,
-        status=ConditionStatus(one.status.value),
-        reason=one.reason,
-        last_transition_time=one.last_transition_time,
-        message=one.message,
-        observed_generation=one.observed_generation,
-    )
-
-
-def pressing(before: WorkloadMigrationStatus, after: WorkloadMigrationStatus) -> bool:
-    """Whether something changed that decisions, or people who wait, depend on."""
-    return _essence(before) != _essence(after)
-
-
-def only_progress(before: WorkloadMigrationStatus, after: WorkloadMigrationStatus) -> bool:
-    """Whether they differ in nothing but how far things are."""
-    same = {name: getattr(before, name) for name in _PROGRESS}
-    return msgspec.structs.replace(after, **same) == before
-
-
 def _essence(status: WorkloadMigrationStatus) -> tuple[object, ...]:
+    """What decisions, or people who wait, depend on."""
     said = tuple((one.type, one.status, one.reason, one.observed_generation) for one in status.conditions)
     return (
         status.state,
@@ -260,3 +212,7 @@ def _essence(status: WorkloadMigrationStatus) -> tuple[object, ...]:
         status.observed_generation,
         said,
     )
+
+
+WEIGHT = Weight(_essence, _PROGRESS)
+"""What of the status is told at once, and what whenever it costs little."""
