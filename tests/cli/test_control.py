@@ -16,7 +16,7 @@ from shiplift.kube.errors import Conflict
 from shiplift.local.cluster import Cluster
 from tests.cli.conftest import Migrate
 from tests.cli.terminal import Terminal
-from tests.view.migrations import progress, waiting
+from tests.workloads.face.migrations import progress, waiting
 
 main = importlib.import_module("shiplift.cli.main")
 Run = Callable[..., tuple[int, str]]

@@ -10,9 +10,9 @@ from shiplift.api.workloads import Turn, WorkloadPlacement, WorkloadPlacementSpe
 from shiplift.facts.meta import Labels, Row
 from shiplift.facts.selectors import Selector
 from shiplift.facts.workloads import Deployment, PodDisruptionBudget, ReplicaSet, StatefulSet
-from shiplift.view.explanation import Explanation, Key, Known, Link, Standing, explanation
-from tests.view.migrations import BUSY, NEW, NOW, OLD, migration, progress, waiting
+from shiplift.workloads.face.explanation import Explanation, Key, Known, Link, Standing, explanation
 from tests.view.rows import Snapshot, make, node, pod
+from tests.workloads.face.migrations import BUSY, NEW, NOW, OLD, migration, progress, waiting
 
 APP = Labels(app="web")
 WEB = make(Deployment, "web", namespace="shop", uid="uid-web", replicas=3, template_labels=APP)
