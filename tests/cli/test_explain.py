@@ -177,6 +177,32 @@ def test_all_about_a_workload_is_told(
     assert said == (GOLDEN / "explain-real.txt").read_text()
 
 
+def test_a_pod_is_told_of_with_its_workload(
+    explain: Callable[..., tuple[int, str, str]], shop: dict[str, str]
+) -> None:
+    _, told, _ = explain("deploy/web", "-n", "shop")
+    code, said, errors = explain("pod/web-1-b")
+    assert (code, errors) == (0, "")
+    first, rest = said.split("\n", 1)
+    assert first == "Pod         shop/web-1-b, starting on node new-1, v1.36.3"
+    assert rest == told
+    assert explain("po/web-1-b", "-n", "shop")[1] == said
+
+
+def test_a_pod_that_is_not_there_or_that_nobody_moves_is_named(
+    explain: Callable[..., tuple[int, str, str]], shop: dict[str, str], client: Client
+) -> None:
+    assert explain("pod/web-1-c")[2] == (
+        "error: there is no Pod web-1-c\nhint: kubectl get pods -A lists them\n"
+    )
+    alone = {"metadata": {"name": "alone"}, "spec": {"containers": [{"name": "main", "image": "example"}]}}
+    client.create(kinds.POD, alone, "shop")
+    assert explain("pod/alone")[2] == (
+        "error: pod shop/alone is of no workload that is moved: nothing controls it\n"
+        "hint: only pods of Deployments and StatefulSets are moved\n"
+    )
+
+
 def test_before_there_is_a_migration_the_order_can_be_looked_at(
     explain: Callable[..., tuple[int, str, str]], shop: dict[str, str]
 ) -> None:

@@ -20,6 +20,8 @@ from shiplift.view.look import look
 from shiplift.workloads.face.demo import DEMO, residue
 from shiplift.workloads.face.migration import migration_view
 from shiplift.workloads.face.movement import Movement, Mover, Stand, movement
+from tests.toy.face import DEMO as TOY
+from tests.toy.face import Juggling
 from tests.view.rows import Snapshot, make, node
 from tests.workloads.face.migrations import NOW, migration, progress
 
@@ -62,6 +64,14 @@ UNREADY = node("data-new-1", TARGET, ready="False")
 )
 def test_a_scene_is_over_when_the_cluster_shows_it(view: Seen, over: bool) -> None:
     assert view.over is over
+
+
+def test_a_scene_is_over_when_it_is_for_every_layer() -> None:
+    there = seen(Scene.MOVING, NEW_NODES, ARRIVED)
+    toy = Played(TOY, Juggling())
+    assert msgspec.structs.replace(there, played=(*there.played, toy)).over
+    dropped = Played(TOY, Juggling(moved=False))
+    assert not msgspec.structs.replace(there, played=(*there.played, dropped)).over
 
 
 def test_the_scenes_follow_each_other_to_the_end() -> None:

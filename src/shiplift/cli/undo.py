@@ -29,12 +29,13 @@ def undo(*, layers: Layers = (), kubeconfig: Kubeconfig = None, context: Context
     Holds, placements, labels and taints go; workloads stay where they are. The migration is aborted first,
     so that an operator that comes back does not begin again.
     """
-    from shiplift.operator.layers import LAYERS, chosen
+    from shiplift.operator.layers import chosen, faces
 
-    changes = 0
+    named, changes = split(layers), 0
+    undoing = {name: face.undo_part() for name, face in faces(named).items()}
     with access.client_of(kubeconfig, context) as client:
-        for part in _installed(client, chosen(split(layers))):
-            if undo_layer := LAYERS.face(part.name).undo_part():
+        for part in _installed(client, chosen(named)):
+            if undo_layer := undoing[part.name]:
                 with access.followed(client.credentials, part.watches) as store:
                     changes += undo_layer(client, store, say)
     say(f"done: {changes:,} changes" if changes else "nothing of ours was left to undo")
@@ -61,12 +62,14 @@ def release(
 
 def _installed(client: Client, parts: tuple[LayerPart, ...]) -> list[LayerPart]:
     """The layers whose kinds this cluster knows. A layer that it knows no kind of was never installed and has
-    nothing to undo; an error says what to do where no layer is left, or where only some kinds are known."""
+    nothing to undo; an error says what to do where only some kinds of a layer are known, or none of any."""
     unknown = {
         part.name: [kind for kind in part.custom_kinds if not access.is_known(client, kind)] for part in parts
     }
     for part in parts:
-        missing = unknown[part.name]
-        if missing and (all(unknown.values()) or len(missing) < len(part.custom_kinds)):
-            raise access.UnknownKindError(missing[0])
-    return [part for part in parts if not unknown[part.name]]
+        if 0 < len(unknown[part.name]) < len(part.custom_kinds):
+            raise access.UnknownKindError(unknown[part.name][0])
+    installed = [part for part in parts if not unknown[part.name]]
+    if not installed:
+        raise access.UnknownKindError(unknown[parts[0].name][0])
+    return installed
