@@ -45,7 +45,9 @@ def crds(
         tuple[Kind, ...],
         Parameter(converter=kinds_called, n_tokens=1, negative=(), accepts_keys=False, show_default=False),
     ] = (),
-    layers: Layers = (),
+    layers: Annotated[
+        Layers, Parameter(help="Only the kinds of these layers, besides those of --kind.")
+    ] = (),
     output: Annotated[Format, Parameter(name=["--output", "-o"])] = Format.YAML,
 ) -> None:
     """Print the CustomResourceDefinitions.
@@ -54,8 +56,6 @@ def crds(
     ----------
     kind
         Only this kind; may be given several times.
-    layers
-        Only the kinds of these layers, and those of --kind.
     output
         YAML documents, or one JSON List.
     """

@@ -38,7 +38,7 @@ def explain(
     Parameters
     ----------
     what
-        The workload, or a pod of it: deploy/NAME, sts/NAME or pod/NAME.
+        KIND/NAME, as deploy/web or pod/web-1; a KIND that nobody knows is answered with those that are known.
     namespace
         Where it is. Default: the kubeconfig's, or the only one that has it.
     """

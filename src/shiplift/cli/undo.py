@@ -26,8 +26,8 @@ release_app = App(name="release", help="The old name of undo, with --all.")
 def undo(*, layers: Layers = (), kubeconfig: Kubeconfig = None, context: Context = None) -> None:
     """Undo all that was changed in a cluster, even without the operator.
 
-    Holds, placements, labels and taints go; workloads stay where they are. The migration is aborted first,
-    so that an operator that comes back does not begin again.
+    What a layer has put into the cluster goes, what it has changed is given back, workloads stay where they
+    are. First each layer sees to it that an operator that comes back does not begin again.
     """
     from shiplift.operator.layers import chosen, faces
 
