@@ -53,9 +53,9 @@ from shiplift.facts.selectors import Selector
 from shiplift.facts.workloads import Deployment, PodDisruptionBudget, ReplicaSet, StatefulSet
 from shiplift.kube.store import Snapshot, Store
 from shiplift.kube.tables import Lookup, PodLookup, Table
-from shiplift.workloads.decide import decide
+from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.model import Migrating
-from shiplift.workloads.observe import READS, Observer
+from shiplift.workloads.observe.observer import READS, Observer
 from shiplift.workloads.steps import Evict
 
 DESCRIPTION = "one decision about 10,000 workloads with 100,000 pods, from nothing and after one event"
@@ -186,7 +186,7 @@ def _event(observer: Observer, pods: Table, pod: Pod, revision: int) -> float:
 def _observer(tables: Tables) -> Observer:
     observer = Observer(cast("Store", tables), lambda: True)
     for row in tables.tables[kinds.WORKLOAD_PLACEMENT].rows.values():
-        observer.proven.note(row.uid, row.generation, 0.0)
+        observer.in_force.note(row.uid, row.generation, 0.0)
     return observer
 
 

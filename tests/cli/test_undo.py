@@ -7,18 +7,19 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from shiplift.api import crd
+from shiplift.api import crd, marks
+from shiplift.api.workloads import PLACEMENT
 from shiplift.cli import access
+from shiplift.engine.contested import Memory
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.kube.client import Client
 from shiplift.kube.errors import NotFound
 from shiplift.local.cluster import Cluster
 from shiplift.operator import layers
-from shiplift.workloads import names
-from shiplift.workloads.act import Actor
+from shiplift.workloads.act.actor import Actor
 from shiplift.workloads.identity import WorkloadId
-from shiplift.workloads.proof import Proven
+from shiplift.workloads.memory import InForce
 from shiplift.workloads.steps import HoldBudget
 from tests.api.api_server import wait_established
 from tests.until import until
@@ -65,22 +66,22 @@ def gone(client: Client, kind: Kind, name: str, namespace: str) -> bool:
 
 def leave_behind(client: Client) -> None:
     """What an operator that died half-way has left."""
-    labels = {names.TARGET_LABEL: TARGET, "theirs": "stays"}
+    labels = {marks.TARGET_LABEL: TARGET, "theirs": "stays"}
     client.create(kinds.NODE, {"metadata": {"name": "new-1", "labels": labels}})
-    client.create(kinds.NODE, {"metadata": {"name": "old-1", "labels": {names.OFF_TARGET_LABEL: TARGET}}})
-    placement = {"metadata": {"name": names.PLACEMENT}, "spec": {"target": TARGET, "turns": {}}}
+    client.create(kinds.NODE, {"metadata": {"name": "old-1", "labels": {marks.OFF_TARGET_LABEL: TARGET}}})
+    placement = {"metadata": {"name": PLACEMENT}, "spec": {"target": TARGET, "turns": {}}}
     client.create(kinds.WORKLOAD_PLACEMENT, placement, "default")
     budgets = kinds.POD_DISRUPTION_BUDGET
     selector = {"matchLabels": {"app": "web"}}
     ours = {
-        "metadata": {"name": "shiplift-hold-deployment-web", "labels": {names.MANAGED_BY: names.MANAGER}},
+        "metadata": {"name": "shiplift-hold-deployment-web", "labels": {marks.MANAGED_BY: marks.MANAGER}},
         "spec": {"maxUnavailable": 0, "selector": selector},
     }
     client.create(budgets, ours, "default")
     theirs = {"metadata": {"name": "theirs"}, "spec": {"minAvailable": 2, "selector": selector}}
     uid = client.create(budgets, theirs, "default").object["metadata"]["uid"]
     hold = HoldBudget(WorkloadId("Deployment", "default", "web"), "theirs", uid)
-    assert Actor(client, Proven(), {}).act(hold).ok
+    assert Actor(client, InForce(), Memory()).act(hold).ok
     client.create(kinds.WORKLOAD_MIGRATION, {"metadata": {"name": "cluster"}, "spec": {"target": TARGET}})
 
 
@@ -96,7 +97,7 @@ def test_all_that_a_dead_operator_left_is_undone(client: Client, undo: Undo) -> 
     assert client.get(kinds.WORKLOAD_MIGRATION, "cluster")["spec"]["abort"] is True
     assert client.get(kinds.NODE, "new-1")["metadata"]["labels"] == {"theirs": "stays"}
     assert not client.get(kinds.NODE, "old-1")["metadata"].get("labels")
-    assert gone(client, kinds.WORKLOAD_PLACEMENT, names.PLACEMENT, "default")
+    assert gone(client, kinds.WORKLOAD_PLACEMENT, PLACEMENT, "default")
     assert gone(client, kinds.POD_DISRUPTION_BUDGET, "shiplift-hold-deployment-web", "default")
     theirs = client.get(kinds.POD_DISRUPTION_BUDGET, "theirs", "default")
     assert theirs["spec"]["minAvailable"] == 2
@@ -134,7 +135,7 @@ def test_it_works_without_a_migration(client: Client, undo: Undo) -> None:
     code, said = undo()
     assert code == 0, said
     assert "aborted" not in said
-    assert gone(client, kinds.WORKLOAD_PLACEMENT, names.PLACEMENT, "default")
+    assert gone(client, kinds.WORKLOAD_PLACEMENT, PLACEMENT, "default")
 
 
 def test_every_layer_is_undone(client: Client, undo: Undo, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +146,7 @@ def test_every_layer_is_undone(client: Client, undo: Undo, monkeypatch: pytest.M
     code, said = undo()
     assert code == 0, said
     assert "delete rollout one\n" in said
-    assert gone(client, kinds.WORKLOAD_PLACEMENT, names.PLACEMENT, "default")
+    assert gone(client, kinds.WORKLOAD_PLACEMENT, PLACEMENT, "default")
 
 
 def test_where_a_layer_was_never_installed_the_others_are_undone(
@@ -157,7 +158,7 @@ def test_where_a_layer_was_never_installed_the_others_are_undone(
     forget(client, kinds.NODE_ROLLOUT)
     code, said = undo()
     assert code == 0, said
-    assert gone(client, kinds.WORKLOAD_PLACEMENT, names.PLACEMENT, "default")
+    assert gone(client, kinds.WORKLOAD_PLACEMENT, PLACEMENT, "default")
 
     forget(client, kinds.WORKLOAD_ORDER)
     assert undo() == (

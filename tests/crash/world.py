@@ -7,10 +7,10 @@ import math
 import time
 from typing import Any
 
+from shiplift.api.marks import TARGET_LABEL
 from shiplift.api.workloads import PLACEMENT
 from shiplift.facts import kinds
 from shiplift.kube.errors import KubeError
-from shiplift.workloads.names import TARGET_LABEL
 from tests.crash import facts
 from tests.crash.meddler import Meddler
 from tests.crash.recorder import Key, State

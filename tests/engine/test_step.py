@@ -113,19 +113,8 @@ def test_each_answer_has_its_own_constructor():
     assert (unknown.answer, unknown.barriers) == (Answer.UNKNOWN, (Gone(POD, "u"),))
 
 
-def test_a_refused_step_waits_as_long_as_the_server_asked():
-    memory = Outcomes().remember([Outcome.refused(cordon, "busy", 10 * SECOND)], NOW)
-    assert not memory.may_try(cordon, NOW + 9 * SECOND)
-    assert memory.may_try(cordon, NOW + 10 * SECOND)
-
-
-def test_nothing_remembered_means_nothing_to_wait_for():
-    assert Outcomes().may_try(cordon, NOW)
+def test_nothing_is_remembered_of_a_step_that_was_never_taken():
     assert Outcomes().of(cordon) is None
-
-
-def test_a_failure_without_a_time_may_be_tried_again():
-    assert Outcomes().remember([Outcome.failed(cordon, "no")], NOW).may_try(cordon, NOW)
 
 
 def test_outcomes_are_dated_when_remembered():

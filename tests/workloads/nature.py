@@ -13,6 +13,7 @@ from typing import Any, cast
 import msgspec
 
 from benchmarks.decide import make
+from shiplift.api.marks import OFF_TARGET_LABEL, TARGET_LABEL
 from shiplift.api.workloads import Turn, WorkloadKind, WorkloadPlacement
 from shiplift.engine.budgets import Disruptions
 from shiplift.facts import kinds
@@ -27,7 +28,6 @@ from shiplift.facts.workloads import (
     ReplicaSet,
     StatefulSet,
 )
-from shiplift.workloads.names import OFF_TARGET_LABEL, TARGET_LABEL
 from tests.workloads.world import World
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"

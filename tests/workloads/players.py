@@ -27,16 +27,16 @@ from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import HorizontalPodAutoscaler, PodDisruptionBudget, ReplicaSet
 from shiplift.kube.store import Snapshot, Store
+from shiplift.pdb.holds import is_hold, is_made_by_us
 from shiplift.workloads import steps
-from shiplift.workloads.aim import OUR_LABELS, OUR_TAINTS
-from shiplift.workloads.decide import decide
-from shiplift.workloads.holds import is_hold, is_ours
+from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.identity import WorkloadId
-from shiplift.workloads.model import Migrating, Taken
+from shiplift.workloads.model import Migrating
 from shiplift.workloads.names import SKIP, SURGE_LEDGER
-from shiplift.workloads.observe import Observer
-from shiplift.workloads.report import pressing, status_of
-from shiplift.workloads.tally import is_rolling
+from shiplift.workloads.observe.observer import Observer
+from shiplift.workloads.observe.tally import is_rolling
+from shiplift.workloads.target import OUR_LABELS, OUR_TAINTS
+from shiplift.workloads.tell.report import pressing, status_of
 from tests.workloads import nature, server
 from tests.workloads.world import World
 
@@ -139,7 +139,7 @@ class Operator:
     def _take(self, step: Step) -> Any:
         if self._judge is not None:
             self._judge.before(step)
-        outcome = server.take(self._world, step, self._observer.proven)
+        outcome = server.take(self._world, step, self._observer.in_force)
         if outcome.ok and isinstance(step, steps.HoldBudget | steps.SetTolerations):
             self._note(step)
         if outcome.ok and isinstance(step, steps.Evict | steps.Force):
@@ -154,8 +154,7 @@ class Operator:
 
     def _note(self, step: Step) -> None:
         """As the real actor does: a change to what is not ours was made."""
-        before = self._observer.taken.get(step.key)
-        self._observer.taken[step.key] = Taken(before.times + 1 if before else 1, self._world.now)
+        self._observer.changes.note(step, self._world.now)
 
     def _publish(self, decision: Migrating) -> bool:
         migration = self._world.migration
@@ -380,7 +379,9 @@ class Judge:
         for pod in self._world.all(Pod):
             budgets = self._world.selecting(pod)
             if len(budgets) > 1:
-                assert not any(is_ours(one) for one in budgets), f"pod {pod.name} has a second budget of ours"
+                assert not any(is_made_by_us(one) for one in budgets), (
+                    f"pod {pod.name} has a second budget of ours"
+                )
 
     def _nobody_under_budget(self) -> None:
         """By pods, not by what a budget's status says."""

@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from shiplift.api import crd
+from shiplift.api.marks import MANAGED_BY, MANAGER
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.kube.client import Client
@@ -26,7 +27,7 @@ from shiplift.operator import install
 from shiplift.operator.layers import LAYERS
 from shiplift.operator.process import Operator, Settings
 from shiplift.workloads.admission import effective_generation
-from shiplift.workloads.names import MANAGED_BY, MANAGER, MIGRATION, PLACEMENT
+from shiplift.workloads.names import MIGRATION, PLACEMENT
 from tests.until import until
 
 Json = dict[str, Any]

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import msgspec
 
+from shiplift.api.marks import HOLD_LEDGER, MANAGED_BY, MANAGER, UPGRADE_TAINT, label_value
 from shiplift.api.workloads import WorkloadKind, WorkloadPlacementSpec
 from shiplift.engine import ledger, pointer
 from shiplift.engine.ledger import Change
@@ -20,20 +21,13 @@ from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod, Toleration
 from shiplift.facts.workloads import HorizontalPodAutoscaler, PodDisruptionBudget
+from shiplift.kube.outcomes import selector_json
 from shiplift.workloads import steps
-from shiplift.workloads.act import DELETION_COST, FIRST_TO_GO, selector_json
-from shiplift.workloads.aim import OUR_LABELS, OUR_TAINTS
-from shiplift.workloads.names import (
-    HOLD_LEDGER,
-    MANAGED_BY,
-    MANAGER,
-    SURGE_LEDGER,
-    UPGRADE_TAINT,
-    hold_name,
-    label_value,
-)
-from shiplift.workloads.proof import Proven
-from shiplift.workloads.tally import EVICTED
+from shiplift.workloads.act.pods import DELETION_COST, FIRST_TO_GO
+from shiplift.workloads.memory import InForce
+from shiplift.workloads.names import SURGE_LEDGER, hold_name
+from shiplift.workloads.observe.tally import EVICTED
+from shiplift.workloads.target import OUR_LABELS, OUR_TAINTS
 from tests.workloads import nature
 from tests.workloads.world import Json, World
 
@@ -44,10 +38,10 @@ class RefusedError(Exception):
     """The server says no; nothing has changed."""
 
 
-def take(world: World, step: Step, proven: Proven) -> Outcome:
+def take(world: World, step: Step, proven: InForce) -> Outcome:
     """One step, and what came of it."""
     try:
-        if isinstance(step, steps.ProvePlacement):
+        if isinstance(step, steps.CheckInForce):
             return _prove(world, step, proven)
         _take(world, step)
     except RefusedError as error:
@@ -122,7 +116,7 @@ def _delete_placement(world: World, step: steps.DeletePlacement) -> None:
     world.remove(known, kinds.WORKLOAD_PLACEMENT)
 
 
-def _prove(world: World, step: steps.ProvePlacement, proven: Proven) -> Outcome:
+def _prove(world: World, step: steps.CheckInForce, proven: InForce) -> Outcome:
     known = world.params.get(step.namespace) if world.answers else None
     seen = known.generation if known is not None and known.uid == step.uid else 0
     proven.note(step.uid, seen, proven.now())

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from benchmarks.decide import make
+from shiplift.api.marks import HOLD_LEDGER, UPGRADE_TAINT
 from shiplift.api.workloads import (
     MigrationState,
     Mode,
@@ -34,11 +35,11 @@ from shiplift.facts.workloads import Deployment
 from shiplift.kube.errors import Conflict, Invalid
 from shiplift.kube.store import Snapshot, Store
 from shiplift.kube.tables import Lookup, PodLookup, Table
-from shiplift.workloads.decide import decide
+from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.model import Migrating
-from shiplift.workloads.names import HOLD_LEDGER, PLACEMENT, UPGRADE_TAINT
-from shiplift.workloads.observe import READS, Observer
-from shiplift.workloads.report import status_of
+from shiplift.workloads.names import PLACEMENT
+from shiplift.workloads.observe.observer import READS, Observer
+from shiplift.workloads.tell.report import status_of
 from tests.workloads.halfway import budgets, gated, stalled, wait_line
 from tests.workloads.rig import NEW, OLD, Scene
 

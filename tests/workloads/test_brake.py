@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shiplift.api.marks import OFF_TARGET_LABEL, TARGET_LABEL
 from shiplift.api.workloads import Turn, WorkloadState, WorkloadStatus
 from shiplift.engine.step import Outcome, Outcomes
 from shiplift.facts.nodes import Node
 from shiplift.kube.store import Store
-from shiplift.workloads import brake
-from shiplift.workloads.decide import decide
-from shiplift.workloads.evictions import Evictions
+from shiplift.workloads.decide import brake
+from shiplift.workloads.decide.decision import decide
+from shiplift.workloads.memory import Evictions
 from shiplift.workloads.model import Evicted, Migrating, Reason
-from shiplift.workloads.names import OFF_TARGET_LABEL, TARGET_LABEL
-from shiplift.workloads.observe import Observer
-from shiplift.workloads.report import status_of
-from shiplift.workloads.steps import Evict, ProvePlacement
+from shiplift.workloads.observe.observer import Observer
+from shiplift.workloads.steps import CheckInForce, Evict
+from shiplift.workloads.tell.report import status_of
 from tests.workloads import nature
 from tests.workloads.players import Operator, finish
 from tests.workloads.views import DEPLOYMENT, an_id, look, say, under_way
@@ -44,7 +44,7 @@ class Eyes:
     def __init__(self, world: World) -> None:
         self.world, self.clock = world, Clock()
         self.observer = Observer(cast("Store", world), lambda: world.inject)
-        self.observer.proven._clock = self.clock  # pyright: ignore[reportPrivateUsage]
+        self.observer.in_force._clock = self.clock  # pyright: ignore[reportPrivateUsage]
         self.observer._strays._now = self.clock  # pyright: ignore[reportPrivateUsage]
         self.observer._unmarked._clock = self.clock  # pyright: ignore[reportPrivateUsage]
         world.listeners.append(self.observer.heard)
@@ -52,7 +52,7 @@ class Eyes:
     def prove(self) -> None:
         self.clock.time += 1
         for row in self.world.placements():
-            self.observer.proven.note(row.uid, row.generation, self.clock.time)
+            self.observer.in_force.note(row.uid, row.generation, self.clock.time)
 
     def decide(self) -> Migrating:
         return decide(self.observer.observe(Outcomes()), self.world.now)
@@ -87,7 +87,7 @@ def test_a_pod_made_without_our_rule_stops_every_eviction() -> None:
     eyes = Eyes(world)
     decision = stray_in(world, eyes)
     assert not evictions(decision)
-    assert [step.namespace for step in decision.steps if isinstance(step, ProvePlacement)] == ["shop"]
+    assert [step.namespace for step in decision.steps if isinstance(step, CheckInForce)] == ["shop"]
     assert decision.reason is Reason.POD_NOT_STEERED
     assert "was made without our rule" in decision.message
     assert "API servers are asked whether they go by shiplift-pods" in decision.lines[WEB].message
@@ -110,7 +110,7 @@ def test_an_answer_to_an_earlier_question_is_no_proof() -> None:
     stray_in(world, eyes)
     eyes.clock.time += 5
     for row in world.placements():
-        eyes.observer.proven.note(row.uid, row.generation, asked)
+        eyes.observer.in_force.note(row.uid, row.generation, asked)
     assert not evictions(eyes.decide())
 
 
@@ -236,7 +236,7 @@ def test_a_new_target_is_no_sign_that_somebody_took_marks_off() -> None:
         world.put(msgspec.structs.replace(node, labels=type(node.labels)(bare)))
     world.migrate(target=OLD)
     eyes.decide()
-    assert not eyes.observer.taken
+    assert not eyes.observer.changes.changes
 
 
 # --- held workloads ---
@@ -268,17 +268,17 @@ def test_a_held_pod_that_nothing_kept_off_the_target_nodes_is_told_as_out_of_tur
 def test_where_nothing_moves_the_api_servers_are_asked_every_half_minute() -> None:
     _, eyes = held()
     eyes.clock.time += 29
-    assert not [step for step in eyes.decide().steps if isinstance(step, ProvePlacement)]
+    assert not [step for step in eyes.decide().steps if isinstance(step, CheckInForce)]
     eyes.clock.time += 2
-    assert [step for step in eyes.decide().steps if isinstance(step, ProvePlacement)]
+    assert [step for step in eyes.decide().steps if isinstance(step, CheckInForce)]
 
 
 def test_a_policy_that_is_gone_is_the_headline_although_nothing_moves() -> None:
     world, eyes = held()
     world.answers = False
     for row in world.placements():
-        eyes.observer.proven.note(row.uid, 0, eyes.clock.time)
-    (step,) = (one for one in eyes.decide().steps if isinstance(one, ProvePlacement))
+        eyes.observer.in_force.note(row.uid, 0, eyes.clock.time)
+    (step,) = (one for one in eyes.decide().steps if isinstance(one, CheckInForce))
     refused = Outcome.refused(step, "policy shiplift-pods or its binding is gone")
     outcomes = Outcomes()
     for _ in range(brake.ATTEMPTS_TO_PROVE + 1):

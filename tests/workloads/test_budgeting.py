@@ -9,15 +9,9 @@ import pytest
 
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import PodDisruptionBudget
-from shiplift.workloads.budgeting import (
-    Allowances,
-    explained,
-    free_to_go,
-    in_order,
-    never_evictable,
-    obstacle,
-    taken_for_evicted,
-)
+from shiplift.pdb.allowances import Allowances, free_to_go
+from shiplift.pdb.verdicts import explained, never_evictable, obstacle, taken_for_evicted
+from shiplift.workloads.decide.candidates import in_order
 from shiplift.workloads.model import Reason, View
 from tests.workloads import databases, nature
 from tests.workloads.databases import a_database

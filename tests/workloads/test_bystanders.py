@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from shiplift.api.marks import OFF_TARGET_LABEL
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.kube.errors import Forbidden, Invalid
@@ -15,7 +16,7 @@ from shiplift.kube.fence import HOME
 from shiplift.local.nodes import Pool
 from shiplift.local.stages import READY_AFTER
 from shiplift.workloads import admission
-from shiplift.workloads.names import MIGRATION, OFF_TARGET_LABEL
+from shiplift.workloads.names import MIGRATION
 from tests.until import until
 from tests.workloads.halfway import Json, uids, wait_line
 from tests.workloads.rig import NEW, OLD, SPACE, Scene

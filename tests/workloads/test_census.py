@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.decide import make
+from shiplift.api.marks import HOLD_LEDGER, MANAGED_BY, MANAGER, TARGET_LABEL
 from shiplift.api.workloads import Mode, WorkloadKind, WorkloadMigrationSpec, WorkloadPlacementSpec
 from shiplift.engine.step import Outcomes
 from shiplift.facts import kinds
@@ -28,19 +29,19 @@ from shiplift.facts.workloads import (
     StatefulSet,
 )
 from shiplift.kube.store import Snapshot, Store
-from shiplift.workloads.census import Census
-from shiplift.workloads.coverage import budgets_of
+from shiplift.pdb.coverage import budgets_of
+from shiplift.room.node_room import Demand, NodeRoom
+from shiplift.room.occupancy import Slots
 from shiplift.workloads.identity import WorkloadId
-from shiplift.workloads.model import Aim, Reason, Role
-from shiplift.workloads.names import HOLD_LEDGER, MANAGED_BY, MANAGER, SKIP, TARGET_LABEL
-from shiplift.workloads.observe import READS, Observer, Scope
-from shiplift.workloads.occupancy import Slots
-from shiplift.workloads.ordering import Ordering
-from shiplift.workloads.places import Demand, Place
+from shiplift.workloads.model import Reason, Role, Target
+from shiplift.workloads.names import SKIP
+from shiplift.workloads.observe.census import Census
+from shiplift.workloads.observe.observer import READS, Observer, Scope
+from shiplift.workloads.observe.order import Ordering
 from tests.workloads import nature
 from tests.workloads.world import NEW, OLD, SPACE, World, a_world
 
-AIM = Aim(NEW, Mode.TEMPLATE, Reason.MOVING)
+TARGET = Target(NEW, Mode.TEMPLATE, Reason.MOVING)
 ALL = Selector(Labels())
 SPEC = WorkloadMigrationSpec()
 SHARED_LABELS = Labels(app="anywhere")
@@ -51,7 +52,7 @@ KEEPS_OTHERS_OFF = PodSpec(
     host_ports=(HostPort(80, "TCP", ""),),
 )
 DEMANDS = (Demand.of(PodSpec()), Demand.of(PodSpec(tolerations=(Toleration(operator="Exists"),))))
-SEVERAL = ("pods", "away", "pending", "going")
+SEVERAL = ("pods", "away", "pending", "evicting")
 Change = Callable[[World, int], None]
 
 
@@ -283,7 +284,7 @@ def sums(census: Census, order: Any) -> dict[str, Any]:
     }
 
 
-def _free(place: Place) -> tuple[Any, ...]:
+def _free(place: NodeRoom) -> tuple[Any, ...]:
     devices = {name: number for name, number in place.extended.items() if number}
     return place.pods, place.cpu, place.memory, place.storage, devices, place.ports
 
@@ -314,9 +315,9 @@ class Counter:
     def heard(self, kind: kinds.Kind, old: Row | None, new: Row | None) -> None:
         self._news.append((kind, cast("Row", new or old)))
 
-    def look(self, snapshot: Snapshot, scope: Scope, *going: str) -> dict[str, Any]:
+    def look(self, snapshot: Snapshot, scope: Scope, *evicting: str) -> dict[str, Any]:
         news, self._news = self._news, []
-        self.census.refresh(snapshot, scope, news, frozenset(going))
+        self.census.refresh(snapshot, scope, news, frozenset(evicting))
         orders = tuple(snapshot.customs(kinds.WORKLOAD_ORDER))
         tallies = self.census.tallies
         return sums(self.census, self._ordering.order(SPEC, tallies, orders, (), self.census.declarations))
@@ -328,7 +329,7 @@ def test_after_any_events_the_sums_are_those_of_a_fresh_count(
     events: list[tuple[Change, int, bool]],
 ) -> None:
     world, kept = World(), Counter()
-    scope = Scope(AIM, ALL, frozenset(), "")
+    scope = Scope(TARGET, ALL, frozenset(), "")
     for number in range(4):
         put_node(world, number)
         put_workload(world, number)
@@ -339,8 +340,8 @@ def test_after_any_events_the_sums_are_those_of_a_fresh_count(
         change(world, number)
         if looks:
             snapshot = world.snapshot(*READS)
-            going = sorted(pod.uid for pod in world.all(Pod))[number % 3 :: 3]
-            assert kept.look(snapshot, scope, *going) == Counter().look(snapshot, scope, *going)
+            evicting = sorted(pod.uid for pod in world.all(Pod))[number % 3 :: 3]
+            assert kept.look(snapshot, scope, *evicting) == Counter().look(snapshot, scope, *evicting)
 
 
 def naive(world: World, labels: Labels, namespace: str) -> set[str]:
@@ -361,8 +362,8 @@ def test_after_any_events_a_pod_has_the_budgets_that_select_its_own_labels(
     world.listeners.append(kept.heard)
     for change, number in (*events, (tick, 0), (label_pod, 0), (label_pod, 1)):
         change(world, number)
-        going = [pod.uid for pod in world.all(Pod)][number % 3 :: 3]
-        kept.look(world.snapshot(*READS), Scope(AIM, ALL, frozenset(), ""), *going)
+        evicting = [pod.uid for pod in world.all(Pod)][number % 3 :: 3]
+        kept.look(world.snapshot(*READS), Scope(TARGET, ALL, frozenset(), ""), *evicting)
         agree(world, kept.census)
 
 
@@ -372,7 +373,7 @@ def agree(world: World, census: Census) -> None:
     for id_, tally in census.tallies.items():
         space = id_.namespace
         by_template = naive(world, tally.row.template_labels, space)
-        pods = (*tally.pods, *tally.going)
+        pods = (*tally.pods, *tally.evicting)
         assert set(tally.budgets) == by_template
         for pod in pods:
             assert set(budgets_of(tally, pod)) == naive(world, pod.labels, space)
@@ -397,7 +398,7 @@ def test_pods_that_share_their_labels_count_each_in_its_own_namespace() -> None:
                 phase="Running",
             )
         )
-    found = kept.look(world.snapshot(*READS), Scope(AIM, ALL, frozenset(), ""))
+    found = kept.look(world.snapshot(*READS), Scope(TARGET, ALL, frozenset(), ""))
     assert found["peers"] == {SPACE: {SHARED_LABELS: {"n1": 2}}, "back": {SHARED_LABELS: {"n1": 1}}}
 
 
@@ -422,7 +423,7 @@ def test_a_budget_covers_whom_its_selector_picks_in_its_namespace(
         world.workload(WorkloadKind.DEPLOYMENT, name, 1, tier=tier)
         world.workload(WorkloadKind.DEPLOYMENT, name, 1, "elsewhere", tier=tier)
     world.put(make(PodDisruptionBudget, "b", namespace=SPACE, selector=selector))
-    kept.look(world.snapshot(*READS), Scope(AIM, ALL, frozenset(), ""))
+    kept.look(world.snapshot(*READS), Scope(TARGET, ALL, frozenset(), ""))
     expected = {WorkloadId("Deployment", SPACE, name) for name in covered}
     assert {
         id_: len(one.budgets) for id_, one in kept.census.tallies.items() if one.budgets
@@ -432,7 +433,7 @@ def test_a_budget_covers_whom_its_selector_picks_in_its_namespace(
 
 def test_a_budget_whose_labels_come_in_another_order_stays_one_budget() -> None:
     world, kept = a_world(), Counter()
-    scope = Scope(AIM, ALL, frozenset(), "")
+    scope = Scope(TARGET, ALL, frozenset(), "")
     id_ = world.workload(WorkloadKind.DEPLOYMENT, "web", 1, tier="shared")
     world.listeners.append(kept.heard)
     for labels in ({"app": "web", "tier": "shared"}, {"tier": "shared", "app": "web"}):
@@ -450,7 +451,7 @@ def test_a_budget_whose_labels_come_in_another_order_stays_one_budget() -> None:
 def test_many_kinds_of_pods_are_not_remembered_for_ever() -> None:
     """And a room never gives two answers for one kind."""
     world, census = a_world(), Census()
-    census.refresh(world.snapshot(*READS), Scope(AIM, ALL, frozenset(), ""), [])
+    census.refresh(world.snapshot(*READS), Scope(TARGET, ALL, frozenset(), ""), [])
     usual = Demand.of(PodSpec())
     first = census.room(Role.TARGET)
     slots = first.slots(usual, ())
@@ -466,13 +467,13 @@ def test_a_pod_that_is_being_evicted_is_leaving_before_it_shows() -> None:
     world, kept = a_world(), Counter()
     id_ = world.workload(WorkloadKind.DEPLOYMENT, "web", 3)
     nature.settle(world)
-    snapshot, scope = world.snapshot(*READS), Scope(AIM, ALL, frozenset(), "")
+    snapshot, scope = world.snapshot(*READS), Scope(TARGET, ALL, frozenset(), "")
     kept.look(snapshot, scope)
     before = kept.census.tallies[id_]
     one, *others = before.pods
     kept.look(snapshot, scope, one.uid)
     now = kept.census.tallies[id_]
-    assert (now.going, now.leaving, now.ready, now.complete) == ((one,), 1, 2, False)
+    assert (now.evicting, now.leaving, now.ready, now.complete) == ((one,), 1, 2, False)
     assert set(now.pods) == set(others)
     assert one not in now.away
     kept.look(snapshot, scope)
@@ -485,10 +486,10 @@ def test_another_scope_counts_all_again() -> None:
     nature.settle(world)
     snapshot = world.snapshot(*READS)
     for scope in (
-        Scope(AIM, ALL, frozenset(), ""),
-        Scope(Aim(OLD, Mode.INJECT, Reason.MOVING), ALL, frozenset(), ""),
-        Scope(AIM, ALL, frozenset({SPACE}), ""),
-        Scope(AIM, Selector(Labels(pool="other")), frozenset(), "old-1"),
+        Scope(TARGET, ALL, frozenset(), ""),
+        Scope(Target(OLD, Mode.INJECT, Reason.MOVING), ALL, frozenset(), ""),
+        Scope(TARGET, ALL, frozenset({SPACE}), ""),
+        Scope(TARGET, Selector(Labels(pool="other")), frozenset(), "old-1"),
     ):
         assert kept.look(snapshot, scope) == Counter().look(snapshot, scope)
 

@@ -7,14 +7,15 @@ from typing import Any
 import msgspec
 import pytest
 
+from shiplift.api.marks import UPGRADE_TAINT
 from shiplift.api.workloads import Cleanup, Mode, OnCycle, Turn, WorkloadMigrationStatus
 from shiplift.engine.step import Step
 from shiplift.facts.pods import Toleration
 from shiplift.facts.workloads import PodDisruptionBudget
-from shiplift.workloads.cleaning import cleaning, leftovers
+from shiplift.workloads.decide.cleaning import cleaning, leftovers
+from shiplift.workloads.decide.template_digest import digest
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Reason
-from shiplift.workloads.names import UPGRADE_TAINT
 from shiplift.workloads.record import Record, Surge
 from shiplift.workloads.steps import (
     DeletePlacement,
@@ -25,7 +26,6 @@ from shiplift.workloads.steps import (
     SetTolerations,
     WritePlacement,
 )
-from shiplift.workloads.template_digest import digest
 from tests.workloads import nature, server
 from tests.workloads.players import finish, residue
 from tests.workloads.views import DEPLOYMENT, an_id, change, look, said, say, under_way

@@ -8,15 +8,16 @@ from typing import Any
 import msgspec
 import pytest
 
+from shiplift.api.marks import OFF_TARGET_LABEL, TARGET_LABEL
 from shiplift.api.workloads import OnNoCapacity, Turn
 from shiplift.engine.step import Outcomes
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod
-from shiplift.workloads.consolidate import chosen, emptying_steps
-from shiplift.workloads.decide import decide
+from shiplift.workloads.decide.consolidate import chosen, emptying_steps
+from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.model import Reason
-from shiplift.workloads.names import OFF_TARGET_LABEL, SKIP, TARGET_LABEL
+from shiplift.workloads.names import SKIP
 from shiplift.workloads.steps import Evict, WritePlacement
 from tests.workloads import nature
 from tests.workloads.databases import a_database, a_pod, named

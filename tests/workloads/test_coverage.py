@@ -10,9 +10,9 @@ from shiplift.facts.meta import Labels
 from shiplift.facts.pods import Pod
 from shiplift.facts.selectors import Requirement, Selector
 from shiplift.facts.workloads import Deployment, PodDisruptionBudget
-from shiplift.workloads.coverage import budgets_of, covered, covering, one_of_each
+from shiplift.pdb.coverage import budgets_of, covered, covering, one_of_each
+from shiplift.pdb.index import BudgetIndex
 from shiplift.workloads.model import Tally
-from shiplift.workloads.selecting import BudgetIndex
 from tests.view.rows import make
 from tests.workloads.databases import a_database, named
 from tests.workloads.views import change, look, tally

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from shiplift.api.marks import HOLD_LEDGER, UPGRADE_TAINT
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.kube.client import Client
@@ -20,7 +21,6 @@ from shiplift.kube.fence import service_account
 from shiplift.operator import install
 from shiplift.operator.process import Operator
 from shiplift.workloads.controller import KEY, PART
-from shiplift.workloads.names import HOLD_LEDGER, UPGRADE_TAINT
 from tests.until import until
 from tests.workloads.rig import NEW, OLD, SPACE, Json, Rig, Scene
 

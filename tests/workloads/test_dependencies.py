@@ -15,8 +15,8 @@ from shiplift.api.workloads import (
 from shiplift.engine.graph import Edge, Graph
 from shiplift.facts.custom import Custom
 from shiplift.facts.meta import NO_LABELS, Labels
-from shiplift.workloads.dependencies import Declared, gather, source_of
 from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.observe.dependencies import Declared, gather, source_of
 
 DEPENDS_ON = "config.kubernetes.io/depends-on"
 GROUP = "kapp.k14s.io/change-group"

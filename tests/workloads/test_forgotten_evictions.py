@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from shiplift.api.workloads import Turn
+from shiplift.engine.contested import Memory
 from shiplift.engine.decision import Requeue
 from shiplift.engine.step import Answer
 from shiplift.facts import kinds
@@ -17,11 +18,11 @@ from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import PodDisruptionBudget
 from shiplift.kube.client import Client
 from shiplift.kube.errors import Conflict
-from shiplift.workloads.act import Actor
-from shiplift.workloads.decide import decide
+from shiplift.workloads.act.actor import Actor
+from shiplift.workloads.decide.decision import decide
+from shiplift.workloads.decide.moves import TIME_TO_NOTICE
+from shiplift.workloads.memory import InForce
 from shiplift.workloads.model import Migrating
-from shiplift.workloads.moves import TIME_TO_NOTICE
-from shiplift.workloads.proof import Proven
 from shiplift.workloads.steps import Evict, ForgetEviction
 from tests.workloads import nature
 from tests.workloads.rig import NEW, OLD, Scene
@@ -133,7 +134,7 @@ def test_a_note_is_taken_away_only_if_the_pod_is_certainly_another(
 ) -> None:
     """What cannot be brought about at will on a real cluster: its controller is mostly faster."""
     papers = Papers(**about)
-    actor = Actor(cast("Client", papers), Proven(), {})
+    actor = Actor(cast("Client", papers), InForce(), Memory())
     assert actor.act(ForgetEviction("shop", "db", "b", "db-1", "now")).answer is answer
     assert len(papers.written) == (answer is Answer.OK)
     if papers.written:
@@ -196,7 +197,7 @@ def test_only_what_was_noted_before_the_pod_was_made_is_forgotten(scene: Scene) 
     before, after = made(scene, space, "db-1") - timedelta(seconds=3), datetime.now(UTC)
     note_evictions(scene, space, {"db-0": after, "db-1": before})
     scene.wait(lambda: _allowed(scene, space) == 0)
-    actor = Actor(scene.client, Proven(), {})
+    actor = Actor(scene.client, InForce(), Memory())
     uid = scene.client.get(kinds.POD_DISRUPTION_BUDGET, "db", space)["metadata"]["uid"]
 
     def forget(pod: str, *, budget: str = uid, pod_uid: str = "") -> Answer:

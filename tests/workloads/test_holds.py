@@ -7,16 +7,17 @@ from typing import Any
 import msgspec
 import pytest
 
+from shiplift.api.marks import HOLD_LEDGER, MANAGED_BY, MANAGER
 from shiplift.api.workloads import Hold, Mode
 from shiplift.engine.step import Answer, Outcome, Outcomes
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.facts.selectors import Selector
 from shiplift.facts.workloads import PodDisruptionBudget
-from shiplift.workloads import holds
-from shiplift.workloads.holds import Holding, holding
+from shiplift.workloads.decide import holds
+from shiplift.workloads.decide.holds import Holding, holding
 from shiplift.workloads.identity import WorkloadId
-from shiplift.workloads.names import HOLD_LEDGER, MANAGED_BY, MANAGER, SKIP
+from shiplift.workloads.names import SKIP
 from shiplift.workloads.steps import DeleteHold, Evict, HoldBudget, MakeHold, RestoreBudget
 from tests.workloads import nature, server
 from tests.workloads.databases import DB, PRIMARY, a_database, label, named

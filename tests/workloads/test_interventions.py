@@ -7,13 +7,14 @@ from contextlib import contextmanager
 
 import pytest
 
+from shiplift.api.marks import OFF_TARGET_LABEL, TARGET_LABEL, UPGRADE_TAINT
 from shiplift.facts import kinds
 from shiplift.kube.credentials import load
 from shiplift.kube.store import Store
 from shiplift.kube.watch import Watch
 from shiplift.workloads.face.undo import undo_all
-from shiplift.workloads.names import MIGRATION, OFF_TARGET_LABEL, TARGET_LABEL, UPGRADE_TAINT
-from shiplift.workloads.observe import READS
+from shiplift.workloads.names import MIGRATION
+from shiplift.workloads.observe.observer import READS
 from tests.workloads.halfway import HOLD, budgets, gated, uids, wait_line
 from tests.workloads.rig import NEW, OLD, Scene
 

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from shiplift.api.marks import HOLD_LEDGER, UPGRADE_TAINT, label_value
 from shiplift.api.workloads import Hold, MigrationState, Mode, OnBlockedWorkload, Turn, WorkloadState
 from shiplift.engine.decision import requeue
 from shiplift.engine.step import Answer, Outcome, Outcomes
@@ -16,13 +17,12 @@ from shiplift.facts import kinds
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod, PodSpec, Toleration
-from shiplift.workloads import moves
-from shiplift.workloads.decide import arrived, decide
+from shiplift.workloads.decide import moves
+from shiplift.workloads.decide.decision import arrived, decide
 from shiplift.workloads.model import Migrating, Reason
-from shiplift.workloads.names import HOLD_LEDGER, UPGRADE_TAINT, label_value
 from shiplift.workloads.record import Record
-from shiplift.workloads.report import status_of
 from shiplift.workloads.steps import Evict, Force, MakeHold, Replace, Step, WritePlacement
+from shiplift.workloads.tell.report import status_of
 from tests.workloads import nature
 from tests.workloads.databases import BOTH, a_database, a_pod, label, named
 from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, change, evicting, look, say, under_way

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shiplift.api.marks import label_value
 from shiplift.api.workloads import WorkloadKind
 from shiplift.workloads.identity import WorkloadId
-from shiplift.workloads.names import hold_name, label_value
+from shiplift.workloads.names import hold_name
 
 PART = st.text("a0-", min_size=1, max_size=63).map(lambda text: f"a{text[1:]}".rstrip("-"))
 NAME = st.lists(PART, min_size=1, max_size=9).map(".".join).map(lambda name: name[:253].rstrip("-."))

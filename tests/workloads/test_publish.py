@@ -21,14 +21,14 @@ from shiplift.api.workloads import (
 from shiplift.engine.decision import Requeue
 from shiplift.kube.client import Client
 from shiplift.kube.events import Recorder
-from shiplift.workloads import publish
-from shiplift.workloads.decide import decide
-from shiplift.workloads.evictions import Evictions
-from shiplift.workloads.publish import (
+from shiplift.workloads.decide.decision import decide
+from shiplift.workloads.memory import Evictions
+from shiplift.workloads.tell import publish
+from shiplift.workloads.tell.publish import (
     Publisher,
     _as_patch,  # pyright: ignore[reportPrivateUsage]
 )
-from shiplift.workloads.report import status_of
+from shiplift.workloads.tell.report import status_of
 from tests.workloads.views import DEPLOYMENT, an_id, change_pod, look, under_way
 from tests.workloads.world import NEW, World
 

@@ -20,11 +20,11 @@ from shiplift.api.workloads import (
 )
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
-from shiplift.workloads.decide import decide
+from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.model import Evicted
 from shiplift.workloads.names import SKIP
-from shiplift.workloads.report import pressing, status_of
 from shiplift.workloads.steps import HoldBudget
+from shiplift.workloads.tell.report import pressing, status_of
 from tests.workloads import nature, server
 from tests.workloads.players import Operator, run
 from tests.workloads.views import (
@@ -122,7 +122,7 @@ def test_who_is_evicted() -> None:
 
 def test_whose_placement_is_not_in_force() -> None:
     world = a_shop()
-    decision = decide(look(world, proven=False), world.now)
+    decision = decide(look(world, in_force=False), world.now)
     found = next(one for one in status_of(decision).workloads if one.name == "db")
     assert (found.reason, found.message) == (
         "PlacementNotInForce",

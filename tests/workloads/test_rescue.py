@@ -7,12 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from shiplift.api.marks import UPGRADE_TAINT
 from shiplift.api.workloads import Mode, Turn
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Toleration
-from shiplift.workloads.names import SKIP, UPGRADE_TAINT
-from shiplift.workloads.rescue import Rescued, rescued
+from shiplift.workloads.decide.rescue import Rescued, rescued
+from shiplift.workloads.names import SKIP
 from shiplift.workloads.steps import Rescue
 from tests.workloads import nature
 from tests.workloads.views import (

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from shiplift.api.marks import TARGET_LABEL, UPGRADE_TAINT
 from shiplift.facts import kinds
 from shiplift.kube.errors import BudgetExhausted
 from shiplift.local.nodes import Pool
-from shiplift.workloads.names import TARGET_LABEL, UPGRADE_TAINT
 from tests.workloads.film import departures, fewest_ready
 from tests.workloads.halfway import HOLD, budgets, gated, generation, stalled, uids, wait_line
 from tests.workloads.observer import Observer

@@ -12,13 +12,13 @@ from shiplift.engine.step import Step
 from shiplift.facts.meta import Labels
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import HorizontalPodAutoscaler
-from shiplift.workloads import surging
+from shiplift.room.booking import Booking
+from shiplift.workloads.decide import surging
+from shiplift.workloads.decide.surging import Surging, surge
 from shiplift.workloads.model import Reason
 from shiplift.workloads.names import SURGE_LEDGER
 from shiplift.workloads.record import Record, Surge
-from shiplift.workloads.room import Booking
 from shiplift.workloads.steps import MarkPod, Scale
-from shiplift.workloads.surging import Surging, surge
 from tests.workloads import nature, server
 from tests.workloads.views import (
     DEPLOYMENT,

@@ -16,7 +16,7 @@ from shiplift.facts.pods import Container, HostPort, PodSpec, PodTerm, Spread, T
 from shiplift.facts.quantities import Resources
 from shiplift.facts.selectors import NodeTerm, Requirement, Selector
 from shiplift.facts.workloads import Deployment
-from shiplift.workloads.template_digest import VERSION, digest, is_comparable
+from shiplift.workloads.decide.template_digest import VERSION, digest, is_comparable
 
 SELECTOR = Selector(Labels(app="web"), (Requirement("tier", "In", ("front",)),))
 SAMPLE = PodSpec(

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import msgspec
 
+from shiplift.api.marks import label_value
 from shiplift.api.workloads import (
     MigrationState,
     Mode,
@@ -21,8 +22,7 @@ from shiplift.facts.pods import Pod
 from shiplift.kube.store import Store
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Tally, View
-from shiplift.workloads.names import label_value
-from shiplift.workloads.observe import Observer
+from shiplift.workloads.observe.observer import Observer
 from shiplift.workloads.record import Record
 from shiplift.workloads.steps import encode_ledger
 from tests.workloads import nature
@@ -81,7 +81,7 @@ def look(world: World, outcomes: Outcomes | None = None, *, proven: bool = True)
     observer = Observer(cast("Store", world), lambda: world.inject)
     if proven:
         for row in world.placements():
-            observer.proven.note(row.uid, row.generation, observer.proven.now())
+            observer.in_force.note(row.uid, row.generation, observer.in_force.now())
     return observer.observe(outcomes or Outcomes())
 
 

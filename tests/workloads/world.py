@@ -47,11 +47,11 @@ from shiplift.facts.workloads import (
 from shiplift.kube.rows import KIND_OF
 from shiplift.kube.store import Snapshot
 from shiplift.kube.tables import Frozen, Lookup, PodLookup, Table
-from shiplift.workloads.aim import marks, role, selector_of
 from shiplift.workloads.identity import WorkloadId
-from shiplift.workloads.model import Aim
+from shiplift.workloads.model import Target
 from shiplift.workloads.names import MIGRATION, PLACEMENT
-from shiplift.workloads.observe import READS
+from shiplift.workloads.observe.observer import READS
+from shiplift.workloads.target import marks, role, selector_of
 
 OLD, NEW = "v1.35.4", "v1.36.3"
 SPACE = "shop"
@@ -169,9 +169,9 @@ class World:
         migration = self.migration
         if migration is None or migration.status.state is not MigrationState.UPGRADE:
             return node
-        aim = Aim(migration.status.target or "", migration.status.mode)
-        own = role(node, selector_of(migration.spec.node_selector), aim.target)
-        step = marks(node, own, aim, emptying=False, tainted=True)
+        target = Target(migration.status.target or "", migration.status.mode)
+        own = role(node, selector_of(migration.spec.node_selector), target.version)
+        step = marks(node, own, target, emptying=False, tainted=True)
         if step is None:
             return node
         return msgspec.structs.replace(

@@ -1,4 +1,4 @@
-"""A decision: what to do now, what to tell, and when to look again.
+"""A decision: what to do now, and when to look again.
 
 Its steps do not depend on each other and come in a stable order, so the same view always gives the same
 decision. It ends in `requeue(after)` or `await_change()`, nothing else.
@@ -11,7 +11,6 @@ from datetime import timedelta
 
 import msgspec
 
-from shiplift.engine.conditions import Condition
 from shiplift.engine.step import Step
 
 
@@ -45,10 +44,9 @@ def earliest(*looks: LookAgain) -> LookAgain:
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """What follows from one view; a layer that publishes more adds its own fields in a subclass."""
+    """What follows from one view; what a layer tells it adds in a subclass."""
 
     steps: tuple[Step, ...] = ()
-    conditions: tuple[Condition, ...] = ()
     look_again: LookAgain = AwaitChange()
 
     def __post_init__(self) -> None:

@@ -32,6 +32,7 @@ from shiplift.engine.decision import Decision, Requeue
 from shiplift.engine.keys import Keys
 from shiplift.engine.layer import Hooks, Layer, Retry, Settings, Stage
 from shiplift.engine.memory import Memory
+from shiplift.engine.retries import look_after
 from shiplift.engine.step import Answer, Operation, Outcome, Outcomes, Step
 from shiplift.engine.workers import Workers
 
@@ -423,10 +424,8 @@ class Loop(Generic[K, V, D]):
         memory = self._memory(key)
         memory.outcomes = memory.outcomes.remember([outcome], self._clock.now())
         times = memory.count(step)
-        if outcome.retry_after is not None:
-            return outcome.retry_after
         if not outcome.ok:
-            return self._delay(memory.outcomes.last[outcome.step].attempt)
+            return look_after(memory.outcomes.last[outcome.step], self._settings.backoff, self._chance())
         # the very same step again, though it went well: it does not do what its decision thinks it does
         return timedelta(0) if times == 1 else self._delay(times - 1)
 

@@ -49,6 +49,20 @@ class Step(msgspec.Struct, metaclass=_StepMeta, frozen=True, tag=True):
     def describe(self) -> str:
         """One line for people: lower case, no final period, names the object."""
 
+    @property
+    def change(self) -> str:
+        """What it changes on what is not ours, by name; empty where it changes nothing of somebody else's."""
+        return ""
+
+    @property
+    def takes_back(self) -> str:
+        """The change that it takes back, by name; empty where it takes none back."""
+        return ""
+
+    def undone_by_others(self) -> str:
+        """What to tell where its change has to be made again: who undoes what, and what would help."""
+        return ""
+
     def fields(self) -> dict[str, Field]:
         """Its plain values, for logs."""
         values = msgspec.structs.asdict(self)
@@ -141,10 +155,6 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     def ok(self) -> bool:
         return self.answer is Answer.OK
 
-    def may_retry(self, now: datetime) -> bool:
-        """Whether the time that the server asked for has passed."""
-        return self.at is None or self.retry_after is None or now >= self.at + self.retry_after
-
 
 class Outcomes(msgspec.Struct, frozen=True):
     """What is remembered for one key: the last outcome of each step, newest last, a bounded number of them.
@@ -160,11 +170,6 @@ class Outcomes(msgspec.Struct, frozen=True):
 
     def of(self, step: Step) -> Outcome | None:
         return self.last.get(step.key)
-
-    def may_try(self, step: Step, now: datetime) -> bool:
-        """Whether nothing that is remembered asks to wait with this step."""
-        outcome = self.of(step)
-        return outcome is None or outcome.may_retry(now)
 
     def remember(self, outcomes: Iterable[Outcome], now: datetime) -> Outcomes:
         """With these outcomes added: stamped, and each failure in a row counted."""

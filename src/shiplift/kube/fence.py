@@ -26,8 +26,7 @@ that moment.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -41,9 +40,8 @@ from shiplift.kube.client import APPLY_MANAGER, Client
 from shiplift.kube.credentials import Credentials
 from shiplift.kube.errors import Conflict, Forbidden, KubeError, NotFound, Unauthorized, Unknown
 from shiplift.kube.lease import MANAGER as ELECTION_MANAGER
-
-Manifest = dict[str, Any]
-Rule = Mapping[str, Any]
+from shiplift.kube.policies import Manifest, named, object_of, parameter, text
+from shiplift.kube.rbac import Rule, rule
 
 HOME = Kind("ServiceAccount", "serviceaccounts")
 EPOCH = "shiplift.dev/epoch"
@@ -118,18 +116,15 @@ def policy(names: Names, rules: Iterable[Rule]) -> Manifest:
     """The admission policy. It looks only at kinds that we may write: writes to all others never meet it."""
     spec: Manifest = {
         "failurePolicy": "Ignore",
-        "paramKind": {"apiVersion": HOME.api_version, "kind": HOME.kind},
+        "paramKind": parameter(HOME),
         "matchConstraints": {"resourceRules": _matched(names, rules)},
-        "matchConditions": [
-            {
-                "name": "sent-by-shiplift",
-                "expression": f"request.userInfo.username == {_text(names.username)}",
-            }
-        ],
+        "matchConditions": named(
+            {"sent-by-shiplift": f"request.userInfo.username == {text(names.username)}"}
+        ),
         "variables": _variables(names),
         "validations": _validations(),
     }
-    return _cluster_object(VALIDATING_ADMISSION_POLICY.kind, names.fence, spec)
+    return object_of(VALIDATING_ADMISSION_POLICY, names.fence, spec)
 
 
 def binding(names: Names) -> Manifest:
@@ -143,30 +138,15 @@ def binding(names: Names) -> Manifest:
         },
         "validationActions": ["Deny"],
     }
-    return _cluster_object(VALIDATING_ADMISSION_POLICY_BINDING.kind, names.fence, spec)
+    return object_of(VALIDATING_ADMISSION_POLICY_BINDING, names.fence, spec)
 
 
 def rules(names: Names) -> list[Rule]:
     """The RBAC that a leader needs in its own namespace; it may not make, replace or remove the fence."""
     return [
-        {
-            "apiGroups": [HOME.group],
-            "resources": [HOME.plural],
-            "resourceNames": [names.fence],
-            "verbs": ["get", "update"],
-        },
-        {
-            "apiGroups": [LEASE.group],
-            "resources": [LEASE.plural],
-            "resourceNames": [names.lease],
-            "verbs": ["get", "patch"],
-        },
+        rule(HOME.group, [HOME.plural], ["get", "update"], [names.fence]),
+        rule(LEASE.group, [LEASE.plural], ["get", "patch"], [names.lease]),
     ]
-
-
-def _cluster_object(kind: str, name: str, spec: Manifest) -> Manifest:
-    api_version = VALIDATING_ADMISSION_POLICY.api_version
-    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "spec": spec}
 
 
 def _matched(names: Names, rules: Iterable[Rule]) -> list[Manifest]:
@@ -210,7 +190,7 @@ def _variables(names: Names) -> list[Manifest]:
         "after": _annotation("object", EPOCH, ""),
         "successor": _annotation("object", POD, ""),
     }
-    return [{"name": name, "expression": expression} for name, expression in expressions.items()]
+    return named(expressions)
 
 
 def _annotation(thing: str, key: str, absent: str) -> str:
@@ -219,8 +199,8 @@ def _annotation(thing: str, key: str, absent: str) -> str:
 
 def _request_for(plural: str, namespace: str, name: str) -> str:
     return (
-        f"request.resource.resource == {_text(plural)} && request.namespace == {_text(namespace)}"
-        f" && request.name == {_text(name)}"
+        f"request.resource.resource == {text(plural)} && request.namespace == {text(namespace)}"
+        f" && request.name == {text(name)}"
     )
 
 
@@ -248,11 +228,6 @@ def _validations() -> list[Manifest]:
 
 def _validation(expression: str, message: str) -> Manifest:
     return {"expression": expression, "messageExpression": message, "reason": "Forbidden"}
-
-
-def _text(value: str) -> str:
-    """A CEL string literal; JSON's escapes are a part of CEL's."""
-    return msgspec.json.encode(value).decode()
 
 
 # --- the live fence ---

@@ -27,6 +27,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from shiplift.api.marks import (
+    MANAGED_BY,
+    MANAGER,
+    OFF_TARGET_LABEL,
+    OFF_TARGET_TAINT,
+    TARGET_LABEL,
+    UPGRADE_TAINT,
+)
 from shiplift.api.values import SelectorOperator, TaintEffect
 from shiplift.api.workloads import MigrationState, Mode, Turn, WorkloadKind
 from shiplift.facts.kinds import (
@@ -39,25 +47,14 @@ from shiplift.facts.kinds import (
     WORKLOAD_PLACEMENT,
     Kind,
 )
-from shiplift.workloads.names import (
-    GENERATION_IN_FORCE,
-    MANAGED_BY,
-    MANAGER,
-    MIGRATION,
-    OFF_TARGET_LABEL,
-    OFF_TARGET_TAINT,
-    PLACEMENT,
-    TARGET_LABEL,
-    UPGRADE_TAINT,
-)
+from shiplift.kube.policies import Manifest, json_patches, matched, named, object_of, parameter
+from shiplift.workloads.names import GENERATION_IN_FORCE, MIGRATION, PLACEMENT, PODS_POLICY
 
-Manifest = dict[str, Any]
-
-PODS_POLICY = "shiplift-pods"
 NODES_POLICY = "shiplift-nodes"
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _HASH = "pod-template-hash"
+_OURS = {MANAGED_BY: MANAGER}
 
 
 def manifests() -> list[Manifest]:
@@ -95,43 +92,15 @@ def _policy(name: str, on: Mapping[Kind, str], param: tuple[Kind, str], what: Ma
     spec: Manifest = {
         "failurePolicy": "Ignore",
         "reinvocationPolicy": "IfNeeded",
-        "paramKind": {"apiVersion": param[0].api_version, "kind": param[0].kind},
-        "matchConstraints": {
-            "resourceRules": [
-                {
-                    "apiGroups": [kind.group],
-                    "apiVersions": [kind.version],
-                    "operations": [operation],
-                    "resources": [kind.plural],
-                }
-                for kind, operation in on.items()
-            ]
-        },
+        "paramKind": parameter(param[0]),
+        "matchConstraints": {"resourceRules": [matched(kind, operation) for kind, operation in on.items()]},
         **what,
     }
     bound = {"policyName": name, "paramRef": {"name": param[1], "parameterNotFoundAction": "Allow"}}
     return [
-        _object(MUTATING_ADMISSION_POLICY, name, spec),
-        _object(MUTATING_ADMISSION_POLICY_BINDING, name, bound),
+        object_of(MUTATING_ADMISSION_POLICY, name, spec, _OURS),
+        object_of(MUTATING_ADMISSION_POLICY_BINDING, name, bound, _OURS),
     ]
-
-
-def _object(kind: Kind, name: str, spec: Manifest) -> Manifest:
-    return {
-        "apiVersion": kind.api_version,
-        "kind": kind.kind,
-        "metadata": {"name": name, "labels": {MANAGED_BY: MANAGER}},
-        "spec": spec,
-    }
-
-
-def _named(expressions: Mapping[str, str]) -> list[Manifest]:
-    return [{"name": name, "expression": expression} for name, expression in expressions.items()]
-
-
-def _mutations(*expressions: str) -> list[Manifest]:
-    """JSON patches: the other way to write a mutation refuses lists that belong together, as taints do."""
-    return [{"patchType": "JSONPatch", "jsonPatch": {"expression": one}} for one in expressions]
 
 
 def _add(path: str, value: str) -> str:
@@ -157,8 +126,8 @@ def _pods_and_echo() -> Manifest:
     asked = "request.dryRun && params.metadata.uid == oldObject.metadata.uid"
     echo = _add_entry("annotations", f"'{GENERATION_IN_FORCE}'", "string(params.metadata.generation)")
     return {
-        "matchConditions": _named({"pod-is-listed-or-asked": f"{_IS_POD} ? {listed} : {asked}"}),
-        "variables": _named(
+        "matchConditions": named({"pod-is-listed-or-asked": f"{_IS_POD} ? {listed} : {asked}"}),
+        "variables": named(
             {
                 "avoid": f"{turn} == '{Turn.HELD}' ? '{TARGET_LABEL}' : '{OFF_TARGET_LABEL}'",
                 "rule": "{'key': dyn(variables.avoid), 'operator': dyn('NotIn'),"
@@ -166,7 +135,7 @@ def _pods_and_echo() -> Manifest:
                 "terms": f"object.spec.?affinity.?nodeAffinity.?{_REQUIRED}.?nodeSelectorTerms",
             }
         ),
-        "mutations": _mutations(f"{_IS_POD} ? ({_affinity()}) : ({echo})"),
+        "mutations": json_patches(f"{_IS_POD} ? ({_affinity()}) : ({echo})"),
     }
 
 
@@ -216,8 +185,8 @@ def _narrower() -> str:
 
 def _nodes() -> Manifest:
     return {
-        "matchConditions": _named({"migration-runs": _migration_runs(), "node-in-scope": _in_scope()}),
-        "variables": _named(
+        "matchConditions": named({"migration-runs": _migration_runs(), "node-in-scope": _in_scope()}),
+        "variables": named(
             {
                 "value": "params.status.target.replace('+', '_').find('^.*[A-Za-z0-9]')",
                 "onTarget": "object.status.nodeInfo.kubeletVersion == params.status.target",
@@ -228,7 +197,7 @@ def _nodes() -> Manifest:
                 f" ? '{TaintEffect.NO_SCHEDULE}' : '{TaintEffect.PREFER_NO_SCHEDULE}'}}",
             }
         ),
-        "mutations": _mutations(
+        "mutations": json_patches(
             _add_entry("labels", "variables.label", "variables.value"),
             f"!variables.tainted ? [] : {_add_taint()}",
         ),

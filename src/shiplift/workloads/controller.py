@@ -11,17 +11,20 @@ from shiplift.engine.step import Outcome, Outcomes, Step
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.facts.meta import Row
-from shiplift.kube import api_servers
+from shiplift.kube import api_servers, policies
 from shiplift.kube.lease import NotLeading
 from shiplift.kube.part import Context, LayerPart
+from shiplift.kube.rbac import rule
 from shiplift.kube.watch import Watch
-from shiplift.workloads import admission, decide, policies
-from shiplift.workloads.act import Actor
-from shiplift.workloads.evictions import Evictions
-from shiplift.workloads.metrics import MigrationCollector
+from shiplift.workloads import admission
+from shiplift.workloads.act.actor import Actor
+from shiplift.workloads.decide.decision import decide
+from shiplift.workloads.memory import Evictions
 from shiplift.workloads.model import Migrating, View
-from shiplift.workloads.observe import READS, Observer
-from shiplift.workloads.publish import Publisher
+from shiplift.workloads.names import PODS_POLICY
+from shiplift.workloads.observe.observer import READS, Observer
+from shiplift.workloads.tell.metrics import MigrationCollector
+from shiplift.workloads.tell.publish import Publisher
 
 NAME = "workloads"
 KEY = "cluster"
@@ -33,9 +36,11 @@ class Workloads:
     def __init__(self, context: Context) -> None:
         self._context = context
         evictions: Evictions = context.kept.setdefault("evictions", Evictions())
-        self._observer = Observer(context.store, lambda: policies.installed(context.client), evictions)
+        self._observer = Observer(
+            context.store, lambda: policies.installed(context.client, PODS_POLICY), evictions
+        )
         seen = self._observer
-        self._actor = Actor(context.client, seen.proven, seen.taken, seen.evictions)
+        self._actor = Actor(context.client, seen.in_force, seen.changes, seen.evictions)
         self._publisher = Publisher(context.client, context.recorder, seen.evictions)
 
     def heard(self, kind: Kind, old: Row | None, new: Row | None) -> None:
@@ -45,7 +50,7 @@ class Workloads:
         return self._observer.observe(outcomes)
 
     def decide(self, view: View, now: datetime) -> Migrating:
-        return decide.decide(view, now)
+        return decide(view, now)
 
     def act(self, step: Step) -> Outcome:
         try:
@@ -65,7 +70,7 @@ class Workloads:
         """Evictions that no status tells yet are told, so that the next leader counts on."""
         if self._observer.evictions.untold().total:
             now = datetime.now(UTC)
-            self._publisher.tell_evictions(decide.decide(self._observer.observe(Outcomes()), now))
+            self._publisher.tell_evictions(decide(self._observer.observe(Outcomes()), now))
 
 
 def wakes(_kind: Kind, _old: Row | None, _new: Row | None) -> Iterable[Hashable]:
@@ -73,25 +78,18 @@ def wakes(_kind: Kind, _old: Row | None, _new: Row | None) -> Iterable[Hashable]
     return (KEY,)
 
 
-def _rule(
-    group: str, resources: list[str], verbs: list[str], names: Iterable[str] = ()
-) -> dict[str, list[str]]:
-    rule = {"apiGroups": [group], "resources": resources, "verbs": verbs}
-    return rule | ({"resourceNames": list(names)} if names else {})
-
-
 RULES = (
-    _rule("", ["nodes"], ["patch"]),
-    _rule("", ["pods"], ["patch", "delete"]),
-    _rule("", ["pods/eviction"], ["create"]),
-    _rule("apps", ["deployments", "statefulsets"], ["patch"]),
-    _rule("autoscaling", ["horizontalpodautoscalers"], ["patch"]),
-    _rule("policy", ["poddisruptionbudgets"], ["create", "patch", "delete"]),
-    _rule("policy", ["poddisruptionbudgets/status"], ["patch"]),
-    _rule(kinds.GROUP, ["workloadplacements"], ["create", "patch", "delete"]),
-    _rule("discovery.k8s.io", ["endpointslices"], ["get"], [api_servers.NAME]),
-    _rule(kinds.GROUP, ["workloadmigrations/status", "workloadorders/status"], ["patch"]),
-    *policies.rules(),
+    rule("", ["nodes"], ["patch"]),
+    rule("", ["pods"], ["patch", "delete"]),
+    rule("", ["pods/eviction"], ["create"]),
+    rule("apps", ["deployments", "statefulsets"], ["patch"]),
+    rule("autoscaling", ["horizontalpodautoscalers"], ["patch"]),
+    rule("policy", ["poddisruptionbudgets"], ["create", "patch", "delete"]),
+    rule("policy", ["poddisruptionbudgets/status"], ["patch"]),
+    rule(kinds.GROUP, ["workloadplacements"], ["create", "patch", "delete"]),
+    rule("discovery.k8s.io", ["endpointslices"], ["get"], [api_servers.NAME]),
+    rule(kinds.GROUP, ["workloadmigrations/status", "workloadorders/status"], ["patch"]),
+    *policies.rules(PODS_POLICY),
 )
 
 PART = LayerPart(

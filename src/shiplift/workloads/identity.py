@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
+
+from shiplift.api.workloads import WorkloadKind
+from shiplift.facts import kinds
+from shiplift.facts.kinds import Kind
+
+WORKLOADS: Mapping[str, Kind] = {
+    WorkloadKind.DEPLOYMENT: kinds.DEPLOYMENT,
+    WorkloadKind.STATEFUL_SET: kinds.STATEFUL_SET,
+}
+"""The kinds of workloads that are moved, by name."""
 
 
 class WorkloadId(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from datetime import datetime
 from enum import Enum
 
@@ -19,6 +19,7 @@ from shiplift.api.workloads import (
     WorkloadState,
 )
 from shiplift.engine.conditions import Reason as AnyReason
+from shiplift.engine.contested import Changes
 from shiplift.engine.decision import Decision
 from shiplift.engine.graph import Graph, Progress
 from shiplift.engine.step import Outcomes
@@ -28,8 +29,8 @@ from shiplift.facts.meta import NO_LABELS
 from shiplift.facts.pods import Pod
 from shiplift.facts.selectors import Selector
 from shiplift.facts.workloads import Deployment, HorizontalPodAutoscaler, PodDisruptionBudget, StatefulSet
+from shiplift.room.occupancy import Room
 from shiplift.workloads.identity import WorkloadId
-from shiplift.workloads.occupancy import Room
 from shiplift.workloads.record import Record
 from shiplift.workloads.steps import MarkNode
 
@@ -112,10 +113,10 @@ class Role(Enum):
     OUTSIDE = "outside"
 
 
-class Aim(msgspec.Struct, frozen=True):
-    """Where workloads are to be; an empty target means that nothing is to be moved."""
+class Target(msgspec.Struct, frozen=True):
+    """Where workloads are to be; without a version nothing is to be moved."""
 
-    target: str = ""
+    version: str = ""
     mode: Mode | None = None
     reason: Reason = Reason.NO_UPGRADE
     message: str = ""
@@ -125,14 +126,14 @@ class Aim(msgspec.Struct, frozen=True):
 class Scope(msgspec.Struct, frozen=True):
     """What the counting depends on besides the cluster."""
 
-    aim: Aim = Aim()
+    target: Target = Target()
     selector: Selector = Selector(NO_LABELS)
     excluded: frozenset[str] = frozenset()
     emptying: str = ""
 
 
 class Fleet(msgspec.Struct, frozen=True):
-    """The nodes, as the aim makes them."""
+    """The nodes, as the target makes them."""
 
     roles: Mapping[str, Role] = {}
     versions: Mapping[str, int] = {}
@@ -175,7 +176,7 @@ class Tally(msgspec.Struct, frozen=True, gc=False):
     skipped: bool
     evicted: tuple[str, ...]
     """Its pods, by uid, that somebody is evicting at this moment."""
-    going: tuple[Pod, ...] = ()
+    evicting: tuple[Pod, ...] = ()
     """Those of the leaving that look as if they stayed: we are evicting them, and nothing shows it yet."""
     alike: Pod | None = None
     """Any of its pods, though it may be leaving: what those that are missing will be like."""
@@ -215,8 +216,12 @@ class Placement(msgspec.Struct, frozen=True):
     tolerating: Mapping[WorkloadId, str] = {}
     """Mode Template: for which target each was released."""
 
+    def is_in_force(self, seen: Mapping[str, int]) -> bool:
+        """Whether the API servers were seen, by uid and generation, to go by the placement as it stands."""
+        return seen.get(self.row.uid, 0) >= self.row.generation
 
-class Placed(msgspec.Struct, frozen=True):
+
+class Placements(msgspec.Struct, frozen=True):
     """What all placements say together."""
 
     listed: frozenset[WorkloadId] = frozenset()
@@ -224,13 +229,6 @@ class Placed(msgspec.Struct, frozen=True):
     """By the target that they are for."""
     namespaces: Mapping[str, frozenset[str]] = {}
     """Likewise."""
-
-
-class Taken(msgspec.Struct, frozen=True):
-    """How often a step was taken, and when last. Needed again, it was undone by somebody else."""
-
-    times: int
-    at: datetime
 
 
 class Evicted(msgspec.Struct, frozen=True):
@@ -255,14 +253,14 @@ class View(msgspec.Struct, frozen=True):
     """Everything a decision is made from."""
 
     migration: WorkloadMigration | None
-    aim: Aim
+    target: Target
     fleet: Fleet
     tallies: Mapping[WorkloadId, Tally]
     order: Order
     orders: tuple[Custom, ...]
     """The WorkloadOrders."""
     placements: Mapping[str, Placement]
-    placed: Placed
+    all_placements: Placements
     budgets: Mapping[str, PodDisruptionBudget]
     """All PodDisruptionBudgets, by uid."""
     covers: Mapping[str, Mapping[WorkloadId, None]]
@@ -275,10 +273,10 @@ class View(msgspec.Struct, frozen=True):
     """What fits on the target nodes."""
     old_room: Callable[[str], Room] | None
     """What fits on the old ones but the one named, where pods may be moved among those to make room."""
-    proven: Mapping[str, int]
+    in_force: Mapping[str, int]
     """For each placement, by uid, the generation that the API servers were last seen to go by."""
-    taken: Mapping[str, Taken]
-    """Changes to what is not ours that we have made, by the key of their step."""
+    changes: Changes
+    """Those that we have made to what is not ours."""
     stale: tuple[Kind, ...]
     outcomes: Outcomes
     unreadable: tuple[str, ...] = ()
@@ -291,6 +289,11 @@ class View(msgspec.Struct, frozen=True):
     """For how many seconds no API server has been asked which placements it goes by."""
     evicted: Mapping[WorkloadId, int] = {}
     """Pods of each workload that were evicted and are in no status yet."""
+
+    @property
+    def nodes(self) -> Container[str]:
+        """All nodes, by name."""
+        return self.fleet.roles
 
     @property
     def spec(self) -> WorkloadMigrationSpec:

@@ -16,11 +16,6 @@ from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.record import Record
 
 
-def change_of(step: Step) -> str:
-    """What a step changes on what is not ours: needed again, it was undone by somebody else."""
-    return step.change if isinstance(step, MarkNode) else step.key
-
-
 class MarkNode(Step, frozen=True):
     """Give a node the labels and taints of its role; all others of ours come off."""
 
@@ -48,6 +43,12 @@ class MarkNode(Step, frozen=True):
         """Known by what is put on the node: other marks later are no sign that somebody undid these."""
         return " ".join((self.key, *self.marks))
 
+    def undone_by_others(self) -> str:
+        return (
+            f"node {self.name}: somebody else takes our marks off ({', '.join(self.marks)});"
+            " keep them from it while the migration runs"
+        )
+
     def describe(self) -> str:
         if not self.marks:
             return f"take our marks off node {self.name}"
@@ -74,7 +75,7 @@ class WritePlacement(Step, frozen=True):
         return f"tell the API server where new pods of {self.namespace} go: {self.news}"
 
 
-class ProvePlacement(Step, frozen=True):
+class CheckInForce(Step, frozen=True):
     """See that every API server goes by what a placement says; nothing is changed."""
 
     namespace: str
@@ -238,6 +239,10 @@ class MarkPod(PodStep, frozen=True):
         return f"put pod {self.pod} of {self.workload} {place} to go"
 
 
+def _held(uid: str) -> str:
+    return f"hold budget {uid}"
+
+
 class HoldBudget(Step, frozen=True):
     """Make a user's PodDisruptionBudget allow nothing; what it said is kept on it."""
 
@@ -247,7 +252,18 @@ class HoldBudget(Step, frozen=True):
 
     @property
     def key(self) -> str:
-        return f"hold budget {self.uid}"
+        return _held(self.uid)
+
+    @property
+    def change(self) -> str:
+        return self.key
+
+    def undone_by_others(self) -> str:
+        return (
+            f"PodDisruptionBudget {self.workload.namespace}/{self.name} is held by us and somebody else"
+            " undoes it; stop applying it while the migration runs,"
+            " or set spec.hold of WorkloadMigration cluster to OnForeignDrain"
+        )
 
     def describe(self) -> str:
         return f"hold {self.workload} by its PodDisruptionBudget {self.workload.namespace}/{self.name}"
@@ -277,6 +293,10 @@ class RestoreBudget(Step, frozen=True):
     @property
     def key(self) -> str:
         return f"restore budget {self.uid}"
+
+    @property
+    def takes_back(self) -> str:
+        return _held(self.uid)
 
     def describe(self) -> str:
         return f"give PodDisruptionBudget {self.namespace}/{self.name} back what it said"
@@ -308,6 +328,16 @@ class SetTolerations(Step, frozen=True):
     @property
     def key(self) -> str:
         return f"tolerate {self.uid} {self.target}"
+
+    @property
+    def change(self) -> str:
+        return self.key
+
+    def undone_by_others(self) -> str:
+        return (
+            f"{self.workload}: somebody else takes our toleration off again; leave its template's"
+            " tolerations alone while the migration runs, or use mode Inject"
+        )
 
     def describe(self) -> str:
         if not self.target:

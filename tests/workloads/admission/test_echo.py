@@ -15,10 +15,7 @@ from shiplift.kube import credentials
 from shiplift.kube.client import Client
 from shiplift.kube.errors import Forbidden
 from shiplift.workloads import admission
-from shiplift.workloads.names import (
-    GENERATION_IN_FORCE,
-    PLACEMENT,
-)
+from shiplift.workloads.names import GENERATION_IN_FORCE, PLACEMENT
 from tests.kube import operator_identity
 from tests.until import until
 from tests.workloads.admission.stage import (

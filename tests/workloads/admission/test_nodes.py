@@ -7,18 +7,12 @@ from typing import Any
 
 import pytest
 
+from shiplift.api.marks import OFF_TARGET_LABEL, OFF_TARGET_TAINT, TARGET_LABEL, UPGRADE_TAINT, label_value
 from shiplift.facts.kinds import (
     NODE,
     WORKLOAD_MIGRATION,
 )
-from shiplift.workloads.names import (
-    MIGRATION,
-    OFF_TARGET_LABEL,
-    OFF_TARGET_TAINT,
-    TARGET_LABEL,
-    UPGRADE_TAINT,
-    label_value,
-)
+from shiplift.workloads.names import MIGRATION
 from tests.until import until
 from tests.workloads.admission.stage import (
     OTHER,

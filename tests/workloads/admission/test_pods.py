@@ -8,12 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shiplift.api.marks import TARGET_LABEL, label_value
 from shiplift.facts.selectors import NodeTerm, Requirement, any_term_matches
 from shiplift.kube.errors import Invalid
-from shiplift.workloads.names import (
-    TARGET_LABEL,
-    label_value,
-)
 from tests.workloads.admission.stage import (
     HELD,
     RELEASED,

@@ -8,8 +8,8 @@ for those it is the alert that no operator leads.
 
 from __future__ import annotations
 
+from shiplift.api.marks import HOLD_PREFIX
 from shiplift.face.alerts import LEADS, Alert, Severity
-from shiplift.workloads.names import HOLD_PREFIX
 
 _HOLDS = f'count(kube_poddisruptionbudget_created{{poddisruptionbudget=~"{HOLD_PREFIX}.*"}}) > 0'
 

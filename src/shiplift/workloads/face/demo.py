@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
+from shiplift.api.marks import HOLD_LEDGER, MANAGED_BY, MANAGER, OFF_TARGET_LABEL, TARGET_LABEL
 from shiplift.api.workloads import WorkloadMigration
 from shiplift.face.parts import DemoPart
 from shiplift.facts.custom import Custom
@@ -26,14 +27,7 @@ from shiplift.workloads.face import movement_layout
 from shiplift.workloads.face.links import links
 from shiplift.workloads.face.migration import migration_view
 from shiplift.workloads.face.movement import Movement, changes, movement
-from shiplift.workloads.names import (
-    HOLD_LEDGER,
-    MANAGED_BY,
-    MANAGER,
-    MIGRATION,
-    OFF_TARGET_LABEL,
-    TARGET_LABEL,
-)
+from shiplift.workloads.names import MIGRATION
 
 R = TypeVar("R", bound=Row)
 

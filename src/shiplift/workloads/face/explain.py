@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar
 
-from shiplift.api.workloads import WorkloadKind, WorkloadMigration
+from shiplift.api.workloads import PLACEMENT, WorkloadKind, WorkloadMigration
 from shiplift.face.parts import ExplainPart, FaceError, Question, Reader
 from shiplift.facts import kinds
 from shiplift.facts.meta import Owner, Row
@@ -17,11 +17,12 @@ from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import Deployment, PodDisruptionBudget, ReplicaSet, StatefulSet
 from shiplift.kube.store import Snapshot
 from shiplift.kube.watch import Watch
-from shiplift.workloads import holds, names
+from shiplift.pdb.holds import is_hold
 from shiplift.workloads.face import explanation_layout
 from shiplift.workloads.face.explanation import Explanation, Key, Known, Workload, explanation, key_of
 from shiplift.workloads.face.links import links, workloads
 from shiplift.workloads.face.naming import KINDS, POD, Wanted, resolve, wanted
+from shiplift.workloads.names import SKIP
 
 R = TypeVar("R", bound=Row)
 _EVERYWHERE = (kinds.DEPLOYMENT, kinds.STATEFUL_SET, kinds.WORKLOAD_ORDER)
@@ -80,15 +81,15 @@ class _Rows:
 def _known(
     workload: Workload, migration: WorkloadMigration | None, everywhere: Snapshot, near: Snapshot
 ) -> Known:
-    placement = near.custom(kinds.WORKLOAD_PLACEMENT, names.PLACEMENT, workload.namespace)
+    placement = near.custom(kinds.WORKLOAD_PLACEMENT, PLACEMENT, workload.namespace)
     return Known(
         links=links(everywhere),
         migration=migration,
         placement=placement.object if placement else None,
         opted_out=frozenset(
-            key_of(row) for row in workloads(everywhere) if row.annotations.get(names.SKIP) == "true"
+            key_of(row) for row in workloads(everywhere) if row.annotations.get(SKIP) == "true"
         ),
-        holds=frozenset(budget.name for budget in near.all(PodDisruptionBudget) if holds.is_hold(budget)),
+        holds=frozenset(budget.name for budget in near.all(PodDisruptionBudget) if is_hold(budget)),
     )
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from shiplift.facts.kinds import WORKLOAD_ORDER
 from shiplift.facts.workloads import Deployment, StatefulSet
 from shiplift.kube.store import Snapshot
-from shiplift.workloads.dependencies import Declared, gather
 from shiplift.workloads.face.explanation import Link, Workload, key_of
 from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.observe.dependencies import Declared, gather
 
 
 def links(snapshot: Snapshot) -> tuple[Link, ...]:

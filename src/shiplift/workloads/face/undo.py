@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from shiplift.engine import contested
 from shiplift.engine.barrier import Barrier
 from shiplift.engine.step import Outcomes
 from shiplift.facts import kinds
@@ -16,11 +17,11 @@ from shiplift.kube.client import Client
 from shiplift.kube.errors import KubeError, NotFound
 from shiplift.kube.store import Store
 from shiplift.kube.undoing import SETTLE_SECONDS, UndoError, Undoing, undo_until_clean
-from shiplift.workloads.act import Actor
-from shiplift.workloads.decide import decide
+from shiplift.workloads.act.actor import Actor
+from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.model import Reason
 from shiplift.workloads.names import MIGRATION
-from shiplift.workloads.observe import Observer
+from shiplift.workloads.observe.observer import Observer
 
 
 def undo_all(client: Client, store: Store, say: Callable[[str], None]) -> int:
@@ -30,7 +31,7 @@ def undo_all(client: Client, store: Store, say: Callable[[str], None]) -> int:
     store.subscribe(observer.heard)
     layer = Undoing(
         decide=lambda: decide(observer.observe(Outcomes()), datetime.now(UTC)),
-        act=Actor(client, observer.proven, {}).act,
+        act=Actor(client, observer.in_force, contested.Memory()).act,
         left=lambda decision: decision.reason is Reason.CLEANING_UP,
     )
     changes, last = undo_until_clean(layer, store, say)

@@ -1,0 +1,39 @@
+"""Marks of ours on objects that are not ours, where a second layer reads them: layers do not import each other.
+
+Labels and taints carry the target as their value, so that a mark left behind, or one of an earlier migration,
+is never taken for one of the current migration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+TARGET_LABEL = "shiplift.dev/target-version"
+"""On nodes in scope that run the target version."""
+OFF_TARGET_LABEL = "shiplift.dev/off-target"
+"""On nodes in scope that run another version."""
+UPGRADE_TAINT = "shiplift.dev/upgrade"
+"""Mode Template, NoSchedule: only pods of released workloads may go to the target nodes."""
+OFF_TARGET_TAINT = "shiplift.dev/off-target"
+"""Mode Template, PreferNoSchedule: pods of released workloads rather go to the target nodes."""
+
+HOLD_PREFIX = "shiplift-hold-"
+"""How the names of our own PodDisruptionBudgets begin: each holds one workload."""
+HOLD_LEDGER = "shiplift.dev/hold-ledger"
+"""The annotation on a user's PodDisruptionBudget that says how it was before we held it."""
+
+MANAGED_BY = "app.kubernetes.io/managed-by"
+MANAGER = "shiplift"
+"""The value of `MANAGED_BY` on all that we make."""
+
+
+@lru_cache(256)
+def label_value(version: str) -> str:
+    """A version as the value of a label or taint."""
+    return version.replace("+", "_").rstrip("-_.")
+
+
+def is_made_hold(labels: Mapping[str, str], name: str) -> bool:
+    """Whether a PodDisruptionBudget was made by us to hold a workload."""
+    return labels.get(MANAGED_BY) == MANAGER and name.startswith(HOLD_PREFIX)

@@ -1,0 +1,64 @@
+"""Changes to what is not ours, remembered by what they change: one that is needed again was undone by somebody.
+
+Such a change is made again ever more slowly, and told, so that two controllers do not fight at full speed in
+silence. Losing what is remembered costs one more round of the fight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+
+import msgspec
+
+from shiplift.engine.backoff import Backoff
+from shiplift.engine.step import Step
+
+NOW = timedelta(0)
+_GROWING = Backoff(first=timedelta(seconds=2), cap=timedelta(seconds=30), jitter=0.0)
+
+
+class Made(msgspec.Struct, frozen=True):
+    """How often a change was made, and when last."""
+
+    times: int
+    at: datetime
+
+
+Changes = Mapping[str, Made]
+"""By `Step.change`."""
+
+
+class Memory:
+    """The changes that were made; steps note them from many threads, one at a time for each change."""
+
+    def __init__(self) -> None:
+        self.changes: dict[str, Made] = {}
+
+    def note(self, step: Step, now: datetime) -> None:
+        """The step was taken: what it changes is changed, what it takes back was never contested."""
+        if step.takes_back:
+            self.changes.pop(step.takes_back, None)
+        if step.change:
+            before = self.changes.get(step.change)
+            self.changes[step.change] = Made(before.times + 1 if before else 1, now)
+
+    def forget(self, prefix: str = "") -> None:
+        """All changes whose name begins so."""
+        for change in [one for one in self.changes if one.startswith(prefix)]:
+            self.changes.pop(change, None)
+
+
+def wait(changes: Changes, step: Step, now: datetime) -> timedelta:
+    """How long to leave alone what somebody else undoes again and again."""
+    last = changes.get(step.change) if step.change else None
+    if last is None:
+        return NOW
+    return max(last.at + _GROWING.delay(last.times, 0.0) - now, NOW)
+
+
+def told(changes: Changes, steps: Iterable[Step]) -> Iterator[str]:
+    """A line for each of the steps that has been taken before, and is needed again."""
+    for step in steps:
+        if step.change in changes and (line := step.undone_by_others()):
+            yield line

@@ -1,0 +1,77 @@
+"""What an answer of the API server makes of a step, and how a step reads what it is about to change."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from shiplift.engine.step import Outcome, Step
+from shiplift.facts.selectors import Selector
+from shiplift.kube.client import Written
+from shiplift.kube.errors import (
+    AlreadyExists,
+    BudgetExhausted,
+    BudgetPending,
+    Conflict,
+    KubeError,
+    NotFound,
+    PreconditionFailed,
+    ServerError,
+    Throttled,
+    Unknown,
+    Unreachable,
+)
+
+Json = dict[str, Any]
+
+SOON = timedelta(milliseconds=200)
+"""After a refusal that the next look at the cluster clears up."""
+LATER = timedelta(milliseconds=500)
+"""After a refusal that is over when somebody else has done its part."""
+
+
+def done(step: Step, written: Written, message: str = "") -> Outcome:
+    """The write happened; the store has to show it before the next decision."""
+    return Outcome.done(step, *([written.barrier] if written.barrier else []), message=message)
+
+
+def refusal(step: Step, error: KubeError) -> Outcome:
+    """Most are everyday: the object has moved on, or not now."""
+    match error:
+        case Unknown():
+            return Outcome.unknown(step, error.message)
+        case NotFound() | PreconditionFailed():
+            return Outcome.refused(step, f"the object is gone: {error.message}", SOON)
+        case Conflict() | AlreadyExists():
+            return Outcome.refused(step, f"somebody else was faster: {error.message}", SOON)
+        case BudgetExhausted():
+            return Outcome.refused(step, error.message)
+        case BudgetPending() | Unreachable() | ServerError():
+            return Outcome.refused(step, error.message, LATER)
+        case Throttled():
+            return Outcome.refused(step, error.message, timedelta(seconds=error.retry_after or 1))
+        case _:
+            return Outcome.failed(step, str(error))
+
+
+def uid_of(live: Json) -> str:
+    """The uid of an object as it was read."""
+    return live["metadata"]["uid"]
+
+
+def version_of(live: Json) -> str:
+    """The resourceVersion of an object as it was read."""
+    return live["metadata"]["resourceVersion"]
+
+
+def selector_json(selector: Selector) -> Json:
+    """A label selector as the API writes it."""
+    body: Json = {}
+    if selector.labels:
+        body["matchLabels"] = dict(selector.labels)
+    if selector.expressions:
+        body["matchExpressions"] = [
+            {"key": one.key, "operator": one.operator, **({"values": list(one.values)} if one.values else {})}
+            for one in selector.expressions
+        ]
+    return body

@@ -1,0 +1,101 @@
+"""How many pods covered alike may go now.
+
+What counts is the budget of each pod; pods of one owner may have different ones. With a PodDisruptionBudget it
+is what the budget allows, counted from the pods that are seen as well as from its status, whichever is less;
+without one, what a Deployment says may be unavailable (at least one), or one pod of a StatefulSet while all
+others are Ready; with two nothing. Pods that are not Ready serve nobody.
+"""
+
+from __future__ import annotations
+
+from shiplift.engine.budgets import BudgetError, max_unavailable
+from shiplift.facts.pods import Pod
+from shiplift.facts.workloads import PodDisruptionBudget, StatefulSet
+from shiplift.pdb.coverage import budgets_of, covered
+from shiplift.pdb.model import Books, Owner
+
+ALWAYS_ALLOW = "AlwaysAllow"
+_DEFAULT_UNAVAILABLE = "25%"
+
+
+class Allowances:
+    """What is left to give in one decision, by lane: one budget may cover several workloads."""
+
+    def __init__(self, books: Books) -> None:
+        self._books = books
+        self._left: dict[str, int] = {}
+
+    def of(self, owner: Owner, pod: Pod) -> int:
+        """How many Ready pods of the workload that are covered as this one may go now."""
+        budgets = budgets_of(owner, pod) if owner.apart else owner.budgets
+        if len(budgets) > 1:
+            return 0
+        lane = budgets[0] if budgets else owner.row.uid
+        left = self._left.get(lane)
+        if left is None:
+            budget = self._books.budgets.get(lane)
+            left = self._left[lane] = self._own(owner) if budget is None else self._allowed(budget)
+        return left
+
+    def take(self, owner: Owner, pod: Pod) -> None:
+        """That pod goes. Those of its siblings that have no budget count all that are missing."""
+        left, lane = self.of(owner, pod), lane_of(owner, pod)
+        self._left[lane] = left - 1
+        if owner.apart and lane != owner.row.uid:
+            own = self._left.get(owner.row.uid)
+            self._left[owner.row.uid] = (self._own(owner) if own is None else own) - 1
+
+    def _allowed(self, budget: PodDisruptionBudget) -> int:
+        if budget.observed_generation < budget.generation:
+            return 0
+        seen = going = 0
+        for id_ in self._books.covers.get(budget.uid, ()):
+            owner = self._books.tallies[id_]
+            seen += self._ready(owner, budget)
+            if owner.evicting:  # may not be in the budget's status yet
+                going += sum(pod.ready and budget.uid in budgets_of(owner, pod) for pod in owner.evicting)
+        return max(min(budget.disruptions_allowed - going, seen - budget.desired_healthy), 0)
+
+    def _ready(self, owner: Owner, budget: PodDisruptionBudget) -> int:
+        if not owner.apart:
+            return owner.ready
+        nodes = self._books.nodes
+        return sum(pod.ready and pod.node in nodes for pod in covered(owner, budget.uid))
+
+    def _own(self, owner: Owner) -> int:
+        missing = max(owner.row.replicas - owner.ready, 0) + owner.leaving
+        if isinstance(owner.row, StatefulSet):
+            return 0 if missing else 1
+        try:
+            value = _DEFAULT_UNAVAILABLE if owner.row.max_unavailable is None else owner.row.max_unavailable
+            most = max_unavailable(value, owner.row.replicas, at_least_one=True)
+        except BudgetError:
+            most = 1
+        return max(most - max(owner.row.replicas - owner.ready, 0), 0)
+
+
+def budget_of(books: Books, owner: Owner, pod: Pod) -> PodDisruptionBudget | None:
+    """The one budget of a pod; with several none counts, the server refuses anyway."""
+    budgets = budgets_of(owner, pod)
+    return books.budgets.get(budgets[0]) if len(budgets) == 1 else None
+
+
+def lane_of(owner: Owner, pod: Pod) -> str:
+    """What the eviction of a pod would conflict over with others."""
+    budgets = budgets_of(owner, pod) if owner.apart else owner.budgets
+    return budgets[0] if budgets else owner.row.uid
+
+
+def free_to_go(books: Books, owner: Owner, pod: Pod) -> bool:
+    """Whether a pod that is not Ready may go although nothing is allowed."""
+    if pod.ready or len(budgets_of(owner, pod)) > 1:
+        return False
+    budget = budget_of(books, owner, pod)
+    if budget is None:
+        if not isinstance(owner.row, StatefulSet):
+            return True
+        others = [one for one in owner.pods if one.uid != pod.uid]
+        whole = not owner.leaving and len(owner.pods) >= owner.row.replicas
+        return whole and all(one.ready for one in others)
+    healthy = budget.current_healthy >= budget.desired_healthy > 0
+    return budget.unhealthy_policy == ALWAYS_ALLOW or healthy

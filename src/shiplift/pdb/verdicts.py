@@ -1,0 +1,116 @@
+"""What budgets never allow, and what they wait for, in words that name the budget and the pod."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import NamedTuple
+
+from shiplift.engine.budgets import Disruptions
+from shiplift.facts.pods import Pod
+from shiplift.facts.workloads import PodDisruptionBudget, StatefulSet
+from shiplift.pdb.allowances import budget_of
+from shiplift.pdb.coverage import budgets_of, covered, not_made
+from shiplift.pdb.holds import is_hold
+from shiplift.pdb.model import Books, Owner
+
+
+class Never(Enum):
+    """Why no wait helps: somebody has to change a budget."""
+
+    TWO_BUDGETS = "TwoBudgets"
+    ALLOWS_NOTHING = "NeverEvictable"
+
+
+class Obstacle(NamedTuple):
+    """Why a pod can never be evicted."""
+
+    why: Never
+    message: str
+
+
+def obstacle(books: Books, owner: Owner, pod: Pod) -> Obstacle | None:
+    """What keeps a pod for as long as its budgets are what they are; None where it may go now or later."""
+    budgets = budgets_of(owner, pod)
+    if len(budgets) > 1:
+        which = f"PodDisruptionBudgets {named(books, budgets)} both select pod {pod.namespace}/{pod.name}"
+        return Obstacle(Never.TWO_BUDGETS, which)
+    why = never_evictable(books, owner, pod)
+    return Obstacle(Never.ALLOWS_NOTHING, why) if why else None
+
+
+def named(books: Books, budgets: Iterable[str]) -> str:
+    """Budgets by their names."""
+    rows = [row for uid in budgets if (row := books.budgets.get(uid)) is not None]
+    return " and ".join(sorted(f"{row.namespace}/{row.name}" for row in rows))
+
+
+def never_evictable(books: Books, owner: Owner, pod: Pod) -> str:
+    """Why the budget of a pod lets none go even when all are healthy; empty where it does."""
+    budget = budget_of(books, owner, pod)
+    if budget is None or is_hold(budget):
+        return ""
+    expected, most = _expected(books, budget)
+    limits = Disruptions(budget.min_available, budget.max_unavailable)
+    if limits.allowed(expected, most) or not expected:
+        return ""
+    need = limits.desired_healthy(expected)
+    only = f" and covers {most}" if most < expected else ""
+    return (
+        f"PodDisruptionBudget {budget.namespace}/{budget.name} needs {need} of {expected} pods healthy{only}:"
+        " it never lets one go"
+    )
+
+
+def _expected(books: Books, budget: PodDisruptionBudget) -> tuple[int, int]:
+    """How many pods its controller counts on, and how many of them can be healthy at most.
+
+    The controller counts all replicas of whoever owns a pod that is covered, also those that are not, unless
+    `minAvailable` is a number.
+    """
+    found = [books.tallies[id_] for id_ in books.covers.get(budget.uid, ())]
+    owners = [owner for owner in found if not owner.apart or _covered_in_the_end(owner, budget)]
+    replicas = sum(owner.row.replicas for owner in owners)
+    expected = max(budget.expected_pods, replicas)
+    if not any(owner.apart for owner in owners):
+        return expected, expected
+    pods = sum(_covered_in_the_end(owner, budget) for owner in owners)
+    if isinstance(budget.min_available, int):
+        count = max(budget.expected_pods, pods)
+        return count, count
+    return expected, pods + expected - replicas
+
+
+def _covered_in_the_end(owner: Owner, budget: PodDisruptionBudget) -> int:
+    """How many of its pods a budget covers when those that are missing are made."""
+    if not owner.apart:
+        return owner.row.replicas
+    return len(covered(owner, budget.uid)) + (not_made(owner) if budget.uid in owner.budgets else 0)
+
+
+def explained(books: Books, owner: Owner, pod: Pod) -> str:
+    """What keeps a pod now: what its budget needs and has."""
+    if (found := obstacle(books, owner, pod)) is not None:
+        return found.message
+    budget = budget_of(books, owner, pod)
+    if budget is None:
+        return f"{owner.ready} of {owner.row.replicas} pods are Ready; the others come first"
+    name = f"PodDisruptionBudget {budget.namespace}/{budget.name}"
+    if budget.observed_generation < budget.generation:
+        return f"{name} was changed and has not been looked at by its controller yet"
+    has = f"{name} needs {budget.desired_healthy} healthy pods and has {budget.current_healthy}"
+    back = taken_for_evicted(books, budget)
+    return f"{has}; it takes pod {back[0].name}, which is back, for evicted" if back else has
+
+
+def taken_for_evicted(books: Books, budget: PodDisruptionBudget) -> list[Pod]:
+    """Pods under the name of one that was evicted, which went before the disruption controller saw it go.
+
+    Only those of a StatefulSet come back under their names.
+    """
+    if not budget.disrupted_pods:
+        return []
+    owners = [books.tallies[id_] for id_ in books.covers.get(budget.uid, ())]
+    sets = [owner for owner in owners if isinstance(owner.row, StatefulSet)]
+    pods = [pod for owner in sets for pod in covered(owner, budget.uid)]
+    return [pod for pod in pods if pod.ready and pod.name in budget.disrupted_pods]

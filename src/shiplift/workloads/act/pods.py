@@ -1,0 +1,69 @@
+"""Steps on pods: moved, made again, let onto target nodes, put first to go."""
+
+from __future__ import annotations
+
+from shiplift.engine import ledger
+from shiplift.engine.ledger import Change
+from shiplift.engine.step import Outcome
+from shiplift.facts import kinds
+from shiplift.kube.changing import Edit, Subject, change
+from shiplift.kube.client import Client
+from shiplift.kube.outcomes import SOON, Json, done
+from shiplift.workloads.act.placements import Placements
+from shiplift.workloads.act.tolerations import toleration
+from shiplift.workloads.memory import Evictions
+from shiplift.workloads.names import SURGE_LEDGER
+from shiplift.workloads.steps import Evict, Force, MarkPod, PodStep, Replace, Rescue
+
+DELETION_COST = "/metadata/annotations/controller.kubernetes.io~1pod-deletion-cost"
+FIRST_TO_GO = "-2147483648"
+
+
+class Pods:
+    """Ends and changes pods; counts those that were evicted."""
+
+    def __init__(self, client: Client, placements: Placements, evictions: Evictions) -> None:
+        self._client, self._placements, self._evictions = client, placements, evictions
+
+    def take(self, step: PodStep) -> Outcome:
+        match step:
+            case Evict() | Force() | Replace():
+                return self._end(step)
+            case Rescue():
+                return change(self._client, step, _subject(step), lambda live: _rescued(step, live))
+            case MarkPod():
+                return change(self._client, step, _subject(step), lambda live: _marked(step, live))
+            case _:
+                raise TypeError(f"{type(step).__name__} is no step of this layer")
+
+    def _end(self, step: Evict | Force | Replace) -> Outcome:
+        namespace = step.workload.namespace
+        if not self._placements.still_in_force(step):
+            return Outcome.refused(step, f"the placement of {namespace} is not in force any more", SOON)
+        if isinstance(step, Evict):
+            written = self._client.evict(step.name, namespace, uid=step.uid)
+        else:
+            written = self._client.delete(kinds.POD, step.name, namespace, uid=step.uid)
+        if not isinstance(step, Replace):
+            makes_room = isinstance(step, Evict) and step.makes_room
+            self._evictions.note(step.workload, makes_room=makes_room)
+        return done(step, written)
+
+
+def _subject(step: PodStep) -> Subject:
+    return Subject(kinds.POD, step.name, step.workload.namespace, step.uid, "pod")
+
+
+def _rescued(step: Rescue, live: Json) -> Edit:
+    have: list[Json] = live["spec"].get("tolerations") or []
+    wanted = [*have, toleration(step.target)]
+    return Edit([{"op": "add", "path": "/spec/tolerations", "value": wanted}])
+
+
+def _marked(step: MarkPod, live: Json) -> Edit:
+    patched = (
+        ledger.change_in_place(live, SURGE_LEDGER, [Change(DELETION_COST, FIRST_TO_GO)])
+        if step.first_to_go
+        else ledger.undo_in_place(live, SURGE_LEDGER)
+    )
+    return Edit(patched.patch)

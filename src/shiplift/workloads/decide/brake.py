@@ -1,0 +1,110 @@
+"""The brake: what stops evictions, whatever the cause, before pods are moved round and round.
+
+- A stray: a pod was made without our rule although the placement that names its workload was in force. All
+  evictions wait until every API server has proven again that it steers pods.
+- An old node without its mark: pods keep off marks, not versions, so they could come back to it. All
+  evictions wait until the node is marked; after ten seconds somebody has to know.
+- A workload whose pods were evicted, for this target, twice as often as it ever had replicas, and are still
+  on old nodes: something sends them back. It waits until a person has looked.
+
+Each stop says what to do, and is over by itself when that is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from shiplift.api.marks import OFF_TARGET_LABEL, label_value
+from shiplift.api.workloads import WorkloadState, WorkloadStatus
+from shiplift.facts.pods import Pod
+from shiplift.workloads.decide import placements
+from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.marks import is_kept_off
+from shiplift.workloads.model import Line, Reason, Tally, View
+from shiplift.workloads.names import PODS_POLICY
+
+MARK_WITHIN = 10.0
+"""Seconds for an old node to get its mark before somebody has to know."""
+ATTEMPTS_TO_PROVE = 8
+"""So often a placement may be found not to be in force before somebody has to know."""
+MOST_ROUNDS = 2
+"""Evictions of a workload for each of its replicas; more are no progress."""
+
+
+def stop_of_all(view: View) -> Line | None:
+    """What keeps every pod where it is; None where nothing does."""
+    if view.unmarked:
+        return _not_marked(view.unmarked)
+    if view.strays:
+        one = view.strays[0]
+        asked = not_proven(view, one.workload.namespace)
+        text = f"nothing moves: pod {one.pod} of {one.workload} was made without our rule; {asked.message}"
+        return Line(asked.state, Reason.POD_NOT_STEERED, text)
+    unproven = (not_proven(view, name) for name in placements.out_of_force(view))
+    return next((one for one in unproven if one.state is WorkloadState.BLOCKED), None)
+
+
+def _not_marked(unmarked: Mapping[str, float]) -> Line:
+    name, seconds = max(unmarked.items(), key=lambda one: one[1])
+    nodes = f"node {name}" + (f" (and {len(unmarked) - 1} more)" if len(unmarked) > 1 else "")
+    if seconds < MARK_WITHIN:
+        text = f"old {nodes} is being marked, so that pods do not come back to it"
+        return Line(WorkloadState.RELEASED, Reason.NODE_NOT_MARKED, text)
+    text = (
+        f"nothing moves: old {nodes} has lacked or lost label {OFF_TARGET_LABEL} for {seconds:.0f} s, so pods"
+        " could come back to it; keep others from taking the label off, shiplift puts it back"
+    )
+    return Line(WorkloadState.BLOCKED, Reason.NODE_NOT_MARKED, text)
+
+
+def not_proven(view: View, namespace: str) -> Line:
+    """Why the placement of a namespace is not relied on, in the words of the last attempt to prove it."""
+    asked = next((one for one in placements.checks(view, [namespace]) if one.namespace == namespace), None)
+    last = view.outcomes.of(asked) if asked else None
+    text = last.message if last and not last.ok else f"API servers are asked whether they go by {PODS_POLICY}"
+    late = last is not None and not last.ok and last.attempt > ATTEMPTS_TO_PROVE
+    return Line(WorkloadState.BLOCKED if late else WorkloadState.RELEASED, Reason.NOT_IN_FORCE, text)
+
+
+Counted = Mapping[WorkloadId, WorkloadStatus]
+
+
+def counted(view: View) -> Counted:
+    """The lines of the status that count evictions."""
+    return {
+        WorkloadId(one.kind.value, one.namespace, one.name): one
+        for one in view.status.workloads
+        if one.evictions
+    }
+
+
+def stop_of(view: View, tally: Tally, so_far: Counted) -> Line | None:
+    """What keeps the pods of one workload where they are; None where nothing does."""
+    told, untold = so_far.get(tally.id), view.evicted.get(tally.id, 0)
+    if not tally.away or (told is None and not untold):
+        return None
+    known = told if told is not None and told.uid == tally.row.uid else None
+    evictions = untold + (known.evictions if known else 0)
+    most = max(tally.row.replicas, known.most_replicas if known else 0, 1)
+    if evictions < MOST_ROUNDS * most:
+        return None
+    text = (
+        f"stopped after {evictions} evictions for {most} replicas: {_sent_back(view, _youngest(tally))};"
+        " once that is mended, `shiplift pause` and then `shiplift resume` begin anew"
+    )
+    return Line(WorkloadState.BLOCKED, Reason.EVICTED_TOO_OFTEN, text)
+
+
+def _youngest(tally: Tally) -> Pod:
+    """The pod that came last: it was made after an eviction, if any was."""
+    return max(tally.away, key=lambda pod: (pod.created, pod.name))
+
+
+def _sent_back(view: View, pod: Pod) -> str:
+    where = f"pod {pod.name} is on old node {pod.node}"
+    if is_kept_off(pod, OFF_TARGET_LABEL, label_value(view.target.version)):
+        return f"{where}, though it keeps off nodes with label {OFF_TARGET_LABEL}: who takes that label off?"
+    return (
+        f"{where}, without our rule: does a webhook take its node affinity off, or was its ReplicaSet taken"
+        " over from a Deployment of another name?"
+    )

@@ -1,0 +1,41 @@
+"""Which pods of a workload go first, and for which of those to come places are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shiplift.facts.pods import Pod
+from shiplift.facts.workloads import StatefulSet
+from shiplift.pdb.coverage import one_of_each
+from shiplift.room.booking import Booking
+from shiplift.workloads.model import Tally
+
+
+def in_order(tally: Tally) -> list[Pod]:
+    """The pods to move: those that serve nobody first, then from the highest ordinal down."""
+    if isinstance(tally.row, StatefulSet):
+        return sorted(tally.away, key=lambda pod: (pod.ready, -_ordinal(pod)))
+    return sorted(tally.away, key=lambda pod: (pod.ready, pod.node, pod.name))
+
+
+def first_of_each(tally: Tally) -> Sequence[Pod]:
+    """Of the pods to move, the first of those that are covered alike."""
+    return one_of_each(tally, in_order(tally)) if tally.apart else tally.away[:1]
+
+
+def book_expected(booking: Booking, tally: Tally) -> None:
+    """Replacements that are pending, or that the owner will make in a moment, have their slots first; and so
+    have those of pods that are being evicted."""
+    for pod in tally.pending:
+        booking.book(pod, leaving=False)
+    for pod in tally.evicting:
+        booking.book(pod)
+    missing = tally.row.replicas - len(tally.pods) - len(tally.evicting)
+    if tally.alike is not None and not tally.rolling:
+        for _ in range(missing):
+            booking.book(tally.alike, leaving=False)
+
+
+def _ordinal(pod: Pod) -> int:
+    tail = pod.name.rpartition("-")[2]
+    return int(tail) if tail.isdecimal() else 0

@@ -1,0 +1,157 @@
+"""Taking out what we left in a cluster, from what is found there: after the end, an abort, or a deletion.
+
+It needs no memory of what was done: placements, records, holds and marks say it themselves. Mode Template's
+tolerations are the one thing that may stay, because taking them off rolls a workload out: they are inert
+without the taint, and go with the owner's next rollout, or at once and in dependency order if the user says
+so. Records of another release of ours are made anew: an upgrade of ours is no rollout of the owner's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+
+import msgspec
+
+from shiplift.api.workloads import Cleanup
+from shiplift.engine.decision import await_change, requeue
+from shiplift.engine.step import Step
+from shiplift.workloads.decide import holds, placements, surging
+from shiplift.workloads.decide.template_digest import digest, is_comparable
+from shiplift.workloads.identity import WorkloadId, owned_by
+from shiplift.workloads.marks import is_our_toleration
+from shiplift.workloads.model import Migrating, Placement, Reason, Tally, View
+from shiplift.workloads.record import Record
+from shiplift.workloads.steps import SetTolerations, WritePlacement, encode_ledger
+
+_LOOK_AGAIN = timedelta(seconds=2)
+
+
+class Leftovers(msgspec.Struct, frozen=True):
+    """What is still there, and what is done about it now."""
+
+    steps: tuple[Step, ...]
+    inert: tuple[WorkloadId, ...]
+    """Workloads that keep a toleration on purpose."""
+    waiting: tuple[WorkloadId, ...]
+    """Workloads whose toleration comes off when those before them have rolled out."""
+
+
+def cleaning(view: View, now: datetime) -> Migrating:
+    """Undo everything of ours that is found."""
+    found = leftovers(view)
+    reason: Reason = view.target.reason
+    message = view.target.message
+    if found.steps:
+        reason, message = Reason.CLEANING_UP, f"{len(found.steps)} things of ours are being taken out"
+    elif found.waiting:
+        reason, message = Reason.CLEANING_UP, f"{found.waiting[0]} loses its toleration after those before it"
+    return Migrating(
+        steps=found.steps,
+        view=view,
+        now=now,
+        reason=reason,
+        message=message,
+        stalled=view.target.stalled,
+        look_again=requeue(_LOOK_AGAIN)
+        if view.target.stalled or reason is Reason.STARTING
+        else await_change(),
+        notes=(
+            *(text for placement in view.placements.values() for text in placement.broken.values()),
+            *(f"{id_} keeps an inert toleration until its next rollout" for id_ in found.inert),
+        ),
+    )
+
+
+def leftovers(view: View) -> Leftovers:
+    """What of ours is in the cluster. Taints go before tolerations, so that nothing is ever locked out."""
+    steps: list[Step] = [*view.fleet.taints.values()]
+    steps += [holds.undo(budget) for budget in view.holds]
+    kept: dict[WorkloadId, Record] = {}
+    for placement in view.placements.values():
+        done, records = _placement(view, placement, marked=bool(view.fleet.taints))
+        steps += done
+        kept |= records
+    inert = sorted(id_ for id_, record in kept.items() if record.inert)
+    waiting = sorted(id_ for id_, record in kept.items() if not record.inert)
+    return Leftovers(tuple(steps), tuple(inert), tuple(waiting))
+
+
+def _placement(
+    view: View, placement: Placement, *, marked: bool
+) -> tuple[list[Step], dict[WorkloadId, Record]]:
+    """One namespace: undo what its records say, then shorten them, then take the placement away."""
+    steps: list[Step] = []
+    records: dict[str, Record] = {}
+    for owner, record in placement.records.items():
+        tally = view.tallies.get(owned_by(placement.row.namespace, owner))
+        if tally is None:
+            continue
+        own, kept = _record(view, tally, record, marked=marked)
+        steps += own
+        if kept:
+            records[owner] = kept
+    texts = {**encode_ledger(records), **{one: placement.spec.ledger[one] for one in placement.broken}}
+    if not texts:
+        return (steps or [placements.deletion(placement)]), {}
+    shortened = _shortened(placement, texts)
+    kept = {owned_by(placement.row.namespace, owner): record for owner, record in records.items()}
+    return [*steps, *([shortened] if shortened else [])], kept
+
+
+def _record(view: View, tally: Tally, record: Record, *, marked: bool) -> tuple[list[Step], Record]:
+    """What to undo now on one workload, and what of its record has to stay for that."""
+    if record.surge is not None:
+        undone = surging.undo(tally, record.surge)
+        if undone:
+            return list(undone), record
+        record = Record(record.toleration, record.inert)
+    ours = any(is_our_toleration(one, record.toleration) for one in tally.row.template.tolerations)
+    if not record.toleration or not ours:
+        return [], Record()
+    if marked:
+        return [], record
+    if _due(view, tally, record):
+        return [SetTolerations(tally.id, tally.row.uid, "")], record
+    if is_comparable(record.inert) or view.spec.cleanup is Cleanup.IMMEDIATE:
+        return [], record
+    return [], Record(record.toleration, digest(tally.row))
+
+
+def _due(view: View, tally: Tally, record: Record) -> bool:
+    """Whether a toleration comes off now: at once in dependency order, or with the owner's own rollout."""
+    if view.spec.cleanup is Cleanup.IMMEDIATE:
+        return _turn(view, tally)
+    return is_comparable(record.inert) and record.inert != digest(tally.row)
+
+
+def _turn(view: View, tally: Tally) -> bool:
+    """In order: everything before it has lost its toleration and is complete again; a cycle goes together."""
+    graph = view.order.graph
+    if tally.id not in graph.number:
+        return True
+    own = graph.group(tally.id)
+    edges = graph.dependencies(tally.id)
+    before = [edge.dependency for edge in edges if graph.group(edge.dependency) != own]
+    return all(
+        one.complete and not placements.record_of(view, id_).toleration
+        for id_ in before
+        if (one := view.tallies.get(id_)) is not None
+    )
+
+
+def _shortened(placement: Placement, texts: Mapping[str, str]) -> WritePlacement | None:
+    spec, row = placement.spec, placement.row
+    if not spec.turns and dict(spec.ledger) == dict(texts):
+        return None
+    return WritePlacement(
+        row.namespace, row.uid, row.resource_version, spec.target, {}, dict(texts), "only records are left"
+    )
+
+
+def inert(view: View) -> Iterable[WorkloadId]:
+    """Workloads that keep a toleration of ours on purpose."""
+    for placement in view.placements.values():
+        for owner, record in placement.records.items():
+            if record.inert:
+                yield owned_by(placement.row.namespace, owner)

@@ -1,0 +1,103 @@
+"""Making room: when no target node has a slot, pods of held workloads are packed onto fewer old nodes.
+
+One old node at a time is emptied, so that somebody can change it in place. It is marked as neither old nor
+new, which keeps every listed pod off it without cordoning it. These moves are extra: they are counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from shiplift.api.workloads import OnNoCapacity
+from shiplift.engine.step import Step
+from shiplift.facts.pods import Pod
+from shiplift.pdb.allowances import Allowances, lane_of
+from shiplift.pdb.coverage import budgets_of, one_of_each
+from shiplift.pdb.verdicts import obstacle
+from shiplift.room.booking import Booking, NoSlot
+from shiplift.room.occupancy import Room
+from shiplift.workloads.decide import placements
+from shiplift.workloads.decide.candidates import book_expected, in_order
+from shiplift.workloads.model import Role, Tally, View
+from shiplift.workloads.steps import Evict
+
+
+def chosen(view: View, *, stuck: bool) -> str:
+    """The node to empty: the one begun, as long as it is old; else, if nobody can move, the emptiest."""
+    begun = view.status.emptying
+    if view.fleet.roles.get(begun) is Role.OFF:
+        return begun
+    if not stuck or view.old_room is None or view.spec.on_no_capacity is not OnNoCapacity.CONSOLIDATE:
+        return ""
+    return _emptiest(view, view.old_room)
+
+
+def _emptiest(view: View, room: Callable[[str], Room]) -> str:
+    there: Counter[str] = Counter()
+    closed: set[str] = set(view.fleet.cordoned)
+    released = placements.released(view)
+    for id_, tally in view.tallies.items():
+        fixed = tally.skipped or id_ in released
+        stuck = _stuck(view, tally)
+        for pod in tally.away:
+            there[pod.node] += 1
+            if fixed or budgets_of(tally, pod) in stuck:
+                closed.add(pod.node)
+    open_ = sorted((count, name) for name, count in there.items() if name not in closed)
+    return next((name for _, name in open_ if _fit_elsewhere(view, room(name), name)), "")
+
+
+def _stuck(view: View, tally: Tally) -> set[tuple[str, ...]]:
+    """The budgets of those of its pods that can never be evicted."""
+    found = one_of_each(tally, tally.away)
+    return {budgets_of(tally, pod) for pod in found if obstacle(view, tally, pod) is not None}
+
+
+def _fit_elsewhere(view: View, room: Room, node: str) -> bool:
+    booking = Booking(room)
+    pods = [pod for tally in view.tallies.values() for pod in tally.away if pod.node == node]
+    found = [booking.book(pod) for pod in pods]
+    return not any(isinstance(one, NoSlot) for one in found)
+
+
+def emptying_steps(view: View, node: str) -> list[Step]:
+    """Evict what is on the node and may go now."""
+    if view.old_room is None or node in view.fleet.labels:
+        return []
+    released = placements.released(view)
+    allowances, booking = Allowances(view), Booking(view.old_room(node))
+    held = [one for one in view.tallies.values() if not one.skipped and one.id not in released]
+    for tally in held:
+        book_expected(booking, tally)
+    return [
+        Evict(
+            tally.id,
+            pod.name,
+            pod.uid,
+            pod.node,
+            lane_of(tally, pod),
+            *placements.relied_on(view, tally.id),
+            makes_room=True,
+        )
+        for tally in held
+        for pod in _evicting(tally, node, allowances, booking)
+    ]
+
+
+def _evicting(tally: Tally, node: str, allowances: Allowances, booking: Booking) -> list[Pod]:
+    """Its pods that leave the node: those that do already, else as many as may go and fit elsewhere."""
+    if tally.rolling:
+        return []
+    if tally.leaving:
+        return [pod for pod in tally.evicting if pod.node == node]
+    here = [pod for pod in in_order(tally) if pod.node == node]
+    going: list[Pod] = []
+    for pod in here:
+        if allowances.of(tally, pod) <= 0:
+            continue
+        if isinstance(booking.book(pod), NoSlot):
+            break
+        allowances.take(tally, pod)
+        going.append(pod)
+    return going

@@ -1,0 +1,277 @@
+"""The decision: from what is seen to what is done, without I/O, clock or chance.
+
+What is kept true, whatever happens in between:
+- the target is written down before anything is changed, and so is who has arrived before others follow;
+- who is held keeps off the target nodes; who is released is moved once, within its budget, into a slot;
+- the end is the seed's: every workload has arrived, and no node in scope is of another version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+import msgspec
+
+from shiplift.api.values import duration
+from shiplift.api.workloads import MigrationState, Mode, OnBlockedWorkload, OnNoCapacity, WorkloadState
+from shiplift.engine import contested, retries
+from shiplift.engine.decision import LookAgain, await_change, requeue
+from shiplift.engine.step import Step
+from shiplift.workloads.decide import consolidate, holds, placements
+from shiplift.workloads.decide.cleaning import cleaning
+from shiplift.workloads.decide.moves import BLOCKING, Moves
+from shiplift.workloads.decide.rescue import Rescued, out_of_turn, rescued
+from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.model import Line, Migrating, Reason, Tally, View
+from shiplift.workloads.steps import (
+    PodStep,
+    WritePlacement,
+)
+
+_LOOK_AGAIN = timedelta(seconds=30)
+_MARKS_AGAIN = 1.0
+"""Seconds: that a mark stays, no event announces."""
+
+
+def decide(view: View, now: datetime) -> Migrating:
+    """What to do now."""
+
+    def left(step: Step) -> timedelta:
+        return max(retries.wait(view.outcomes, step, now), contested.wait(view.changes, step, now))
+
+    return retries.only_due(_decided(view, now), left)
+
+
+def _decided(view: View, now: datetime) -> Migrating:
+    if view.unreadable:
+        return _blind(view, now, "; ".join(view.unreadable[:3]))
+    if not view.target.version:
+        return cleaning(view, now)
+    if not _begun(view):
+        return _begin(view, now)
+    met = arrived(view, now)
+    if _finished(view, met):
+        return Migrating(view=view, now=now, reason=Reason.CLEANING_UP, message="all workloads have arrived")
+    return _moving(view, now, met)
+
+
+def _blind(view: View, now: datetime, trouble: str) -> Migrating:
+    """Objects of ours cannot be read: to act without them would be to guess. What was told stays told."""
+    if not _begun(view):
+        return Migrating(view=view, now=now, reason=Reason.UNREADABLE, message=trouble, stalled=True)
+    waiting = _waiting(view, now, view.status.met, Reason.UNREADABLE, trouble)
+    return msgspec.structs.replace(waiting, stalled=True)
+
+
+def _begun(view: View) -> bool:
+    """Whether target and mode were written down."""
+    status = view.status
+    return (
+        status.state is MigrationState.UPGRADE
+        and status.target == view.target.version
+        and status.mode is view.target.mode
+    )
+
+
+def _begin(view: View, now: datetime) -> Migrating:
+    """Write down what is going to happen, unless something speaks against it from the start."""
+    if view.daemon_sets and not view.spec.accept_daemon_set_gaps:
+        named = ", ".join(view.daemon_sets[:5])
+        text = (
+            f"DaemonSets would get no new pods on the target nodes: {named};"
+            " let them tolerate shiplift.dev/upgrade,"
+            " set spec.acceptDaemonSetGaps of WorkloadMigration cluster to true, or spec.mode of it to Inject"
+        )
+        return Migrating(view=view, now=now, reason=Reason.DAEMON_SETS, message=text, stalled=True)
+    text = f"moving to {view.target.version}"
+    return Migrating(view=view, now=now, reason=Reason.STARTING, message=text, moving=True)
+
+
+def arrived(view: View, now: datetime) -> tuple[str, ...]:
+    """Who has arrived, by uid: those that had before, and those that are complete and have soaked now."""
+    known = view.status.met
+    if view.stale:
+        return known
+    soak, before = duration(view.spec.soak).total_seconds(), view.order.met
+    fresh = [
+        tally.row.uid
+        for id_, tally in view.tallies.items()
+        if tally.complete and id_ not in before and _has_arrived(view, tally, now, soak)
+    ]
+    if not fresh:
+        return known
+    alive = {tally.row.uid for tally in view.tallies.values()}
+    return (*(uid for uid in known if uid in alive), *sorted(fresh))
+
+
+def _has_arrived(view: View, tally: Tally, now: datetime, soak: float) -> bool:
+    if placements.record_of(view, tally.id).surge is not None:
+        return False
+    if not tally.row.replicas:
+        return tally.id in view.order.ready or not view.fleet.off
+    return now.timestamp() >= tally.last_ready + soak
+
+
+def _finished(view: View, met: tuple[str, ...]) -> bool:
+    """Nobody is on the way, and no node is left to move off."""
+    if view.fleet.off or not view.fleet.targets or view.stale:
+        return False
+    done = set(met)
+    return all(tally.skipped or tally.row.uid in done for tally in view.tallies.values())
+
+
+def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
+    """Mark, hold, release, move."""
+    if view.stale:
+        return _waiting(view, now, met, Reason.STALE_VIEW, f"what is known of {view.stale[0]} may be old")
+    rescue = Rescued() if view.spec.paused else rescued(view, now)
+    may_move = placements.may_move(view, rescue.early)
+    moves = Moves(view, now)
+    moves.all(may_move)
+    may_move -= moves.unplaced
+    stuck = bool(moves.lines) and all(line.reason is Reason.NO_SLOT for line in moves.lines.values())
+    emptying = "" if view.spec.paused else consolidate.chosen(view, stuck=stuck)
+    held = holds.holding(view, may_move | moves.unplaced)
+    steps = _steps(view, _Plan(may_move, held, moves, rescue, emptying))
+    reason, message, stalled = _headline(view, moves, steps)
+    if stalled:
+        steps = [step for step in steps if step not in moves.steps]
+    return Migrating(
+        steps=tuple(steps),
+        look_again=_look_again(view, now, moves),
+        view=view,
+        now=now,
+        reason=reason,
+        message=message,
+        stalled=stalled,
+        moving=True,
+        met=met,
+        lines=moves.lines,
+        exceptions=out_of_turn(view, rescue.exceptions or view.status.exceptions, now),
+        emptying=emptying,
+        notes=(*_notes(view, held), *_untold(view, steps), *contested.told(view.changes, steps)),
+    )
+
+
+def _waiting(view: View, now: datetime, met: tuple[str, ...], reason: Reason, message: str) -> Migrating:
+    return Migrating(
+        look_again=requeue(timedelta(seconds=1)),
+        view=view,
+        now=now,
+        reason=reason,
+        message=message,
+        moving=True,
+        met=met,
+        exceptions=view.status.exceptions,
+        emptying=view.status.emptying,
+    )
+
+
+class _Plan(NamedTuple):
+    """What the parts of a decision have found."""
+
+    may_move: frozenset[WorkloadId]
+    held: holds.Holding
+    moves: Moves
+    rescue: Rescued
+    emptying: str
+
+
+def _steps(view: View, plan: _Plan) -> list[Step]:
+    """All that can be done now; each kind of step waits until what it relies on is seen to be there."""
+    steps: list[Step] = [*view.fleet.labels.values(), *plan.held.steps]
+    if view.target.mode is Mode.TEMPLATE:
+        if view.fleet.taints and not plan.held.complete:
+            return steps
+        steps += [step for name, step in view.fleet.taints.items() if name not in view.fleet.labels]
+        if view.fleet.taints:
+            return steps
+    written = placements.placement_steps(view, plan.may_move, plan.moves.records)
+    steps += [*written, *plan.rescue.steps, *placements.checks(view, plan.moves.checks)]
+    if written and not _prepared(view, written):
+        return steps
+    steps += plan.moves.steps
+    if plan.emptying and view.status.emptying == plan.emptying and plan.moves.stop is None:
+        steps += consolidate.emptying_steps(view, plan.emptying)
+    return steps
+
+
+def _prepared(view: View, written: Sequence[WritePlacement]) -> bool:
+    """Whether every namespace has its placement: before that nobody is moved, unless it cannot be written."""
+    if view.target.mode is Mode.TEMPLATE:
+        return True
+    impossible = {step.namespace for step in written if retries.failure(view.outcomes, step)}
+    needed = {id_.namespace for id_, tally in view.tallies.items() if not tally.skipped}
+    return needed <= view.placements.keys() | impossible
+
+
+def _headline(view: View, moves: Moves, steps: list[Step]) -> tuple[Reason, str, bool]:
+    """What the whole is doing, in one line, and whether a person has to act."""
+    if stop := _stopped(view, moves):
+        return Reason.STOPPED, stop, True
+    if view.spec.paused:
+        return Reason.PAUSED, "paused: what is in flight ends, nothing new starts", False
+    if view.order.cycles and not moves.lines and not steps:
+        one = view.order.cycles[0]
+        return Reason.IN_CYCLE, f"{one.dependent} and {one.dependency} depend on each other", True
+    if (stop := moves.stop) is not None and _is_worth_a_headline(stop):
+        return stop.reason, stop.message, False
+    if waits := _waits_for_nodes(view):
+        return Reason.WAITING_FOR_NODES, waits, False
+    left = len(view.tallies) - len(view.order.met)
+    return (
+        Reason.MOVING,
+        f"{left} of {len(view.tallies)} workloads left to move to {view.target.version}",
+        False,
+    )
+
+
+def _is_worth_a_headline(stop: Line) -> bool:
+    """That nodes are being marked is everyday."""
+    return stop.state is WorkloadState.BLOCKED or stop.reason is not Reason.NODE_NOT_MARKED
+
+
+def _stopped(view: View, moves: Moves) -> str:
+    """What blocks, where the policy for it is to stop."""
+    stops = {
+        *(BLOCKING if view.spec.on_blocked is OnBlockedWorkload.STOP else ()),
+        *((Reason.NO_SLOT,) if view.spec.on_no_capacity is OnNoCapacity.STOP else ()),
+    }
+    return next((f"{id_}: {line.message}" for id_, line in moves.lines.items() if line.reason in stops), "")
+
+
+def _waits_for_nodes(view: View) -> str:
+    if not view.fleet.targets:
+        seen = ", ".join(f"{count} on {version}" for version, count in view.fleet.versions.items())
+        return f"no node runs {view.target.version} yet ({seen})"
+    if len(view.tallies) == len(view.order.met):
+        nodes = f"{view.fleet.off} node" + ("s" if view.fleet.off != 1 else "")
+        return f"all workloads have arrived; {nodes} of another version left"
+    return ""
+
+
+def _notes(view: View, held: holds.Holding) -> tuple[str, ...]:
+    broken = [text for one in view.placements.values() for text in one.broken.values()]
+    return (*view.order.problems, *broken, *held.notes)
+
+
+def _untold(view: View, steps: Iterable[Step]) -> Iterator[str]:
+    """What could not be done and is in no workload's own line."""
+    return retries.failures(view.outcomes, (step for step in steps if not isinstance(step, PodStep)))
+
+
+def _look_again(view: View, now: datetime, moves: Moves) -> LookAgain:
+    """For what is due, as the end of soaking, which no event announces; and now and then in any case."""
+    due = [*moves.due, *([_MARKS_AGAIN] if view.unmarked else [])]
+    soak = duration(view.spec.soak)
+    if not soak and not due:
+        return requeue(_LOOK_AGAIN) if view.tallies else await_change()
+    ends = [
+        tally.last_ready + soak.total_seconds() - now.timestamp()
+        for id_, tally in view.tallies.items()
+        if soak and tally.complete and id_ not in view.order.met
+    ]
+    left = [timedelta(seconds=seconds) for seconds in (*ends, *due) if seconds > 0]
+    return requeue(min((*left, _LOOK_AGAIN)))

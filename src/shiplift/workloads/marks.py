@@ -1,0 +1,26 @@
+"""Our marks on pods and templates, as a decision reads them back."""
+
+from __future__ import annotations
+
+from shiplift.api.marks import UPGRADE_TAINT, label_value
+from shiplift.facts.nodes import Taint
+from shiplift.facts.pods import Pod, Toleration
+
+
+def upgrade_taint(target: str) -> Taint:
+    """What keeps pods off the target nodes in mode Template."""
+    return Taint(UPGRADE_TAINT, label_value(target), "NoSchedule")
+
+
+def is_our_toleration(one: Toleration, target: str) -> bool:
+    """Ours is told by its key, by how it is written, and by its value for which target."""
+    return one.key == UPGRADE_TAINT and one.operator == "Equal" and one.value == label_value(target)
+
+
+def is_kept_off(pod: Pod, label: str, value: str) -> bool:
+    """Whether a pod was made to keep off the nodes with that label."""
+    return any(
+        one.key == label and one.operator == "NotIn" and value in one.values
+        for term in pod.spec.node_terms or ()
+        for one in term.labels
+    )

@@ -1,0 +1,1 @@
+"""What reads the world: from rows and outcomes to one `View`."""

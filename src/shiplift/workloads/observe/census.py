@@ -1,0 +1,438 @@
+"""Sums over the cluster, kept current event by event: one pod's event costs one workload's recount.
+
+What is kept true: after `refresh` the tallies, roles and occupancy are those of the snapshot that was given,
+but that pods which are being evicted are tallied as leaving before the snapshot shows it.
+Events only say what to look at again; what counts is what the snapshot has. A new target or scope recounts all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
+from typing import ClassVar, Protocol, TypeVar
+
+from shiplift.api.marks import OFF_TARGET_LABEL, label_value
+from shiplift.api.workloads import WorkloadKind
+from shiplift.facts import kinds
+from shiplift.facts.cluster import Namespace
+from shiplift.facts.kinds import Kind
+from shiplift.facts.meta import Row
+from shiplift.facts.nodes import Node
+from shiplift.facts.pods import Pod
+from shiplift.facts.storage import PersistentVolume, PersistentVolumeClaim
+from shiplift.facts.workloads import (
+    Deployment,
+    HorizontalPodAutoscaler,
+    PodDisruptionBudget,
+    ReplicaSet,
+    StatefulSet,
+)
+from shiplift.pdb.coverage import covering
+from shiplift.pdb.holds import is_hold
+from shiplift.pdb.index import BudgetIndex
+from shiplift.room.occupancy import Occupancy, Room, Targets
+from shiplift.workloads.identity import WorkloadId, workload_id
+from shiplift.workloads.model import Fleet, Role, Scope, Tally
+from shiplift.workloads.observe.tally import tally, with_evicting
+from shiplift.workloads.steps import MarkNode
+from shiplift.workloads.target import marks, role
+
+R = TypeVar("R", bound=Row)
+
+WORKLOAD_TYPES: Mapping[Kind, type[Deployment] | type[StatefulSet]] = {
+    kinds.DEPLOYMENT: Deployment,
+    kinds.STATEFUL_SET: StatefulSet,
+}
+
+
+class Snapshot(Protocol):
+    """What is read of the store's snapshot."""
+
+    def all(self, rows: type[R]) -> Iterable[R]: ...
+    def by_uids(self, rows: type[R]) -> Mapping[str, R]: ...
+    def by_uid(self, rows: type[R], uid: str) -> R | None: ...
+    def find(self, rows: type[R], name: str, namespace: str = "") -> R | None: ...
+    def pods_of(self, owner_uid: str) -> Iterator[Pod]: ...
+    def pods_on(self, node: str) -> Iterator[Pod]: ...
+
+
+class Census:
+    """The sums, for one thread."""
+
+    def __init__(self) -> None:
+        self._scope = Scope()
+        self._counted = False
+        """Whether the sums are those of the scope; if not, all has to be counted."""
+        self.declarations = 0
+        """Counts up whenever the dependency graph may have become another."""
+        self._forget()
+
+    def _forget(self) -> None:
+        self.fresh: list[tuple[WorkloadId, Pod]] = []
+        """Pods that the last refresh saw for the first time, with their workloads."""
+        self.tallies: dict[WorkloadId, Tally] = {}
+        self.budgets: dict[str, PodDisruptionBudget] = {}
+        self.covers: dict[str, dict[WorkloadId, None]] = {}
+        self.holds: dict[str, PodDisruptionBudget] = {}
+        self._ending: set[str] = set()
+        """Namespaces that are being deleted: what is in them moves nowhere."""
+        self._ids: dict[str, WorkloadId] = {}
+        self._in_namespace: dict[str, set[WorkloadId]] = {}
+        self._selecting = BudgetIndex()
+        self._sets: dict[str, dict[str, None]] = {}
+        self._deployment_of: dict[str, str] = {}
+        self._autoscalers: dict[WorkloadId, HorizontalPodAutoscaler] = {}
+        self._roles: dict[str, Role] = {}
+        self._rows: dict[str, Node] = {}
+        self._labels: dict[str, MarkNode] = {}
+        self._taints: dict[str, MarkNode] = {}
+        self._unmarked: set[str] = set()
+        self._fleet: Fleet | None = None
+        self._targets: dict[Role, Targets] = {}
+        """Like the fleet, made again when a node has changed."""
+        self._pods: dict[str, Pod] = {}
+        self._evicting: frozenset[str] = frozenset()
+        self._occupancy = Occupancy()
+
+    def refresh(
+        self,
+        snapshot: Snapshot,
+        scope: Scope,
+        news: Iterable[tuple[Kind, Row]],
+        evicting: frozenset[str] = frozenset(),
+    ) -> None:
+        """Bring the sums up to the snapshot; `news` is what was heard before it was taken, `evicting` the pods,
+        by uid, that are being evicted by us."""
+        self.fresh = []
+        if self._counted and scope == self._scope:
+            dirty = self._dirty(snapshot, news)
+            dirty |= self._owners(evicting ^ self._evicting)
+            self._evicting = evicting
+            self._recount(snapshot, dirty)
+        if not self._counted or scope != self._scope:
+            self._forget()
+            self._scope, self._counted, self._evicting = scope, True, evicting
+            self._count_all(snapshot)
+
+    def count_nodes(self, snapshot: Snapshot, scope: Scope) -> None:
+        """While nothing is moved only marks of ours on nodes matter."""
+        self._forget()
+        self._scope, self._counted = scope, False
+        for node in snapshot.all(Node):
+            self._put_node(node)
+
+    def fleet(self, versions: Mapping[str, int]) -> Fleet:
+        """The nodes as they stand."""
+        if self._fleet is None or self._fleet.versions is not versions:
+            off = [name for name, own in self._roles.items() if own is Role.OFF]
+            self._fleet = Fleet(
+                roles=self._roles,
+                versions=versions,
+                labels=self._labels,
+                taints=self._taints,
+                unmarked=frozenset(self._unmarked),
+                cordoned=frozenset(name for name in off if self._rows[name].unschedulable),
+                targets=sum(own is Role.TARGET for own in self._roles.values()),
+                off=len(off),
+            )
+        return self._fleet
+
+    def room(self, own: Role, but: str = "") -> Room:
+        """What fits on the nodes of a role but that one; a node that is being emptied takes nothing."""
+        if but:
+            return Room(self._occupancy, self._nodes_of(own, but))
+        targets = self._targets.get(own)
+        if targets is None or targets.many:
+            targets = self._targets[own] = self._nodes_of(own)
+        return Room(self._occupancy, targets)
+
+    def _nodes_of(self, own: Role, but: str = "") -> Targets:
+        closed = (self._scope.emptying, but)
+        return self._occupancy.targets(
+            lambda node: self._roles.get(node.name) is own and node.name not in closed
+        )
+
+    # --- everything ---
+
+    def _count_all(self, snapshot: Snapshot) -> None:
+        self._survey(snapshot)
+        self._pods = dict(snapshot.by_uids(Pod))
+        self._occupancy.put_first_pods(self._pods.values())
+        for one in snapshot.all(ReplicaSet):
+            self._put_set(one)
+        for one in sorted(snapshot.all(HorizontalPodAutoscaler), key=_by_name):
+            self._autoscalers[_scaled(one)] = one
+        for one in snapshot.all(PodDisruptionBudget):
+            self._put_budget(one)
+        for kind, type_ in WORKLOAD_TYPES.items():
+            for row in snapshot.all(type_):
+                self._know(kind, row)
+        self.declarations += 1
+        self._recount(snapshot, set(self._ids.values()))
+
+    def _survey(self, snapshot: Snapshot) -> None:
+        """What pods are put on, and what ties them to a place."""
+        for node in snapshot.all(Node):
+            self._put_node(node)
+        for namespace in snapshot.all(Namespace):
+            self._occupancy.put_namespace(None, namespace)
+            if namespace.deleting:
+                self._ending.add(namespace.name)
+        for volume in snapshot.all(PersistentVolume):
+            self._occupancy.put_volume(None, volume)
+        for claim in snapshot.all(PersistentVolumeClaim):
+            self._occupancy.put_claim(None, claim)
+
+    # --- one change at a time ---
+
+    def _dirty(self, snapshot: Snapshot, news: Iterable[tuple[Kind, Row]]) -> set[WorkloadId]:
+        """Take in what was heard; the workloads to count again."""
+        dirty: set[WorkloadId] = set()
+        seen: set[str] = set()
+        for kind, row in news:
+            if row.uid not in seen:
+                seen.add(row.uid)
+                dirty.update(self._took_in(snapshot, kind, row))
+        return dirty
+
+    def _took_in(self, snapshot: Snapshot, kind: Kind, heard: Row) -> Iterable[WorkloadId]:
+        changed = self._CHANGES.get(kind)
+        if changed is not None:
+            return changed(self, snapshot, heard)
+        if kind in WORKLOAD_TYPES:
+            return self._workload_changed(snapshot, kind, heard)
+        if kind == kinds.WORKLOAD_ORDER:
+            self.declarations += 1
+        else:
+            self._surroundings_changed(snapshot, heard)
+        return ()
+
+    def _surroundings_changed(self, snapshot: Snapshot, heard: Row) -> None:
+        """What only decides which nodes can take a pod."""
+        if isinstance(heard, PersistentVolume):
+            self._occupancy.put_volume(heard, snapshot.by_uid(PersistentVolume, heard.uid))
+        elif isinstance(heard, PersistentVolumeClaim):
+            self._occupancy.put_claim(heard, snapshot.by_uid(PersistentVolumeClaim, heard.uid))
+        elif isinstance(heard, Namespace):
+            now = snapshot.by_uid(Namespace, heard.uid)
+            self._occupancy.put_namespace(heard, now)
+            if now is None or now.deleting:
+                self._namespace_ends(heard.name)
+            elif heard.name in self._ending:
+                # made again under the same name, and what is in it may have been heard of before it
+                self._counted = False
+
+    def _namespace_ends(self, name: str) -> None:
+        self._ending.add(name)
+        for uid, id_ in list(self._ids.items()):
+            if id_.namespace == name:
+                self._unknow(uid)
+
+    def _pod_changed(self, snapshot: Snapshot, heard: Row) -> Iterable[WorkloadId]:
+        known, now = self._pods.get(heard.uid), snapshot.by_uid(Pod, heard.uid)
+        if now is None:
+            self._pods.pop(heard.uid, None)
+        else:
+            self._pods[heard.uid] = now
+            if known is None and (owner := self._owner(now)) is not None:
+                self.fresh.append((owner, now))
+        self._occupancy.put_pod(known, now)
+        return [owner for pod in (known, now) if pod is not None and (owner := self._owner(pod)) is not None]
+
+    def _owner(self, pod: Pod) -> WorkloadId | None:
+        controller = pod.controller
+        if controller is None:
+            return None
+        return self._ids.get(self._deployment_of.get(controller.uid, controller.uid))
+
+    def _owners(self, uids: Iterable[str]) -> set[WorkloadId]:
+        """Whose these pods are; what became of those that are gone was heard."""
+        pods = (pod for uid in uids if (pod := self._pods.get(uid)) is not None)
+        return {owner for pod in pods if (owner := self._owner(pod)) is not None}
+
+    def _node_changed(self, snapshot: Snapshot, heard: Row) -> Iterable[WorkloadId]:
+        now, before = snapshot.by_uid(Node, heard.uid), self._roles.get(heard.name)
+        if now is not None:
+            self._put_node(now)
+        elif heard.name in self._rows and self._rows[heard.name].uid == heard.uid:
+            self._drop_node(heard.name)
+        if self._roles.get(heard.name) is before:
+            return ()
+        return [owner for pod in snapshot.pods_on(heard.name) if (owner := self._owner(pod)) is not None]
+
+    def _put_node(self, node: Node) -> None:
+        target = self._scope.target
+        own = role(node, self._scope.selector, target.version)
+        self._rows[node.name], self._roles[node.name] = node, own
+        self._nodes_are_others()
+        self._occupancy.put_node(node)
+        empties = node.name == self._scope.emptying
+        _note(self._labels, node.name, marks(node, own, target, emptying=empties, tainted=False))
+        _note(self._taints, node.name, marks(node, own, target, emptying=empties, tainted=True))
+        if own is Role.OFF and node.labels.get(OFF_TARGET_LABEL) != label_value(target.version):
+            self._unmarked.add(node.name)
+        else:
+            self._unmarked.discard(node.name)
+
+    def _nodes_are_others(self) -> None:
+        self._fleet = None
+        if self._targets:
+            self._targets = {}
+
+    def _drop_node(self, name: str) -> None:
+        del self._rows[name], self._roles[name]
+        self._nodes_are_others()
+        self._labels.pop(name, None)
+        self._taints.pop(name, None)
+        self._unmarked.discard(name)
+        self._occupancy.drop_node(name)
+
+    def _workload_changed(self, snapshot: Snapshot, kind: Kind, heard: Row) -> Iterable[WorkloadId]:
+        now = snapshot.by_uid(WORKLOAD_TYPES[kind], heard.uid)
+        known = self._ids.get(heard.uid)
+        if now is None or now.deleting:
+            return self._unknow(heard.uid)
+        if known is None:
+            self._know(kind, now)
+            self.declarations += 1
+        elif known in self.tallies:
+            before = self.tallies[known].row
+            if before.annotations != now.annotations or before.labels != now.labels:
+                self.declarations += 1
+        return [self._ids[heard.uid]] if heard.uid in self._ids else ()
+
+    def _know(self, kind: Kind, row: Deployment | StatefulSet) -> None:
+        if row.deleting or row.namespace in self._scope.excluded or row.namespace in self._ending:
+            return
+        id_ = workload_id(kind.kind, row.namespace, row.name)
+        self._ids[row.uid] = id_
+        self._in_namespace.setdefault(row.namespace, set()).add(id_)
+
+    def _unknow(self, uid: str) -> Iterable[WorkloadId]:
+        id_ = self._ids.pop(uid, None)
+        if id_ is None or id_ in self._ids.values():
+            return () if id_ is None else (id_,)
+        gone = self.tallies.pop(id_, None)
+        self._cover(gone, None)
+        self._in_namespace[id_.namespace].discard(id_)
+        self.declarations += 1
+        return ()
+
+    def _set_changed(self, snapshot: Snapshot, heard: Row) -> Iterable[WorkloadId]:
+        now = snapshot.by_uid(ReplicaSet, heard.uid)
+        if now is not None:
+            self._put_set(now)
+            owner = self._deployment_of.get(heard.uid, "")
+        else:
+            owner = self._deployment_of.pop(heard.uid, "")
+            self._sets.get(owner, {}).pop(heard.uid, None)
+        return [self._ids[owner]] if owner in self._ids else ()
+
+    def _put_set(self, row: ReplicaSet) -> None:
+        controller = row.controller
+        if controller is not None and controller.kind == WorkloadKind.DEPLOYMENT:
+            self._deployment_of[row.uid] = controller.uid
+            self._sets.setdefault(controller.uid, {})[row.uid] = None
+
+    def _budget_changed(self, snapshot: Snapshot, heard: Row) -> Iterable[WorkloadId]:
+        now, before = snapshot.by_uid(PodDisruptionBudget, heard.uid), self.budgets.get(heard.uid)
+        if now is not None and before is not None and now.selector == before.selector:
+            self._put_budget(now)
+            return ()
+        if before is not None:
+            self._drop_budget(before)
+        if now is not None:
+            self._put_budget(now)
+        return set(self._in_namespace.get(heard.namespace, ()))
+
+    def _put_budget(self, row: PodDisruptionBudget) -> None:
+        self.budgets[row.uid] = row
+        self._selecting.put(row)
+        if is_hold(row):
+            self.holds[row.uid] = row
+        else:
+            self.holds.pop(row.uid, None)
+
+    def _drop_budget(self, row: PodDisruptionBudget) -> None:
+        del self.budgets[row.uid]
+        self.holds.pop(row.uid, None)
+        self._selecting.drop(row)
+
+    def _cover(self, before: Tally | None, after: Tally | None) -> None:
+        """Note whom each budget covers."""
+        had, has = covering(before) if before else (), covering(after) if after else ()
+        if had == has:
+            return
+        for uid in had:
+            if before is not None and before.id in self.covers.get(uid, {}):
+                del self.covers[uid][before.id]
+        for uid in has:
+            if after is not None:
+                self.covers.setdefault(uid, {})[after.id] = None
+
+    def _autoscaler_changed(self, snapshot: Snapshot, heard: Row) -> Iterable[WorkloadId]:
+        """They are few and change what they scale now and then: all of them are looked at again."""
+        before = self._autoscalers
+        self._autoscalers = {
+            _scaled(one): one for one in sorted(snapshot.all(HorizontalPodAutoscaler), key=_by_name)
+        }
+        either = before.keys() | self._autoscalers.keys()
+        return [id_ for id_ in either if before.get(id_) is not self._autoscalers.get(id_)]
+
+    _CHANGES: ClassVar[Mapping[Kind, Callable[..., Iterable[WorkloadId]]]] = {
+        kinds.POD: _pod_changed,
+        kinds.NODE: _node_changed,
+        kinds.REPLICA_SET: _set_changed,
+        kinds.POD_DISRUPTION_BUDGET: _budget_changed,
+        kinds.HORIZONTAL_POD_AUTOSCALER: _autoscaler_changed,
+    }
+    """Of the class: bound methods would tie a census to itself, and its sums would wait to be collected."""
+
+    def _recount(self, snapshot: Snapshot, dirty: Iterable[WorkloadId]) -> None:
+        fresh = {id_: counted for id_ in dirty if (counted := self._count(snapshot, id_)) is not None}
+        for id_, counted in fresh.items():
+            self._cover(self.tallies.get(id_), counted)
+        self.tallies.update(fresh)
+
+    def _count(self, snapshot: Snapshot, id_: WorkloadId) -> Tally | None:
+        row = self._row(snapshot, id_)
+        if row is None or row.uid not in self._ids:
+            return None
+        sets: list[ReplicaSet] = []
+        owners: Iterable[str] = (row.uid,)
+        if isinstance(row, Deployment):
+            owners = self._sets.get(row.uid, ())
+            sets = [one for uid in owners if (one := snapshot.by_uid(ReplicaSet, uid)) is not None]
+        pods = list(chain.from_iterable(map(snapshot.pods_of, owners)))
+        cover = self._selecting.cover(row, pods)
+        evicting = [pod for pod in pods if self._looks_as_if_it_stayed(pod)] if self._evicting else []
+        if evicting:
+            pods = [pod for pod in pods if not self._looks_as_if_it_stayed(pod)]
+        counted = tally(id_, row, sets, pods, self._roles, cover, self._autoscalers.get(id_))
+        return with_evicting(counted, evicting) if evicting else counted
+
+    def _looks_as_if_it_stayed(self, pod: Pod) -> bool:
+        """Whether it is being evicted and nothing shows it yet."""
+        return pod.uid in self._evicting and not pod.deleting and not pod.finished
+
+    def _row(self, snapshot: Snapshot, id_: WorkloadId) -> Deployment | StatefulSet | None:
+        known = self.tallies.get(id_)
+        type_ = Deployment if id_.kind == WorkloadKind.DEPLOYMENT else StatefulSet
+        if known is not None and (row := snapshot.by_uid(type_, known.row.uid)) is not None:
+            return row
+        return snapshot.find(type_, id_.name, id_.namespace)
+
+
+def _by_name(row: Row) -> tuple[str, str]:
+    return row.namespace, row.name
+
+
+def _scaled(row: HorizontalPodAutoscaler) -> WorkloadId:
+    return workload_id(row.target_kind, row.namespace, row.target_name)
+
+
+def _note(known: dict[str, MarkNode], name: str, step: MarkNode | None) -> None:
+    if step is None:
+        known.pop(name, None)
+    else:
+        known[name] = step

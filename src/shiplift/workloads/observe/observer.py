@@ -1,0 +1,290 @@
+"""Gathers what a decision is made from. Reads only; what it keeps is a cache of what the cluster says."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, cast
+
+from shiplift.api.workloads import (
+    MigrationState,
+    Mode,
+    OnNoCapacity,
+    Turn,
+    WorkloadMigration,
+    WorkloadPlacement,
+)
+from shiplift.engine import contested
+from shiplift.engine.step import Outcomes
+from shiplift.facts import kinds
+from shiplift.facts.cluster import Namespace
+from shiplift.facts.custom import Custom
+from shiplift.facts.kinds import Kind
+from shiplift.facts.meta import Row
+from shiplift.facts.nodes import Node
+from shiplift.facts.pods import tolerated
+from shiplift.facts.selectors import Selector
+from shiplift.facts.workloads import DaemonSet, PodDisruptionBudget
+from shiplift.kube.collection import paused_collection
+from shiplift.kube.store import Snapshot, Store
+from shiplift.pdb.holds import is_hold
+from shiplift.workloads.identity import WorkloadId, owned_by
+from shiplift.workloads.marks import upgrade_taint
+from shiplift.workloads.memory import Evictions, InForce
+from shiplift.workloads.model import Placement, Placements, Reason, Role, Scope, Target, View
+from shiplift.workloads.names import MIGRATION
+from shiplift.workloads.observe.census import Census
+from shiplift.workloads.observe.order import Ordering
+from shiplift.workloads.observe.strays import Strays
+from shiplift.workloads.observe.unmarked import Unmarked
+from shiplift.workloads.record import readable
+from shiplift.workloads.steps import MarkNode, evicting
+from shiplift.workloads.target import counted, selector_of, target_of
+
+READS = (
+    kinds.NAMESPACE,
+    kinds.NODE,
+    kinds.POD,
+    kinds.DEPLOYMENT,
+    kinds.STATEFUL_SET,
+    kinds.REPLICA_SET,
+    kinds.DAEMON_SET,
+    kinds.POD_DISRUPTION_BUDGET,
+    kinds.HORIZONTAL_POD_AUTOSCALER,
+    kinds.PERSISTENT_VOLUME,
+    kinds.PERSISTENT_VOLUME_CLAIM,
+    kinds.WORKLOAD_MIGRATION,
+    kinds.WORKLOAD_ORDER,
+    kinds.WORKLOAD_PLACEMENT,
+)
+NEEDED_FRESH = (kinds.NODE, kinds.POD, kinds.DEPLOYMENT, kinds.STATEFUL_SET, kinds.POD_DISRUPTION_BUDGET)
+"""What must not be old when something is moved."""
+_TARGETING = (kinds.NODE, kinds.WORKLOAD_MIGRATION)
+_IDLE = (*_TARGETING, kinds.WORKLOAD_PLACEMENT, kinds.POD_DISRUPTION_BUDGET)
+"""What matters while nothing is moved."""
+
+_NO_EVENT = (Reason.STARTING, Reason.INJECT_UNAVAILABLE)
+"""What no event will change: whether the policies are installed is looked at again and again."""
+
+
+class Observer:
+    """Makes views. `heard` may be called from any thread, `observe` from one."""
+
+    def __init__(
+        self, store: Store, inject: Callable[[], bool | None], evictions: Evictions | None = None
+    ) -> None:
+        self._store = store
+        self._inject = inject
+        self._census = Census()
+        self._ordering = Ordering()
+        self._counting = False
+        self._heard: deque[tuple[Kind, Row]] = deque()
+        self._begun = False
+        self._versions: tuple[Selector, dict[str, int]] | None = None
+        self._idle: View | None = None
+        self._placements: dict[str, Placement] = {}
+        self._all_placements = Placements()
+        self._target = ""
+        self.in_force = InForce()
+        self.changes = contested.Memory()
+        self.evictions = evictions or Evictions()
+        self._strays = Strays(self.in_force.now, self.in_force.since)
+        self._unmarked = Unmarked(self.in_force.now)
+
+    def heard(self, kind: Kind, old: Row | None, new: Row | None) -> None:
+        """Note what to look at again."""
+        row = new if new is not None else old
+        if row is not None:
+            self._heard.append((kind, row))
+
+    def observe(self, outcomes: Outcomes) -> View:
+        """The cluster at this moment."""
+        news = self._take_news()
+        of = {kind for kind, _ in news} if self._begun else set(READS)
+        self._begun = True
+        if self._idle is not None and not of.intersection(_IDLE) and not outcomes.last:
+            return self._idle
+        counting = self._counting
+        try:
+            with paused_collection:
+                view = self._look(self._store.snapshot(*READS), outcomes, of, news)
+        except BaseException:
+            # the news is taken and perhaps not counted: count all again
+            self._start_over()
+            raise
+        if counting and not self._counting:
+            self._start_over()
+        self._strays.remember(view)
+        self._idle = None if self._counting or view.target.reason in _NO_EVENT else view
+        return view
+
+    def _start_over(self) -> None:
+        self.changes.forget()
+        self._census, self._ordering, self._begun = Census(), Ordering(), False
+
+    def _take_news(self) -> list[tuple[Kind, Row]]:
+        """What was heard so far. Taken before the snapshot, which therefore has all of it: what comes later
+        may not be in the snapshot, and is for the next look."""
+        return [self._heard.popleft() for _ in range(len(self._heard))]
+
+    def _look(
+        self, snapshot: Snapshot, outcomes: Outcomes, of: set[Kind], news: list[tuple[Kind, Row]]
+    ) -> View:
+        migration = _migration(snapshot)
+        selector = selector_of(migration.spec.node_selector) if migration else selector_of_all()
+        versions = self._seen(snapshot, selector, of)
+        undecided = migration is not None and migration.status.mode is None
+        wanted = target_of(migration, versions, inject=self._inject() if undecided else None)
+        placements = self._read_placements(snapshot)
+        moving = migration if wanted.version else None
+        scope = Scope(wanted, selector, _excluded(moving), moving.status.emptying if moving else "")
+        self._forget_marks_of_others(wanted.version)
+        # to undo a record its workload must be known, whoever is excluded by now
+        self._counting = bool(wanted.version) or any(one.spec.ledger for one in placements.values())
+        if self._counting:
+            self._census.refresh(snapshot, scope, news, evicting(outcomes.running))
+        else:
+            self._census.count_nodes(snapshot, scope)
+        return self._view(snapshot, migration, wanted, placements, outcomes)
+
+    def _forget_marks_of_others(self, target: str) -> None:
+        """What was done for one target says nothing about another: nobody has undone it."""
+        if target != self._target:
+            self._target = target
+            self.changes.forget(MarkNode.PREFIX)
+
+    def _view(
+        self,
+        snapshot: Snapshot,
+        migration: WorkloadMigration | None,
+        wanted: Target,
+        placements: Mapping[str, Placement],
+        outcomes: Outcomes,
+    ) -> View:
+        census = self._census
+        versions = self._versions[1] if self._versions else {}
+        status = migration.status if migration else WorkloadMigration().status
+        begun = status.state is MigrationState.UPGRADE and status.target == wanted.version
+        fleet = census.fleet(versions)
+        spec = migration.spec if migration else WorkloadMigration().spec
+        orders = tuple(snapshot.customs(kinds.WORKLOAD_ORDER))
+        order = self._ordering.order(
+            spec,
+            census.tallies,
+            orders,
+            status.met if begun else (),
+            census.declarations,
+        )
+        return View(
+            migration=migration,
+            target=wanted,
+            fleet=fleet,
+            tallies=census.tallies,
+            order=order,
+            orders=orders,
+            placements=placements,
+            all_placements=self._all_placements,
+            budgets=census.budgets,
+            covers=census.covers,
+            holds=tuple(census.holds.values()) if self._counting else _holds(snapshot),
+            daemon_sets=_intolerant(snapshot, wanted),
+            room=census.room(Role.TARGET),
+            old_room=partial(census.room, Role.OFF)
+            if spec.on_no_capacity is OnNoCapacity.CONSOLIDATE
+            else None,
+            in_force=self.in_force.generations(),
+            changes=self.changes.changes,
+            stale=snapshot.stale(*NEEDED_FRESH),
+            outcomes=outcomes,
+            unreadable=_unreadable(snapshot),
+            strays=self._strays.look(census.fresh, placements) if wanted.mode is Mode.INJECT else (),
+            unmarked=self._unmarked.look(fleet, wanted.version),
+            unasked=self.in_force.unasked(),
+            evicted=self.evictions.untold().moved,
+        )
+
+    def _read_placements(self, snapshot: Snapshot) -> dict[str, Placement]:
+        """Each is read once for each version of it."""
+        found: dict[str, Placement] = {}
+        changed = False
+        for row in snapshot.customs(kinds.WORKLOAD_PLACEMENT):
+            if not row.deleting:
+                known = self._placements.get(row.namespace)
+                if known is None or known.row is not row:
+                    known, changed = _placement(row), True
+                found[row.namespace] = known
+        if changed or len(found) != len(self._placements):
+            self._placements, self._all_placements = found, _placed(found)
+            self.in_force.keep({one.row.uid for one in found.values()})
+        return self._placements
+
+    def _seen(self, snapshot: Snapshot, selector: Selector, of: set[Kind]) -> Mapping[str, int]:
+        if self._versions is None or self._versions[0] != selector or of.intersection(_TARGETING):
+            self._versions = (selector, counted(snapshot.all(Node), selector))
+        return self._versions[1]
+
+
+def selector_of_all() -> Selector:
+    """Every node."""
+    return selector_of(WorkloadMigration().spec.node_selector)
+
+
+def _migration(snapshot: Snapshot) -> WorkloadMigration | None:
+    row = snapshot.custom(kinds.WORKLOAD_MIGRATION, MIGRATION)
+    return None if row is None or row.deleting else cast("WorkloadMigration", row.object)
+
+
+def _excluded(migration: WorkloadMigration | None) -> frozenset[str]:
+    return frozenset(migration.spec.exclude_namespaces) if migration else frozenset()
+
+
+def _placement(row: Custom) -> Placement:
+    spec = cast("WorkloadPlacement", row.object).spec
+    records, broken = readable(f"WorkloadPlacement {row.namespace}/{row.name}", spec.ledger)
+    ids = {owner: owned_by(row.namespace, owner) for owner in {*spec.turns, *records}}
+    return Placement(
+        row,
+        spec,
+        records,
+        broken,
+        listed=frozenset(ids[owner] for owner in spec.turns),
+        released=frozenset(ids[owner] for owner, turn in spec.turns.items() if turn is Turn.RELEASED),
+        tolerating={ids[owner]: one.toleration for owner, one in records.items() if one.toleration},
+    )
+
+
+def _placed(placements: Mapping[str, Placement]) -> Placements:
+    """What they say together."""
+    released: dict[str, set[WorkloadId]] = {}
+    namespaces: dict[str, set[str]] = {}
+    for namespace, one in placements.items():
+        released.setdefault(one.spec.target, set()).update(one.released)
+        namespaces.setdefault(one.spec.target, set()).add(namespace)
+    return Placements(
+        frozenset[WorkloadId]().union(*(one.listed for one in placements.values())),
+        {target: frozenset(ids) for target, ids in released.items()},
+        {target: frozenset(names) for target, names in namespaces.items()},
+    )
+
+
+def _holds(snapshot: Snapshot) -> tuple[PodDisruptionBudget, ...]:
+    return tuple(row for row in snapshot.all(PodDisruptionBudget) if is_hold(row))
+
+
+def _intolerant(snapshot: Snapshot, wanted: Target) -> tuple[str, ...]:
+    """DaemonSets that get no new pods on tainted nodes."""
+    if wanted.mode is not Mode.TEMPLATE:
+        return ()
+    taint = upgrade_taint(wanted.version)
+    ending = {namespace.name for namespace in snapshot.all(Namespace) if namespace.deleting}
+    return tuple(
+        f"{row.namespace}/{row.name}"
+        for row in snapshot.all(DaemonSet)
+        if not row.deleting and row.namespace not in ending and not tolerated(row.template.tolerations, taint)
+    )
+
+
+def _unreadable(snapshot: Snapshot) -> tuple[str, ...]:
+    ours: tuple[Any, ...] = (kinds.WORKLOAD_MIGRATION, kinds.WORKLOAD_ORDER, kinds.WORKLOAD_PLACEMENT)
+    return tuple(f"{kind} {name}: {why}" for kind in ours for name, why in snapshot.undecodable(kind).items())

@@ -1,0 +1,162 @@
+"""Where workloads are to be: which nodes take part, which version is the target, in which mode.
+
+The target is latched: once a migration has begun, only the user changes it. A lower version is a target like
+any other. Versions are compared whole: v1.36.3 and v1.36.3-gke.12 are different.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+from shiplift.api.marks import OFF_TARGET_LABEL, OFF_TARGET_TAINT, TARGET_LABEL, UPGRADE_TAINT, label_value
+from shiplift.api.values import LabelSelector
+from shiplift.api.workloads import MigrationState, Mode, WorkloadMigration
+from shiplift.engine import versions
+from shiplift.facts.meta import NO_LABELS, Labels
+from shiplift.facts.nodes import Node, Taint
+from shiplift.facts.selectors import Requirement, Selector
+from shiplift.workloads.marks import upgrade_taint
+from shiplift.workloads.model import Reason, Role, Target
+from shiplift.workloads.steps import MarkNode
+
+CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
+OUR_LABELS = (TARGET_LABEL, OFF_TARGET_LABEL)
+OUR_TAINTS = (UPGRADE_TAINT, OFF_TARGET_TAINT)
+
+
+@lru_cache(4096)
+def normal(version: str) -> str:
+    """`1.36.3` and `v1.36.3` are the same; what is no version stays as it is."""
+    try:
+        return str(versions.parse(version))
+    except versions.VersionError:
+        return version
+
+
+def selector_of(selector: LabelSelector) -> Selector:
+    """The node selector as facts have it."""
+    expressions = tuple(
+        Requirement(one.key, one.operator.value, one.values) for one in selector.match_expressions
+    )
+    return Selector(Labels(selector.match_labels), expressions)
+
+
+def in_scope(node: Node, selector: Selector) -> bool:
+    """Whether workloads move off or onto that node; control planes that take no pods are left out."""
+    if not selector.matches(node.labels):
+        return False
+    if not node.taints or not any(label in node.labels for label in CONTROL_PLANE):
+        return True
+    closed = any(taint.key in CONTROL_PLANE and taint.effect != "PreferNoSchedule" for taint in node.taints)
+    asked = {*selector.labels, *(one.key for one in selector.expressions)}
+    return not closed or not asked.isdisjoint(CONTROL_PLANE)
+
+
+def role(node: Node, selector: Selector, target: str) -> Role:
+    """What a node is to a migration to that target."""
+    if not target or not in_scope(node, selector):
+        return Role.OUTSIDE
+    return Role.TARGET if normal(node.kubelet_version) == target else Role.OFF
+
+
+def target_of(migration: WorkloadMigration | None, seen: Mapping[str, int], *, inject: bool | None) -> Target:
+    """What is to be done, from what the user wants, what was begun, and which versions nodes run.
+
+    `inject` says whether the admission policies are there; None when that is not known.
+    """
+    if migration is None:
+        return Target()
+    if migration.spec.abort:
+        return Target(reason=Reason.ABORTED, message="aborted: workloads stay where they are")
+    try:
+        target = _target(migration, seen)
+    except versions.VersionError as error:
+        return Target(reason=Reason.NO_VERSION_ORDER, message=_no_order(seen, error), stalled=True)
+    if not target:
+        return Target(message=_one_version(seen))
+    return _in_mode(migration, target, inject)
+
+
+def _no_order(seen: Mapping[str, int], error: versions.VersionError) -> str:
+    """Which versions cannot be compared, on how many nodes, and the way out."""
+    runs = ", ".join(f"{count} on {version!r}" for version, count in list(seen.items())[:5])
+    return f"{error}; nodes: {runs}; set spec.target of WorkloadMigration cluster to one of them"
+
+
+def _target(migration: WorkloadMigration, seen: Mapping[str, int]) -> str:
+    begun = migration.status.state is MigrationState.UPGRADE
+    latched = normal(migration.status.target or "") if begun else ""
+    if migration.spec.target is None:
+        return latched or (str(versions.highest(map(versions.parse, seen))) if len(seen) > 1 else "")
+    wanted = normal(migration.spec.target)
+    return wanted if latched == wanted or any(version != wanted for version in seen) else ""
+
+
+def _one_version(seen: Mapping[str, int]) -> str:
+    return f"all nodes in scope run {next(iter(seen))}" if seen else "no node is in scope"
+
+
+def _in_mode(migration: WorkloadMigration, target: str, inject: bool | None) -> Target:
+    status, wanted = migration.status, migration.spec.mode
+    if status.state is MigrationState.UPGRADE and status.mode is not None:
+        return Target(target, status.mode, Reason.MOVING)
+    if wanted is Mode.TEMPLATE:
+        return Target(target, Mode.TEMPLATE, Reason.MOVING)
+    if inject is None:
+        return Target(reason=Reason.STARTING, message="it is not known yet whether mode Inject can be used")
+    if inject:
+        return Target(target, Mode.INJECT, Reason.MOVING)
+    if wanted is Mode.AUTO:
+        return Target(target, Mode.TEMPLATE, Reason.MOVING)
+    return Target(
+        reason=Reason.INJECT_UNAVAILABLE,
+        message="mode Inject needs admission policies that are not installed;"
+        " apply `shiplift manifests` on Kubernetes 1.36 or newer,"
+        " or set spec.mode of WorkloadMigration cluster to Template",
+        stalled=True,
+    )
+
+
+def marks(node: Node, own: Role, target: Target, *, emptying: bool, tainted: bool) -> MarkNode | None:
+    """What has to change on a node so that it carries the marks of its role, and no other of ours."""
+    labels = _labels(own, target.version, emptying=emptying)
+    taints = _taints(own, target) if tainted else _kept_taints(node, own, target)
+    have = {key: node.labels[key] for key in OUR_LABELS if key in node.labels}
+    worn = {(one.key, one.value, one.effect) for one in node.taints if one.key in OUR_TAINTS}
+    retaint = worn != {(one.key, one.value, one.effect) for one in taints}
+    if have == labels and not retaint:
+        return None
+    return MarkNode(node.name, node.uid, labels, taints, retaint)
+
+
+@lru_cache(64)
+def _labels(own: Role, target: str, *, emptying: bool) -> Labels:
+    if own is Role.OUTSIDE:
+        return NO_LABELS
+    value = label_value(target)
+    keys = OUR_LABELS if emptying else (TARGET_LABEL,) if own is Role.TARGET else (OFF_TARGET_LABEL,)
+    return Labels((key, value) for key in keys)
+
+
+def _taints(own: Role, target: Target) -> tuple[Taint, ...]:
+    if target.mode is not Mode.TEMPLATE or own is Role.OUTSIDE:
+        return ()
+    if own is Role.TARGET:
+        return (upgrade_taint(target.version),)
+    return (Taint(OFF_TARGET_TAINT, label_value(target.version), "PreferNoSchedule"),)
+
+
+def _kept_taints(node: Node, own: Role, target: Target) -> tuple[Taint, ...]:
+    """Before taints are due: those that are right already stay, the others come off."""
+    return tuple([one for one in _taints(own, target) if one in node.taints])
+
+
+def counted(nodes: Iterable[Node], selector: Selector) -> dict[str, int]:
+    """How many nodes in scope run each version."""
+    seen: dict[str, int] = {}
+    for node in nodes:
+        if in_scope(node, selector):
+            version = normal(node.kubelet_version)
+            seen[version] = seen.get(version, 0) + 1
+    return dict(sorted(seen.items()))

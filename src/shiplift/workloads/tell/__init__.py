@@ -1,0 +1,1 @@
+"""What tells: the status, Events and metrics of a decision."""

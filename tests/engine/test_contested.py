@@ -1,0 +1,91 @@
+"""Changes that somebody else undoes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from shiplift.engine.contested import Made, Memory, told, wait
+from shiplift.engine.step import Step
+
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+class Label(Step, frozen=True):
+    node: str
+
+    @property
+    def key(self) -> str:
+        return f"label {self.node}"
+
+    @property
+    def change(self) -> str:
+        return self.key
+
+    def undone_by_others(self) -> str:
+        return f"somebody takes the label off {self.node}"
+
+    def describe(self) -> str:
+        return self.key
+
+
+class Unlabel(Label, frozen=True):
+    @property
+    def key(self) -> str:
+        return f"unlabel {self.node}"
+
+    @property
+    def change(self) -> str:
+        return ""
+
+    @property
+    def takes_back(self) -> str:
+        return f"label {self.node}"
+
+
+STEP = Label("node-1")
+
+
+def seconds(value: float) -> timedelta:
+    return timedelta(seconds=value)
+
+
+def noted(*steps: Step) -> Memory:
+    memory = Memory()
+    for step in steps:
+        memory.note(step, NOW)
+    return memory
+
+
+@pytest.mark.parametrize(("times", "expected"), [(1, 2), (2, 4), (4, 16), (5, 30), (99, 30)])
+def test_what_somebody_undoes_again_and_again_is_left_alone_ever_longer(times: int, expected: int) -> None:
+    changes = {STEP.change: Made(times, NOW)}
+    assert wait(changes, STEP, NOW) == seconds(expected)
+    assert wait(changes, STEP, NOW + seconds(60)) == seconds(0)
+    assert wait({}, STEP, NOW) == seconds(0)
+
+
+def test_each_time_that_a_change_is_made_counts() -> None:
+    assert noted(STEP, STEP).changes == {"label node-1": Made(2, NOW)}
+
+
+def test_what_we_take_back_ourselves_is_not_contested() -> None:
+    assert not noted(STEP, Unlabel("node-1")).changes
+
+
+def test_a_step_that_changes_nothing_of_others_is_not_remembered() -> None:
+    assert not noted(Unlabel("node-1")).changes
+
+
+def test_changes_are_forgotten_by_how_their_names_begin() -> None:
+    memory = noted(STEP, Label("node-2"))
+    memory.forget("label node-1")
+    assert set(memory.changes) == {"label node-2"}
+    memory.forget()
+    assert not memory.changes
+
+
+def test_a_change_that_is_needed_again_is_told() -> None:
+    changes = noted(STEP).changes
+    assert list(told(changes, [STEP, Label("node-2")])) == ["somebody takes the label off node-1"]

@@ -1,0 +1,252 @@
+"""Which nodes take part, which version is the target, in which mode, and which marks nodes carry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchmarks.decide import make
+from shiplift.api.values import LabelSelector
+from shiplift.api.workloads import (
+    MigrationState,
+    Mode,
+    WorkloadMigration,
+    WorkloadMigrationSpec,
+    WorkloadMigrationStatus,
+)
+from shiplift.facts.meta import Labels
+from shiplift.facts.nodes import Node, Taint
+from shiplift.workloads.model import Reason, Role, Target
+from shiplift.workloads.target import counted, in_scope, marks, role, selector_of, target_of
+
+OLD, NEW = "v1.35.4", "v1.36.3"
+EVERYWHERE = selector_of(LabelSelector())
+CONTROL = "node-role.kubernetes.io/control-plane"
+TARGET, OFF = "shiplift.dev/target-version", "shiplift.dev/off-target"
+
+
+def a_migration(
+    target: str | None = None,
+    mode: Mode = Mode.INJECT,
+    *,
+    latched: str | None = None,
+    in_mode: Mode | None = None,
+    **spec: Any,
+) -> WorkloadMigration:
+    state = MigrationState.UPGRADE if latched else MigrationState.NO_UPGRADE
+    status = WorkloadMigrationStatus(state=state, target=latched, mode=in_mode)
+    return WorkloadMigration(spec=WorkloadMigrationSpec(target=target, mode=mode, **spec), status=status)
+
+
+def version_of(migration: WorkloadMigration | None, *seen: str, inject: bool | None = True) -> str:
+    return target_of(migration, dict.fromkeys(seen, 1), inject=inject).version
+
+
+def a_node(version: str = OLD, **given: Any) -> Node:
+    return make(Node, "n", kubelet_version=version, **given)
+
+
+# --- the target ---
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [
+        ((), ""),
+        ((OLD,), ""),
+        ((OLD, NEW), NEW),
+        (("v1.34.9", OLD, NEW), NEW),
+        (("v1.36.3", "v1.36.10"), "v1.36.10"),
+        (("v1.36.3-gke.12", "v1.36.3-gke.9"), "v1.36.3-gke.12"),
+        (("v1.35.4+k3s1", "v1.36.3+k3s1"), "v1.36.3+k3s1"),
+    ],
+)
+def test_without_a_wish_the_highest_version_is_the_target_once_there_are_two(
+    seen: tuple[str, ...], expected: str
+) -> None:
+    assert version_of(a_migration(), *seen) == expected
+
+
+@pytest.mark.parametrize(
+    ("wanted", "seen", "expected"),
+    [
+        (NEW, (NEW,), ""),
+        (NEW, (OLD,), NEW),
+        (OLD, (OLD, NEW), OLD),
+        ("1.36.3", (OLD, NEW), NEW),
+        ("v1.35.9", (OLD, NEW), "v1.35.9"),
+        (NEW, (), ""),
+        ("v1.36.3-gke.9", ("v1.36.3-gke.12", "v1.36.3-gke.9"), "v1.36.3-gke.9"),
+    ],
+)
+def test_a_named_target_is_taken_as_long_as_a_node_runs_something_else(
+    wanted: str, seen: tuple[str, ...], expected: str
+) -> None:
+    assert version_of(a_migration(wanted), *seen) == expected
+
+
+def test_once_begun_a_still_higher_version_does_not_change_the_target() -> None:
+    assert version_of(a_migration(latched=NEW), OLD, NEW, "v1.37.0") == NEW
+
+
+def test_once_begun_it_stays_begun_when_the_last_old_node_is_gone() -> None:
+    assert version_of(a_migration(latched=NEW), NEW) == NEW
+    assert version_of(a_migration(NEW, latched=NEW), NEW) == NEW
+
+
+def test_the_user_changes_the_target_of_one_that_has_begun() -> None:
+    assert version_of(a_migration(OLD, latched=NEW), OLD, NEW) == OLD
+
+
+@pytest.mark.parametrize("migration", [None, a_migration(abort=True), a_migration(abort=True, latched=NEW)])
+def test_nothing_is_to_be_moved_without_a_migration_or_after_an_abort(
+    migration: WorkloadMigration | None,
+) -> None:
+    assert version_of(migration, OLD, NEW) == ""
+
+
+def test_an_abort_says_so() -> None:
+    assert target_of(a_migration(abort=True), {OLD: 1, NEW: 1}, inject=True).reason is Reason.ABORTED
+
+
+def test_versions_that_cannot_be_compared_stall_and_say_the_way_out() -> None:
+    found = target_of(a_migration(), {"built-by-hand": 3, NEW: 1}, inject=True)
+    assert (found.target, found.reason, found.stalled) == ("", Reason.NO_VERSION_ORDER, True)
+    assert "3 on 'built-by-hand'" in found.message
+    assert "spec.target" in found.message
+
+
+def test_versions_that_cannot_be_compared_are_fine_with_a_named_target() -> None:
+    assert version_of(a_migration("v1.36.3"), "built-by-hand", NEW) == NEW
+
+
+# --- the mode ---
+
+
+@pytest.mark.parametrize(
+    ("wanted", "inject", "expected"),
+    [
+        (Mode.TEMPLATE, False, Mode.TEMPLATE),
+        (Mode.TEMPLATE, None, Mode.TEMPLATE),
+        (Mode.INJECT, True, Mode.INJECT),
+        (Mode.AUTO, True, Mode.INJECT),
+        (Mode.AUTO, False, Mode.TEMPLATE),
+        (Mode.AUTO, None, None),
+        (Mode.INJECT, None, None),
+        (Mode.INJECT, False, None),
+    ],
+)
+def test_the_mode_is_what_was_asked_for_and_can_be(
+    wanted: Mode, inject: bool | None, expected: Mode | None
+) -> None:
+    found = target_of(a_migration(mode=wanted), {OLD: 1, NEW: 1}, inject=inject)
+    assert (found.mode, found.target) == (expected, NEW if expected else "")
+
+
+def test_inject_that_is_not_installed_stalls_and_says_what_to_do() -> None:
+    found = target_of(a_migration(), {OLD: 1, NEW: 1}, inject=False)
+    assert found.reason is Reason.INJECT_UNAVAILABLE
+    assert found.stalled
+    assert "shiplift manifests" in found.message
+
+
+def test_the_mode_that_was_begun_with_is_kept() -> None:
+    begun = a_migration(mode=Mode.TEMPLATE, latched=NEW, in_mode=Mode.INJECT)
+    assert target_of(begun, {OLD: 1, NEW: 1}, inject=False).mode is Mode.INJECT
+
+
+# --- nodes ---
+
+
+@pytest.mark.parametrize(
+    ("labels", "taints", "selector", "expected"),
+    [
+        ({}, (), LabelSelector(), True),
+        ({CONTROL: ""}, (), LabelSelector(), True),
+        ({CONTROL: ""}, (Taint(CONTROL, "", "NoSchedule"),), LabelSelector(), False),
+        ({CONTROL: ""}, (Taint(CONTROL, "", "PreferNoSchedule"),), LabelSelector(), True),
+        ({}, (Taint(CONTROL, "", "NoSchedule"),), LabelSelector(), True),
+        ({CONTROL: ""}, (Taint(CONTROL, "", "NoSchedule"),), LabelSelector(match_labels={CONTROL: ""}), True),
+        ({"pool": "a"}, (), LabelSelector(match_labels={"pool": "a"}), True),
+        ({"pool": "b"}, (), LabelSelector(match_labels={"pool": "a"}), False),
+    ],
+)
+def test_control_planes_that_take_no_pods_are_in_scope_only_when_asked_for(
+    labels: dict[str, str], taints: tuple[Taint, ...], selector: LabelSelector, expected: bool
+) -> None:
+    node = a_node(labels=Labels(labels), taints=taints)
+    assert in_scope(node, selector_of(selector)) is expected
+
+
+@pytest.mark.parametrize(
+    ("version", "target", "expected"),
+    [
+        (OLD, "", Role.OUTSIDE),
+        (NEW, NEW, Role.TARGET),
+        (OLD, NEW, Role.OFF),
+        ("v1.37.0", NEW, Role.OFF),
+        ("1.36.3", NEW, Role.TARGET),
+        ("v1.36.3-gke.12", NEW, Role.OFF),
+        ("v1.36.3+k3s1", NEW, Role.OFF),
+        ("v1.36.3+k3s1", "v1.36.3+k3s1", Role.TARGET),
+    ],
+)
+def test_versions_are_compared_whole(version: str, target: str, expected: Role) -> None:
+    assert role(a_node(version), EVERYWHERE, target) is expected
+
+
+def test_only_nodes_in_scope_are_counted_by_version() -> None:
+    closed = a_node(labels=Labels({CONTROL: ""}), taints=(Taint(CONTROL, "", "NoSchedule"),))
+    nodes = [a_node(NEW), a_node("1.35.4"), a_node(OLD), closed]
+    assert counted(nodes, EVERYWHERE) == {OLD: 2, NEW: 1}
+
+
+# --- marks ---
+
+
+def marked(node: Node, own: Role, mode: Mode, **given: Any) -> tuple[dict[str, str], list[str]] | None:
+    options = {"emptying": False, "tainted": True} | given
+    step = marks(node, own, Target("v1.36.3+k3s1", mode), **options)
+    return None if step is None else (dict(step.labels), [f"{one.key}:{one.effect}" for one in step.taints])
+
+
+@pytest.mark.parametrize(
+    ("own", "mode", "labels", "taints"),
+    [
+        (Role.TARGET, Mode.INJECT, {TARGET: "v1.36.3_k3s1"}, []),
+        (Role.OFF, Mode.INJECT, {OFF: "v1.36.3_k3s1"}, []),
+        (Role.TARGET, Mode.TEMPLATE, {TARGET: "v1.36.3_k3s1"}, ["shiplift.dev/upgrade:NoSchedule"]),
+        (Role.OFF, Mode.TEMPLATE, {OFF: "v1.36.3_k3s1"}, ["shiplift.dev/off-target:PreferNoSchedule"]),
+    ],
+)
+def test_each_role_has_its_marks_with_the_target_as_their_value(
+    own: Role, mode: Mode, labels: dict[str, str], taints: list[str]
+) -> None:
+    assert marked(a_node(), own, mode) == (labels, taints)
+
+
+def test_a_node_with_the_right_marks_is_left_alone() -> None:
+    node = a_node(labels=Labels({OFF: "v1.36.3_k3s1", "pool": "a"}))
+    assert marked(node, Role.OFF, Mode.INJECT) is None
+
+
+def test_marks_of_an_earlier_migration_are_replaced_and_those_of_an_outsider_taken_off() -> None:
+    taint = Taint("shiplift.dev/upgrade", OLD, "NoSchedule")
+    node = a_node(labels=Labels({TARGET: OLD}), taints=(taint,))
+    assert marked(node, Role.OFF, Mode.INJECT) == ({OFF: "v1.36.3_k3s1"}, [])
+    assert marked(node, Role.OUTSIDE, Mode.INJECT) == ({}, [])
+
+
+def test_before_taints_are_due_right_ones_stay_and_wrong_ones_go() -> None:
+    right = Taint("shiplift.dev/upgrade", "v1.36.3_k3s1", "NoSchedule")
+    wrong = Taint("shiplift.dev/upgrade", OLD, "NoSchedule")
+    node = a_node(taints=(right, wrong))
+    expected = ({TARGET: "v1.36.3_k3s1"}, ["shiplift.dev/upgrade:NoSchedule"])
+    assert marked(node, Role.TARGET, Mode.TEMPLATE, tainted=False) == expected
+    assert marked(a_node(), Role.TARGET, Mode.TEMPLATE, tainted=False) == ({TARGET: "v1.36.3_k3s1"}, [])
+
+
+def test_a_node_that_is_emptied_is_neither_old_nor_new() -> None:
+    found = marked(a_node(), Role.OFF, Mode.INJECT, emptying=True)
+    assert found == ({TARGET: "v1.36.3_k3s1", OFF: "v1.36.3_k3s1"}, [])
