@@ -129,6 +129,7 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, A
 
 @pytest.mark.usefixtures("both")
 def test_what_is_installed_for_a_layer_can_be_printed_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert BOTH["toy"].custom_kinds == (NODE_ROLLOUT,)
     [crd] = printed(capsys, "crds", "--layers", "toy")
     assert crd["metadata"] == {"name": "noderollouts.shiplift.dev"}
     assert len(printed(capsys, "crds", "--layers", "toy,workloads")) == 4
