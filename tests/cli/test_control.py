@@ -16,7 +16,7 @@ from shiplift.kube.errors import Conflict
 from shiplift.local.cluster import Cluster
 from tests.cli.conftest import Migrate
 from tests.cli.terminal import Terminal
-from tests.view.migrations import progress, waiting
+from tests.workloads.face.migrations import progress, waiting
 
 main = importlib.import_module("shiplift.cli.main")
 Run = Callable[..., tuple[int, str]]
@@ -89,7 +89,7 @@ def test_abort_stops_it_and_says_what_becomes_of_things(run: Run, migrate: Migra
     assert run("abort", "--yes") == (
         0,
         "aborted: nothing more is evicted, what was changed is undone, workloads stay where they are\n"
-        "hint: shiplift status -w shows how it goes; without an operator, shiplift release --all undoes it\n",
+        "hint: shiplift status -w shows how it goes; without an operator, shiplift undo does that\n",
     )
     assert spec(client) == {"paused": True, "abort": True} | {
         key: value for key, value in spec(client).items() if key not in ("paused", "abort")
@@ -172,6 +172,4 @@ def test_an_operator_that_writes_meanwhile_is_no_obstacle(
 def test_release_without_all_says_what_all_does(run: Run) -> None:
     code, said = run("release")
     assert code == 1
-    assert said.startswith(
-        "error: release undoes everything or nothing\nhint: shiplift release --all aborts "
-    )
+    assert said.startswith("error: release undoes everything or nothing\nhint: shiplift undo aborts ")

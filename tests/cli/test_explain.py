@@ -10,107 +10,41 @@ from typing import Any
 
 import pytest
 
-from shiplift.cli.explain import Wanted, read_name, resolve
+from shiplift.cli.explain import read_name
 from shiplift.cli.output import CommandError
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.kube.client import Client
 from shiplift.local.cluster import Cluster
+from shiplift.workloads.face.explain import EXPLAIN
 from tests.cli.conftest import Migrate
 from tests.cli.test_layout import GOLDEN
 from tests.until import until
-from tests.view.migrations import NEW, OLD, progress, waiting
+from tests.workloads.face.migrations import NEW, OLD, progress, waiting
 
 main = importlib.import_module("shiplift.cli.main")
-Key = tuple[str, str, str]
-WEB_A: Key = ("Deployment", "a", "web")
-WEB_B: Key = ("Deployment", "b", "web")
-DB_A: Key = ("StatefulSet", "a", "db")
-API_A: Key = ("Deployment", "a", "api")
-API_STS: Key = ("StatefulSet", "a", "api")
-WEBS_A: Key = ("Deployment", "a", "webs")
-THERE = (WEB_A, WEB_B, WEBS_A, DB_A, API_A, API_STS)
 
 
 @pytest.mark.parametrize(
     ("text", "kind", "name"),
     [
-        ("deploy/web", "Deployment", "web"),
-        ("Deployment/web", "Deployment", "web"),
-        ("deployments.apps/web", "Deployment", "web"),
-        ("sts/db", "StatefulSet", "db"),
-        ("statefulset.apps/db", "StatefulSet", "db"),
+        ("deploy/web", "deploy", "web"),
+        ("Deployment/web", "deployment", "web"),
+        ("deployments.apps/web", "deployments.apps", "web"),
+        ("sts/db", "sts", "db"),
+        ("po/db-0", "po", "db-0"),
         ("web", "", "web"),
     ],
 )
 def test_a_workload_is_named_as_for_kubectl(text: str, kind: str, name: str) -> None:
-    assert read_name(text) == (kind, name)
+    assert read_name(text, [EXPLAIN]) == (kind, name)
 
 
 @pytest.mark.parametrize("text", ["ds/agent", "shop/web", "deploy/", "", "/", "/web", "a/b/c"])
 def test_what_names_no_workload_is_refused_with_a_hint(text: str) -> None:
     with pytest.raises(CommandError) as refused:
-        read_name(text)
+        read_name(text, [EXPLAIN])
     assert "deploy/NAME" in refused.value.hint
-
-
-@pytest.mark.parametrize(
-    ("wanted", "here", "found"),
-    [
-        (Wanted("Deployment", "web", "b"), "a", WEB_B),
-        (Wanted("Deployment", "web", ""), "a", WEB_A),
-        (Wanted("Deployment", "web", ""), "b", WEB_B),
-        (Wanted("StatefulSet", "db", ""), "default", DB_A),
-        (Wanted("", "db", ""), "default", DB_A),
-        (Wanted("StatefulSet", "api", ""), "a", API_STS),
-    ],
-)
-def test_the_one_that_is_meant_is_found(wanted: Wanted, here: str, found: Key) -> None:
-    assert resolve(wanted, here, THERE) == found
-
-
-@pytest.mark.parametrize(
-    ("wanted", "message", "hint"),
-    [
-        (
-            Wanted("Deployment", "web", ""),
-            "there are 2 of Deployment web",
-            "one of deploy/web -n a, deploy/web -n b",
-        ),
-        (
-            Wanted("", "api", "a"),
-            "there are 2 of workload api in namespace a",
-            "one of deploy/api -n a, sts/api -n a",
-        ),
-        (Wanted("Deployment", "db", ""), "there is no Deployment db", "did you mean sts/db -n a?"),
-        (
-            Wanted("Deployment", "web", "c"),
-            "there is no Deployment web in namespace c",
-            "did you mean deploy/web -n a, deploy/web -n b?",
-        ),
-        (
-            Wanted("Deployment", "wbe", "b"),
-            "there is no Deployment wbe in namespace b",
-            "did you mean deploy/web -n b?",
-        ),
-        (
-            Wanted("Deployment", "xyzzy", ""),
-            "there is no Deployment xyzzy",
-            "kubectl get deployments,statefulsets -A lists them",
-        ),
-    ],
-)
-def test_a_slip_is_answered_with_what_may_be_meant(wanted: Wanted, message: str, hint: str) -> None:
-    with pytest.raises(CommandError) as refused:
-        resolve(wanted, "default", THERE)
-    assert (refused.value.message, refused.value.hint) == (message, hint)
-
-
-def test_many_choices_are_not_all_listed() -> None:
-    many = [("Deployment", f"n{number}", "web") for number in range(9)]
-    with pytest.raises(CommandError) as refused:
-        resolve(Wanted("Deployment", "web", ""), "default", many)
-    assert refused.value.hint.endswith("deploy/web -n n4, 4 more")
 
 
 def workload(name: str, replicas: int, **annotations: str) -> dict[str, Any]:
@@ -241,6 +175,32 @@ def test_all_about_a_workload_is_told(
     code, said, errors = explain("deploy/web")
     assert (code, errors) == (0, "")
     assert said == (GOLDEN / "explain-real.txt").read_text()
+
+
+def test_a_pod_is_told_of_with_its_workload(
+    explain: Callable[..., tuple[int, str, str]], shop: dict[str, str]
+) -> None:
+    _, told, _ = explain("deploy/web", "-n", "shop")
+    code, said, errors = explain("pod/web-1-b")
+    assert (code, errors) == (0, "")
+    first, rest = said.split("\n", 1)
+    assert first == "Pod         shop/web-1-b, starting on node new-1, v1.36.3"
+    assert rest == told
+    assert explain("po/web-1-b", "-n", "shop")[1] == said
+
+
+def test_a_pod_that_is_not_there_or_that_nobody_moves_is_named(
+    explain: Callable[..., tuple[int, str, str]], shop: dict[str, str], client: Client
+) -> None:
+    assert explain("pod/web-1-c")[2] == (
+        "error: there is no Pod web-1-c\nhint: kubectl get pods -A lists them\n"
+    )
+    alone = {"metadata": {"name": "alone"}, "spec": {"containers": [{"name": "main", "image": "example"}]}}
+    client.create(kinds.POD, alone, "shop")
+    assert explain("pod/alone")[2] == (
+        "error: pod shop/alone is of no workload that is moved: nothing controls it\n"
+        "hint: only pods of Deployments and StatefulSets are moved\n"
+    )
 
 
 def test_before_there_is_a_migration_the_order_can_be_looked_at(

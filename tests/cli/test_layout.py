@@ -9,9 +9,12 @@ import msgspec
 import pytest
 from rich.console import Console, RenderableType
 
-from shiplift.cli import layout, movement_layout
+from shiplift.cli.stage_layout import Drawn, stage
+from shiplift.face import layout
 from shiplift.view.cluster import ClusterView, NodeState, NodeView, Pods, Totals, VersionView
-from shiplift.view.movement import Movement, Mover, Stand
+from shiplift.view.values import Share
+from shiplift.workloads.face.movement import Movement, Mover, Stand
+from shiplift.workloads.face.movement_layout import headline, movers
 
 GOLDEN = Path(__file__).parent / "golden"
 OLD, NEW = "v1.35.4", "v1.36.3"
@@ -49,7 +52,6 @@ CLUSTER = ClusterView(
 )
 BUSY = Movement(
     target=NEW,
-    cluster=CLUSTER,
     migration=None,
     movers=(
         mover("database", Stand.ARRIVED, 3, 0, 0),
@@ -68,9 +70,14 @@ BUSY = Movement(
         ),
     ),
 )
-EMPTY = Movement(NEW, ClusterView(NEW, (), (), (), (), Totals(0, 0, 0, 0, 0, Pods()), ()), None, ())
-STALE = msgspec.structs.replace(EMPTY, cluster=msgspec.structs.replace(EMPTY.cluster, stale=("Pod",)))
+NOBODY = Movement(NEW, None, ())
+EMPTY = ClusterView(NEW, (), (), (), (), Totals(0, 0, 0, 0, 0, Pods()), ())
+STALE = msgspec.structs.replace(EMPTY, stale=("Pod",))
 NOW = "the operator moves the shop · 14 s"
+
+
+def played(view: Movement, cluster: ClusterView = CLUSTER) -> RenderableType:
+    return stage(cluster, NEW, [Drawn(headline(view), movers(view))], "demo", NOW)
 
 
 def drawn(picture: RenderableType, width: int) -> str:
@@ -81,28 +88,28 @@ def drawn(picture: RenderableType, width: int) -> str:
 
 
 @pytest.mark.parametrize("width", [80, 120])
-@pytest.mark.parametrize(("name", "view"), [("busy", BUSY), ("empty", EMPTY), ("stale", STALE)])
-def test_a_movement_is_drawn_as_before(name: str, view: Movement, width: int) -> None:
-    picture = drawn(movement_layout.movement(view, "demo", NOW), width)
-    assert picture == (GOLDEN / f"{name}-{width}.txt").read_text()
+@pytest.mark.parametrize(
+    ("name", "picture"),
+    [("busy", played(BUSY)), ("empty", played(NOBODY, EMPTY)), ("stale", played(NOBODY, STALE))],
+)
+def test_a_movement_is_drawn_as_before(name: str, picture: RenderableType, width: int) -> None:
+    assert drawn(picture, width) == (GOLDEN / f"{name}-{width}.txt").read_text()
 
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
-    picture = drawn(movement_layout.movement(BUSY, "demo", NOW), width)
+    picture = drawn(played(BUSY), width)
     assert max(map(len, picture.splitlines())) <= width
 
 
 def test_whatever_is_to_be_told_it_stays_within_the_lines() -> None:
     movers = [msgspec.structs.replace(one, now="so much to tell, " * 20) for one in BUSY.movers]
     wordy = msgspec.structs.replace(BUSY, movers=tuple(movers))
-    assert len(drawn(movement_layout.movement(wordy, "demo", NOW), 80).splitlines()) == len(
-        drawn(movement_layout.movement(BUSY, "demo", NOW), 80).splitlines()
-    )
+    assert len(drawn(played(wordy), 80).splitlines()) == len(drawn(played(BUSY), 80).splitlines())
 
 
 def test_a_state_is_a_word_not_only_a_colour() -> None:
-    plain = drawn(movement_layout.movement(BUSY, "demo", NOW), 120)
+    plain = drawn(played(BUSY), 120)
     for state in (*NodeState, *Stand):
         assert f" {state}" in plain
 
@@ -112,3 +119,21 @@ def test_a_state_is_a_word_not_only_a_colour() -> None:
 )
 def test_a_duration_is_told_in_one_unit(seconds: int, text: str) -> None:
     assert layout.duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("done", "total", "text"),
+    [
+        (0, 0, "[--------------------]"),
+        (0, 9, "[--------------------]"),
+        (1, 1000, "[#-------------------]"),
+        (5, 10, "[##########----------]"),
+        (999, 1000, "[###################-]"),
+        (9, 9, "[####################]"),
+        (10, 9, "[####################]"),
+    ],
+)
+def test_the_bar_is_full_only_when_all_is_done_and_empty_only_when_nothing_is(
+    done: int, total: int, text: str
+) -> None:
+    assert layout.bar(Share(done, total)) == text

@@ -22,7 +22,7 @@ from tests.api.api_server import wait_established
 from tests.cli.conftest import Migrate
 from tests.cli.terminal import Terminal
 from tests.until import until
-from tests.view.migrations import BUSY, progress, waiting
+from tests.workloads.face.migrations import BUSY, progress, waiting
 
 main = importlib.import_module("shiplift.cli.main")
 SHIPLIFT = (sys.executable, "-c", "from shiplift.cli import main; main()")

@@ -81,12 +81,10 @@ def test_the_operator_pauses_goes_on_and_aborts_when_told(run: Run, scene: Scene
     assert scene.arrived(space, "gate", "web")
 
 
-def test_without_the_operator_everything_can_be_released(
-    run: Run, rig: Rig, scene: Scene, space: str
-) -> None:
+def test_without_the_operator_everything_can_be_undone(run: Run, rig: Rig, scene: Scene, space: str) -> None:
     rig.stop()
     assert scene.residue()
-    told = run("release", "--all")
+    told = run("undo")
     assert told.startswith("the migration is aborted, so that no operator begins again\n")
     assert f"let new pods of {space} go anywhere: ok\n" in told
     assert scene.residue() == []

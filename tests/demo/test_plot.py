@@ -10,17 +10,20 @@ import pytest
 
 from shiplift.api.workloads import WorkloadMigration
 from shiplift.demo import needs, shop
-from shiplift.demo.plot import NEW, OLD, TARGET, Scene, Seen, residue
+from shiplift.demo.plot import NEW, OLD, TARGET, Played, Scene, Seen
 from shiplift.facts.custom import Custom
 from shiplift.facts.kinds import WORKLOAD_PLACEMENT, Kind
 from shiplift.facts.meta import Labels, Row
 from shiplift.facts.nodes import Node
 from shiplift.facts.workloads import PodDisruptionBudget
 from shiplift.view.look import look
-from shiplift.view.migration import migration_view
-from shiplift.view.movement import Mover, Stand, movement
-from tests.view.migrations import NOW, migration, progress
+from shiplift.workloads.face.demo import DEMO, residue
+from shiplift.workloads.face.migration import migration_view
+from shiplift.workloads.face.movement import Movement, Mover, Stand, movement
+from tests.toy.face import DEMO as TOY
+from tests.toy.face import Juggling
 from tests.view.rows import Snapshot, make, node
+from tests.workloads.face.migrations import NOW, migration, progress
 
 OLD_NODES = [node(name, OLD[0].version) for pool in OLD for name in pool.names()]
 NEW_NODES = [node(name, TARGET) for pool in NEW for name in pool.names()]
@@ -30,7 +33,8 @@ def seen(scene: Scene, nodes: Iterable[Node], status: dict[str, Any] | None = No
     found: WorkloadMigration | None = migration(status) if status is not None else None
     cluster = look(Snapshot(*nodes), NOW, TARGET)
     view = migration_view(found, NOW) if found else None
-    return Seen(scene, movement(cluster, view, [], TARGET), left, 0)
+    played = Played(DEMO, movement(cluster, view, [], TARGET))
+    return Seen(scene, cluster, (played,), left, 0)
 
 
 UNDER_WAY = {"observedGeneration": 2, "state": "Upgrade", "target": TARGET, "progress": progress(5, 6)}
@@ -62,6 +66,14 @@ def test_a_scene_is_over_when_the_cluster_shows_it(view: Seen, over: bool) -> No
     assert view.over is over
 
 
+def test_a_scene_is_over_when_it_is_for_every_layer() -> None:
+    there = seen(Scene.MOVING, NEW_NODES, ARRIVED)
+    toy = Played(TOY, Juggling())
+    assert msgspec.structs.replace(there, played=(*there.played, toy)).over
+    dropped = Played(TOY, Juggling(moved=False))
+    assert not msgspec.structs.replace(there, played=(*there.played, dropped)).over
+
+
 def test_the_scenes_follow_each_other_to_the_end() -> None:
     scene = Scene.OPENING
     for wanted in (Scene.JOINING, Scene.MOVING, Scene.LEAVING, Scene.DONE):
@@ -88,9 +100,9 @@ def test_half_way_some_have_arrived_some_move_and_some_wait(
     states: tuple[Stand, ...], moved: int, half_way: bool
 ) -> None:
     movers = [Mover(("Deployment", "shop", str(state)), "", state, moved, 0, 2, "") for state in states]
-    there = seen(Scene.MOVING, NEW_NODES).movement
-    view = msgspec.structs.replace(there, movers=tuple(movers))
-    assert Seen(Scene.MOVING, view, (), 0).half_way is half_way
+    played = Played(DEMO, Movement(TARGET, None, tuple(movers)))
+    there = seen(Scene.MOVING, NEW_NODES)
+    assert msgspec.structs.replace(there, played=(played,)).half_way is half_way
 
 
 class Rows(Snapshot):

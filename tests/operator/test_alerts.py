@@ -13,7 +13,7 @@ from shiplift.kube.store import Store
 from shiplift.kube.watch import Watch
 from shiplift.local.cluster import Cluster
 from shiplift.operator import alerts
-from shiplift.operator.layers import LAYERS
+from shiplift.operator.layers import LAYERS, faces
 from shiplift.operator.metrics import Metrics
 
 METRIC = re.compile(r"\bshiplift_[a-z_]+")
@@ -35,13 +35,13 @@ def exposed(cluster: Cluster) -> set[str]:
 
 
 def test_every_metric_that_an_alert_asks_for_is_exposed(exposed: set[str]) -> None:
-    asked = {name for rule in alerts.rules() for name in METRIC.findall(rule["expr"])}
+    asked = {name for rule in alerts.rules(faces().values()) for name in METRIC.findall(rule["expr"])}
     assert asked
     assert asked <= exposed
 
 
 def test_every_alert_says_what_is_wrong_and_what_to_do() -> None:
-    for rule in alerts.rules():
+    for rule in alerts.rules(faces().values()):
         assert rule["annotations"]["summary"].endswith(".")
         assert rule["annotations"]["action"].endswith(".")
 
@@ -50,7 +50,7 @@ def test_holds_without_an_operator_are_found_by_the_names_that_holds_have() -> N
     from shiplift.api.workloads import WorkloadKind
     from shiplift.workloads.names import hold_name
 
-    pattern = re.search(r'poddisruptionbudget=~"([^"]+)"', alerts.rules()[0]["expr"])
+    pattern = re.search(r'poddisruptionbudget=~"([^"]+)"', alerts.rules(faces().values())[0]["expr"])
     assert pattern
     for kind in WorkloadKind:
         assert re.fullmatch(pattern[1], hold_name(kind, "web"))

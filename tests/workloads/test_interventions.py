@@ -12,9 +12,9 @@ from shiplift.facts import kinds
 from shiplift.kube.credentials import load
 from shiplift.kube.store import Store
 from shiplift.kube.watch import Watch
+from shiplift.workloads.face.undo import undo_all
 from shiplift.workloads.names import MIGRATION
 from shiplift.workloads.observe.observer import READS
-from shiplift.workloads.release import release_all
 from tests.workloads.halfway import HOLD, budgets, gated, uids, wait_line
 from tests.workloads.rig import NEW, OLD, Scene
 
@@ -42,7 +42,7 @@ def test_an_operator_that_was_away_leaves_its_holds_and_resumes(scene: Scene) ->
 
 
 @pytest.mark.parametrize("mode", ["Inject", "Template"])
-def test_release_all_undoes_everything_while_the_operator_is_away(scene: Scene, mode: str) -> None:
+def test_undo_undoes_everything_while_the_operator_is_away(scene: Scene, mode: str) -> None:
     scene.nodes("old", OLD)
     space = gated(scene)
     scene.budget(space, "web", "web", minAvailable=1)
@@ -54,7 +54,7 @@ def test_release_all_undoes_everything_while_the_operator_is_away(scene: Scene, 
     assert scene.residue()
     said: list[str] = []
     with watched(scene) as store:
-        assert release_all(scene.client, store, said.append) > 0
+        assert undo_all(scene.client, store, said.append) > 0
     assert scene.residue() == []
     assert budgets(scene, space)["web"]["spec"]["minAvailable"] == 1
     assert f"give PodDisruptionBudget {space}/web back what it said: ok" in said

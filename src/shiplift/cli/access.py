@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,25 +16,16 @@ from shiplift.cli.output import CommandError, TimedOutError, configure_logs
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from shiplift.api.workloads import WorkloadMigration
+    from shiplift.facts.kinds import Kind
     from shiplift.kube.client import Client
     from shiplift.kube.credentials import Credentials
     from shiplift.kube.store import Snapshot, Store
     from shiplift.kube.watch import Watch
-    from shiplift.view.migration import Heard
+    from shiplift.view.values import Heard
 
 Kubeconfig = Annotated[Path | None, Parameter(help="Default: as kubectl, then in-cluster.")]
 Context = Annotated[str | None, Parameter(help="Which context of the kubeconfig.")]
 
-NO_MIGRATION = "there is no WorkloadMigration in this cluster"
-HOW_TO_BEGIN = (
-    """echo '{"apiVersion": "shiplift.dev/v1alpha1", "kind": "WorkloadMigration", """
-    """"metadata": {"name": "cluster"}}' | kubectl apply -f -"""
-)
-HOW_TO_GO_ON = (
-    "to start again, set spec.target of WorkloadMigration cluster to another version,"
-    " and spec.abort of it to false"
-)
 _UNLIMITED = 1000
 """Columns where no terminal limits them: a line stays a line."""
 _SYNC_SECONDS = 60.0
@@ -59,31 +50,36 @@ def credentials_of(kubeconfig: Path | None, context: str | None) -> Credentials:
     return load(kubeconfig, context)
 
 
-def find_migration(client: Client) -> WorkloadMigration | None:
-    """The one of this cluster, as it is now."""
+class UnknownKindError(CommandError):
+    """The cluster has no such kind of ours: it is not installed there."""
+
+    def __init__(self, kind: Kind) -> None:
+        super().__init__(f"this cluster does not know {kind}s", "shiplift crds | kubectl apply -f -")
+
+
+def objects(client: Client, kind: Kind) -> list[Any]:
+    """All objects of one of our own kinds, decoded, as they are now."""
     import msgspec
 
     from shiplift import api
-    from shiplift.api.workloads import WorkloadMigration
-    from shiplift.facts.kinds import WORKLOAD_MIGRATION
     from shiplift.kube.errors import NotFound
 
     try:
-        found = list(client.list(WORKLOAD_MIGRATION))
+        found = list(client.list(kind))
     except NotFound as error:
-        raise CommandError(
-            "this cluster does not know WorkloadMigrations", "shiplift crds | kubectl apply -f -"
-        ) from error
-    decoded = [api.decode(WORKLOAD_MIGRATION, msgspec.json.encode(one)) for one in found]
-    return next((one for one in decoded if isinstance(one, WorkloadMigration)), None)
+        raise UnknownKindError(kind) from error
+    return [api.decode(kind, msgspec.json.encode(one)) for one in found]
 
 
-def the_migration(client: Client) -> WorkloadMigration:
-    """The one of this cluster; an error that says how to make one where there is none."""
-    migration = find_migration(client)
-    if migration is None:
-        raise CommandError(NO_MIGRATION, HOW_TO_BEGIN)
-    return migration
+def is_known(client: Client, kind: Kind) -> bool:
+    """Whether the cluster has this kind at all."""
+    from shiplift.kube.errors import NotFound
+
+    try:
+        next(iter(client.list(kind)), None)
+    except NotFound:
+        return False
+    return True
 
 
 def operator_heard(client: Client) -> Heard | None:
@@ -103,7 +99,7 @@ def _heard(lease: dict[str, Any]) -> Heard:
     from datetime import datetime
 
     from shiplift.kube.lease import NOT_ACTING
-    from shiplift.view.migration import Heard
+    from shiplift.view.values import Heard
 
     annotations: dict[str, str] = lease["metadata"].get("annotations") or {}
     at = int(datetime.fromisoformat(lease["spec"]["renewTime"]).timestamp())
@@ -128,6 +124,23 @@ def collected(credentials: Credentials, watches: Iterable[Watch]) -> Snapshot:
     """All of what was asked for, at one moment."""
     with followed(credentials, watches) as store:
         return store.snapshot()
+
+
+class Reader:
+    """The cluster behind a client, as layers read it to explain something."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    @property
+    def namespace(self) -> str:
+        return self._client.credentials.namespace
+
+    def objects(self, kind: Kind) -> Sequence[Any]:
+        return objects(self._client, kind)
+
+    def collected(self, watches: Iterable[Watch]) -> Snapshot:
+        return collected(self._client.credentials, watches)
 
 
 def _wait_synced(store: Store) -> None:

@@ -1,7 +1,7 @@
-"""`shiplift pause`, `resume`, `abort` and `release`: a person takes the move of workloads in hand.
+"""`shiplift pause`, `resume` and `abort`: a person takes the move of workloads in hand.
 
 Each may be said twice: what is so already is left as it is. Nothing is written but the spec of the
-WorkloadMigration, by its uid and in the version that was read; only `release --all` undoes things itself.
+WorkloadMigration, by its uid and in the version that was read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ resume_app = App(name="resume", help="Go on after a pause.")
 abort_app = App(
     name="abort", help="Stop moving workloads and undo what was changed; they stay where they are."
 )
-release_app = App(name="release", help="Undo all that was changed for a move, even without the operator.")
 _TRIES = 10
 _WATCH = "shiplift status -w shows how it goes"
 
@@ -34,9 +33,9 @@ _WATCH = "shiplift status -w shows how it goes"
 def pause(*, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
     """Let what is in flight end, and start nothing new."""
     with access.client_of(kubeconfig, context) as client:
-        migration = access.the_migration(client)
+        migration = _the_migration(client)
         if migration.spec.abort:
-            raise CommandError("it is aborted: there is nothing to pause", access.HOW_TO_GO_ON)
+            raise _aborted("it is aborted: there is nothing to pause")
         if not _write(client, migration, {"paused": True}):
             return say("it was paused already")
     say(f"paused: what is in flight ends{_in_flight(migration)}; nothing new starts")
@@ -47,9 +46,9 @@ def pause(*, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
 def resume(*, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
     """Go on after a pause."""
     with access.client_of(kubeconfig, context) as client:
-        migration = access.the_migration(client)
+        migration = _the_migration(client)
         if migration.spec.abort:
-            raise CommandError("it is aborted, not paused", access.HOW_TO_GO_ON)
+            raise _aborted("it is aborted, not paused")
         if not _write(client, migration, {"paused": False}):
             return say("it was not paused")
     say("resumed: workloads move again as their turn comes")
@@ -67,44 +66,30 @@ def abort(
 ) -> None:
     """Stop moving workloads and undo what was changed; they stay where they are."""
     with access.client_of(kubeconfig, context) as client:
-        migration = access.the_migration(client)
+        migration = _the_migration(client)
         if migration.spec.abort:
             return say("it was aborted already")
         _confirm(migration, yes)
         _write(client, migration, {"abort": True})
     say("aborted: nothing more is evicted, what was changed is undone, workloads stay where they are")
-    return say(f"hint: {_WATCH}; without an operator, shiplift release --all undoes it")
+    return say(f"hint: {_WATCH}; without an operator, shiplift undo does that")
 
 
-@release_app.default
-def release(
-    *,
-    every: Annotated[
-        bool, Parameter(name="--all", negative="", show_default=False, help="Needed: it is all or nothing.")
-    ] = False,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-) -> None:
-    """Undo all that was changed for a move, even without the operator.
+def _aborted(message: str) -> CommandError:
+    from shiplift.workloads.face.words import HOW_TO_GO_ON
 
-    Holds, placements, labels and taints go; workloads stay where they are. The migration is aborted first,
-    so that an operator that comes back does not begin again.
-    """
-    if not every:
-        raise CommandError(
-            "release undoes everything or nothing",
-            "shiplift release --all aborts the migration, removes our PodDisruptionBudgets, placements, "
-            "labels and taints, and gives yours back as they were",
-        )
-    from shiplift.kube.watch import Watch
-    from shiplift.workloads.observe.observer import READS
-    from shiplift.workloads.release import release_all
+    return CommandError(message, HOW_TO_GO_ON)
 
-    with access.client_of(kubeconfig, context) as client:
-        access.find_migration(client)  # says what to do where our kinds are not known
-        with access.followed(client.credentials, map(Watch, READS)) as store:
-            changes = release_all(client, store, say)
-    say(f"done: {changes:,} changes" if changes else "nothing of ours was left to undo")
+
+def _the_migration(client: Client) -> WorkloadMigration:
+    """The one of this cluster, as it is now; an error that says how to make one where there is none."""
+    from shiplift.facts.kinds import WORKLOAD_MIGRATION
+    from shiplift.workloads.face.words import HOW_TO_BEGIN, NO_MIGRATION
+
+    found: WorkloadMigration | None = next(iter(access.objects(client, WORKLOAD_MIGRATION)), None)
+    if found is None:
+        raise CommandError(NO_MIGRATION, HOW_TO_BEGIN)
+    return found
 
 
 def _write(client: Client, migration: WorkloadMigration, wanted: Mapping[str, bool]) -> bool:
@@ -125,7 +110,7 @@ def _write(client: Client, migration: WorkloadMigration, wanted: Mapping[str, bo
                 resource_version=about.resource_version,
             )
         except Conflict:
-            migration = access.the_migration(client)
+            migration = _the_migration(client)
         else:
             return True
     raise CommandError("the WorkloadMigration changes all the time", "try again")

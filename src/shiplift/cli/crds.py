@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -12,6 +12,7 @@ import yaml
 from cyclopts import App, Parameter, Token
 
 from shiplift.api import TYPES, crd
+from shiplift.cli.layers import Layers, split
 from shiplift.facts.kinds import Kind
 
 app = App(name="crds", help="Print the CustomResourceDefinitions.")
@@ -44,6 +45,9 @@ def crds(
         tuple[Kind, ...],
         Parameter(converter=kinds_called, n_tokens=1, negative=(), accepts_keys=False, show_default=False),
     ] = (),
+    layers: Annotated[
+        Layers, Parameter(help="Only the kinds of these layers, besides those of --kind.")
+    ] = (),
     output: Annotated[Format, Parameter(name=["--output", "-o"])] = Format.YAML,
 ) -> None:
     """Print the CustomResourceDefinitions.
@@ -55,8 +59,17 @@ def crds(
     output
         YAML documents, or one JSON List.
     """
-    wanted = [known for known in TYPES if known in (kind or TYPES)]
-    sys.stdout.write(render([crd.manifest(one) for one in wanted], output))
+    named = {*kind, *_kinds_of(split(layers))} or set(TYPES)
+    sys.stdout.write(render([crd.manifest(known) for known in TYPES if known in named], output))
+
+
+def _kinds_of(layers: list[str]) -> Iterable[Kind]:
+    """The kinds that these layers work with; none where none is named."""
+    if not layers:
+        return ()
+    from shiplift.operator.layers import chosen  # all that runs a layer
+
+    return (kind for part in chosen(layers) for kind in part.custom_kinds)
 
 
 def render(manifests: list[dict[str, Any]], output: Format) -> str:

@@ -80,12 +80,11 @@ def _is_done(seen: Seen) -> bool:
 
 def _told(before: Seen | None, now: Seen) -> Iterable[str]:
     """What there is to tell where no picture can be drawn."""
-    from shiplift.view.movement import changes
-
     if before is None or before.scene is not now.scene:
         yield str(now.scene)
-    if before and now.movement.migration:
-        yield from changes(before.movement, now.movement)
+    if before:
+        for then, one in zip(before.played, now.played, strict=True):
+            yield from one.part.changes(then.act, one.act)
 
 
 def _screen(kubeconfig: Path, seen: Seen) -> RenderableType:
@@ -98,9 +97,11 @@ def _screen(kubeconfig: Path, seen: Seen) -> RenderableType:
 
 
 def _picture(seen: Seen) -> RenderableType:
-    from shiplift.cli import movement_layout
+    from shiplift.cli import stage_layout
+    from shiplift.demo.plot import TARGET
 
-    return movement_layout.movement(seen.movement, _TITLE, f"{seen.scene} · {seen.seconds} s")
+    acts = [stage_layout.Drawn(one.part.headline(one.act), one.part.picture(one.act)) for one in seen.played]
+    return stage_layout.stage(seen.cluster, TARGET, acts, _TITLE, f"{seen.scene} · {seen.seconds} s")
 
 
 def _summary(seen: Seen, verdict: Verdict) -> RenderableType:

@@ -60,12 +60,17 @@ COMMANDS = (
     Command("pause", "shiplift.cli.control:pause_app", "Let what is in flight end, and start nothing new."),
     Command(
         "release",
-        "shiplift.cli.control:release_app",
-        "Undo all that was changed for a move, even without the operator.",
+        "shiplift.cli.undo:release_app",
+        "The old name of undo, with --all.",
     ),
     Command("resume", "shiplift.cli.control:resume_app", "Go on after a pause."),
     Command(
         "status", "shiplift.cli.status:app", "Say how far the move of workloads is, and what it waits for."
+    ),
+    Command(
+        "undo",
+        "shiplift.cli.undo:app",
+        "Undo all that was changed in a cluster, even without the operator.",
     ),
     Command("version", "shiplift.cli.version:app", "Print the version."),
 )

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
+from shiplift.cli.layers import Layers, split
 from shiplift.cli.output import CommandError, terminable
 
 app = App(name="operator", help="Run the operator: it leads, watches, and acts through the layers.")
@@ -18,16 +19,6 @@ manifests_app = App(
 alerts_app = App(name="alerts", help="Print alerts for Prometheus, as a PrometheusRule.")
 
 _NAMESPACE = "shiplift-system"
-Layers = Annotated[
-    tuple[str, ...],
-    Parameter(
-        name="--layers",
-        consume_multiple=True,
-        negative="",
-        show_default=False,
-        help="Which layers act; all when none is named.",
-    ),
-]
 User = Annotated[
     str,
     Parameter(show_default=False, help="Whom the fence is for, if not the operator's own ServiceAccount."),
@@ -54,7 +45,7 @@ def operator(
     from shiplift.operator.layers import chosen
     from shiplift.operator.process import Operator, Settings
 
-    parts = chosen(_split(layers))
+    parts = chosen(split(layers))
     address = _address(listen)
     logs.configure(verbose=verbose)
     settings = Settings(names=install.names(namespace, user), listen=address)
@@ -80,17 +71,20 @@ def manifests(
     from shiplift.operator import install
     from shiplift.operator.layers import chosen
 
-    _print(install.manifests(namespace, chosen(_split(layers)), user))
+    _print(install.manifests(namespace, chosen(split(layers)), user))
 
 
 @alerts_app.default
 def alerts(
-    *, namespace: Annotated[str, Parameter(help="Where Prometheus looks for rules.")] = _NAMESPACE
+    *,
+    layers: Layers = (),
+    namespace: Annotated[str, Parameter(help="Where Prometheus looks for rules.")] = _NAMESPACE,
 ) -> None:
     """As YAML on standard output: `shiplift alerts | kubectl apply -f -`."""
     from shiplift.operator import alerts as rules
+    from shiplift.operator.layers import faces
 
-    _print([rules.manifest(namespace)])
+    _print([rules.manifest(namespace, faces(split(layers)).values())])
 
 
 def _print(manifests: list[dict[str, Any]]) -> None:
@@ -103,11 +97,6 @@ def _print(manifests: list[dict[str, Any]]) -> None:
             return True
 
     yaml.dump_all(manifests, sys.stdout, Dumper=Plain, sort_keys=False)
-
-
-def _split(layers: tuple[str, ...]) -> list[str]:
-    """`--layers a,b` and `--layers a b` are the same."""
-    return [name for group in layers for name in group.split(",") if name]
 
 
 def _address(text: str) -> tuple[str, int]:

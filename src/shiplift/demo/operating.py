@@ -14,7 +14,7 @@ from shiplift.kube.account import Account, acting_as
 from shiplift.kube.client import Client
 from shiplift.local.errors import LocalError
 from shiplift.operator import install
-from shiplift.operator.layers import LAYERS
+from shiplift.operator.layers import chosen
 from shiplift.operator.process import Operator, Settings
 
 _SPACE = install.NAMESPACE
@@ -24,9 +24,11 @@ _JOIN_SECONDS = 5.0
 
 def apply(client: Client) -> None:
     """The CRDs of the layers there are, account, rights, fence and policies."""
-    watched = {watch.kind for part in LAYERS.values() for watch in part.watches if watch.kind.custom}
-    definitions = [crd.manifest(kind) for kind in sorted(watched)]
-    for manifest in [*definitions, *install.manifests(_SPACE, LAYERS.values())]:
+    parts = chosen()
+    definitions = [
+        crd.manifest(kind) for kind in sorted({one for part in parts for one in part.custom_kinds})
+    ]
+    for manifest in [*definitions, *install.manifests(_SPACE, parts)]:
         client.create(kind_of(manifest), manifest)
 
 
@@ -44,7 +46,7 @@ class RunningOperator:
     def __init__(self, client: Client) -> None:
         settings = Settings(names=install.names(_SPACE), listen=("127.0.0.1", 0), grace=_GRACE)
         account = acting_as(Account(_SPACE, install.ACCOUNT), client.credentials)
-        self._operator = Operator(account, LAYERS.values(), settings)
+        self._operator = Operator(account, chosen(), settings)
         self._thread = threading.Thread(target=self._operator.run, name="operator", daemon=True)
         self._thread.start()
 

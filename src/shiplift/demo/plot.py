@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import StrEnum
-from typing import Protocol, TypeVar
+from typing import Any
 
 import msgspec
 
-from shiplift.api.marks import HOLD_LEDGER, MANAGED_BY, MANAGER, OFF_TARGET_LABEL, TARGET_LABEL
-from shiplift.facts.custom import Custom
-from shiplift.facts.kinds import WORKLOAD_PLACEMENT, Kind
-from shiplift.facts.meta import Row
-from shiplift.facts.nodes import Node
-from shiplift.facts.workloads import PodDisruptionBudget
+from shiplift.face.parts import DemoPart
 from shiplift.local.nodes import Pool
 from shiplift.view.cluster import ClusterView
-from shiplift.view.migration import Phase
-from shiplift.view.movement import Movement, Stand
+from shiplift.view.section import Act
 
-R = TypeVar("R", bound=Row)
 FROM, TARGET = "v1.35.4", "v1.36.3"
 _ZONES = ("zone-a", "zone-b")
 _POOL = "local.shiplift.dev/pool"
@@ -48,11 +40,19 @@ class Scene(StrEnum):
         return list(Scene)[list(Scene).index(self) + 1]
 
 
+class Played(msgspec.Struct, frozen=True):
+    """What one layer plays, at one moment."""
+
+    part: DemoPart[Any]
+    act: Act
+
+
 class Seen(msgspec.Struct, frozen=True):
     """The demo at one moment."""
 
     scene: Scene
-    movement: Movement
+    cluster: ClusterView
+    played: tuple[Played, ...]
     residue: tuple[str, ...]
     """What of ours is in the cluster."""
     seconds: int
@@ -61,55 +61,27 @@ class Seen(msgspec.Struct, frozen=True):
     @property
     def over(self) -> bool:
         """Whether the scene is at its end."""
-        cluster, migration = self.movement.cluster, self.movement.migration
+        acts = [one.act for one in self.played]
         match self.scene:
             case Scene.OPENING:
-                return is_open(cluster)
+                return is_open(self.cluster)
             case Scene.JOINING:
-                ready = {node.name for node in cluster.nodes if node.ready}
+                ready = {node.name for node in self.cluster.nodes if node.ready}
                 return ready.issuperset(name for pool in NEW for name in pool.names())
             case Scene.MOVING:
-                told = migration.workloads if migration else None
-                return told is not None and told.done == told.total > 0
+                return all(act.moved for act in acts)
             case Scene.LEAVING:
-                finished = migration is not None and migration.phase is Phase.IDLE
-                gone = all(node.version == TARGET for node in cluster.nodes)
-                return finished and gone and not self.residue
+                gone = all(node.version == TARGET for node in self.cluster.nodes)
+                return gone and all(act.settled for act in acts) and not self.residue
             case Scene.DONE:
                 return False
 
     @property
     def half_way(self) -> bool:
-        """The moment that shows most: some have arrived, some move, some wait for these."""
-        states = [one.state for one in self.movement.movers]
-        mixed = Stand.ARRIVED in states and Stand.MOVING in states and states.count(Stand.HELD) > 1
-        return mixed and 3 * self.movement.pods.done >= self.movement.pods.total
+        """The moment that shows most, for one of the layers."""
+        return any(one.act.half_way for one in self.played)
 
 
 def is_open(view: ClusterView) -> bool:
     """Everything runs, and the budgets have noticed."""
     return view.settled and all(budget.allows for one in view.workloads for budget in one.budgets)
-
-
-class Rows(Protocol):
-    """What is read of a snapshot."""
-
-    def all(self, rows: type[R]) -> Iterable[R]: ...
-
-    def customs(self, kind: Kind) -> Iterable[Custom]: ...
-
-
-def residue(rows: Rows) -> tuple[str, ...]:
-    """All that a migration leaves in a cluster while it runs, in words."""
-    found = [f"the placement of {one.namespace}" for one in rows.customs(WORKLOAD_PLACEMENT)]
-    found += [
-        f"PodDisruptionBudget {one.name}"
-        for one in rows.all(PodDisruptionBudget)
-        if one.labels.get(MANAGED_BY) == MANAGER or HOLD_LEDGER in one.annotations
-    ]
-    found += [
-        f"a label on node {one.name}"
-        for one in rows.all(Node)
-        if TARGET_LABEL in one.labels or OFF_TARGET_LABEL in one.labels
-    ]
-    return tuple(found)

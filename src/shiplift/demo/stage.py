@@ -17,40 +17,35 @@ from typing import Any
 
 import msgspec
 
-from shiplift.api.workloads import WorkloadMigration
 from shiplift.demo import needs, operating, shop
 from shiplift.demo.operating import RunningOperator
-from shiplift.demo.plot import NEW, OLD, TARGET, Scene, Seen, residue
+from shiplift.demo.plot import NEW, OLD, TARGET, Played, Scene, Seen
 from shiplift.demo.witness import Verdict, Witness
 from shiplift.engine.barrier import Barrier
-from shiplift.facts import kinds
-from shiplift.facts.workloads import Deployment, StatefulSet
+from shiplift.face.parts import DemoPart
 from shiplift.kube.client import Client
-from shiplift.kube.store import Snapshot, Store
+from shiplift.kube.store import Store
 from shiplift.kube.watch import Watch
 from shiplift.local import guard
 from shiplift.local.cluster import Cluster
 from shiplift.local.errors import LocalError
 from shiplift.local.progress import Say
-from shiplift.view.explanation import Link, key_of
+from shiplift.operator.layers import faces
 from shiplift.view.look import READS, look
-from shiplift.view.migration import migration_view
-from shiplift.view.movement import Movement, movement
-from shiplift.workloads.identity import WorkloadId
-from shiplift.workloads.names import MIGRATION
-from shiplift.workloads.observe.dependencies import Declared, gather
 
-_OURS = (kinds.WORKLOAD_MIGRATION, kinds.WORKLOAD_ORDER, kinds.WORKLOAD_PLACEMENT)
 _SYNC_SECONDS = 60.0
 
 
 class Stage:
     """The running demo."""
 
-    def __init__(self, cluster: Cluster, client: Client, store: Store) -> None:
+    def __init__(
+        self, cluster: Cluster, client: Client, store: Store, parts: tuple[DemoPart[Any], ...]
+    ) -> None:
         self.kubeconfig = cluster.kubeconfig
         self._server_version = _server_version(client)
         self._cluster, self._client, self._store = cluster, client, store
+        self._parts = parts
         self._scene = Scene.OPENING
         self._operator: RunningOperator | None = None
         self._witness = Witness()
@@ -82,19 +77,14 @@ class Stage:
             self._operator.stop()
 
     def _see(self) -> Seen:
-        snapshot = self._store.snapshot()
-        seconds = int(time.monotonic() - self._began)
-        return Seen(self._scene, self._movement(snapshot), residue(snapshot), seconds)
-
-    def _movement(self, snapshot: Snapshot) -> Movement:
-        now = int(time.time())
-        found = snapshot.custom(kinds.WORKLOAD_MIGRATION, MIGRATION)
-        migration: WorkloadMigration | None = found.object if found else None
-        return movement(
-            look(snapshot, now, self._server_version),
-            migration_view(migration, now) if migration else None,
-            _links(snapshot),
-            TARGET,
+        snapshot, now = self._store.snapshot(), int(time.time())
+        cluster = look(snapshot, now, self._server_version)
+        return Seen(
+            scene=self._scene,
+            cluster=cluster,
+            played=tuple(Played(one, one.act(snapshot, cluster, TARGET, now)) for one in self._parts),
+            residue=tuple(left for one in self._parts for left in one.residue(snapshot)),
+            seconds=int(time.monotonic() - self._began),
         )
 
     def _begin(self) -> None:
@@ -112,9 +102,8 @@ class Stage:
         self._witness.begin()
         self._began = time.monotonic()
         self._operator = RunningOperator(self._client)
-        self._client.create(
-            kinds.WORKLOAD_MIGRATION, {"metadata": {"name": MIGRATION}, "spec": {"target": TARGET}}
-        )
+        for part in self._parts:
+            part.begin(self._client, TARGET)
 
 
 @contextlib.contextmanager
@@ -123,8 +112,10 @@ def built(say: Say) -> Generator[Stage]:
     with _cluster(say) as cluster, cluster.client() as client:
         say("installing shiplift")
         operating.apply(client)
-        store = Store(cluster.credentials(), map(Watch, (*READS, *_OURS)))
-        stage = Stage(cluster, client, store)
+        parts = tuple(part for face in faces().values() if (part := face.demo_part()))
+        reads = dict.fromkeys((*READS, *(kind for part in parts for kind in part.reads)))
+        store = Store(cluster.credentials(), map(Watch, reads))
+        stage = Stage(cluster, client, store, parts)
         store.start()
         try:
             _wait(store.wait_synced(_SYNC_SECONDS))
@@ -191,11 +182,3 @@ def _wait(came: bool) -> None:
 
 def _server_version(client: Client) -> str:
     return msgspec.json.decode(client.raw("GET", "/version"), type=dict[str, Any])["gitVersion"]
-
-
-def _links(snapshot: Snapshot) -> list[Link]:
-    """Who waits for whom, read as the operator reads it."""
-    workloads = [*snapshot.all(Deployment), *snapshot.all(StatefulSet)]
-    declared = [Declared(WorkloadId(*key_of(row)), row.annotations, row.labels) for row in workloads]
-    edges = gather(declared, snapshot.customs(kinds.WORKLOAD_ORDER)).edges
-    return [Link(one.dependent, one.dependency, one.origin, one.soft) for one in edges]

@@ -63,3 +63,8 @@ class LayerPart(msgspec.Struct, frozen=True):
     """What an administrator installs for it, such as admission policies."""
     collector: Callable[[Store], Collector] | None = None
     """Its own metrics, read at each scrape."""
+
+    @property
+    def custom_kinds(self) -> tuple[Kind, ...]:
+        """The kinds of ours that it works with: their CRDs have to be there before it starts."""
+        return tuple(sorted({watch.kind for watch in self.watches if watch.kind.custom}))

@@ -1,13 +1,43 @@
-"""Which layers there are."""
+"""Which layers there are, and where: each is a folder with the same two doors.
+
+`controller.PART` is what the operator runs, `face.FACE` what people see. Each is imported when it is asked
+for: a command that only shows a layer does not import what runs it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from shiplift.kube.part import LayerPart
-from shiplift.workloads.controller import PART as WORKLOADS
+if TYPE_CHECKING:
+    from shiplift.face.parts import Face
+    from shiplift.kube.part import LayerPart
 
-LAYERS: dict[str, LayerPart] = {part.name: part for part in (WORKLOADS,)}
+
+class Layers(Mapping[str, "LayerPart"]):
+    """The part of each layer by the layer's name; in the order in which they were named."""
+
+    def __init__(self, folders: Mapping[str, str]) -> None:
+        self._folders = folders
+
+    def __getitem__(self, name: str) -> LayerPart:
+        return import_module(f"{self._folders[name]}.controller").PART
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._folders)
+
+    def __len__(self) -> int:
+        return len(self._folders)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._folders
+
+    def face(self, name: str) -> Face:
+        return import_module(f"{self._folders[name]}.face").FACE
+
+
+LAYERS = Layers({"workloads": "shiplift.workloads"})
 """Every layer by name."""
 
 
@@ -19,10 +49,19 @@ class UnknownLayerError(ValueError):
         self.hint = f"layers: {', '.join(LAYERS) or 'none yet'}"
 
 
-def chosen(names: Iterable[str]) -> tuple[LayerPart, ...]:
+def chosen(names: Iterable[str] = ()) -> tuple[LayerPart, ...]:
     """The layers of these names, in order; all of them where none is named."""
+    return tuple(LAYERS[name] for name in _wanted(names))
+
+
+def faces(names: Iterable[str] = ()) -> dict[str, Face]:
+    """What people see of the layers of these names, in order; of all of them where none is named."""
+    return {name: LAYERS.face(name) for name in _wanted(names)}
+
+
+def _wanted(names: Iterable[str]) -> list[str]:
     wanted = list(dict.fromkeys(names)) or list(LAYERS)
     for name in wanted:
         if name not in LAYERS:
             raise UnknownLayerError(name)
-    return tuple(LAYERS[name] for name in wanted)
+    return wanted

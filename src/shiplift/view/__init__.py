@@ -1,1 +1,1 @@
-"""The one read model behind command line, terminal watch and dashboard: rows in, plain values out."""
+"""The cluster as a whole, and the values that all layers tell of themselves with: rows in, values out."""

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shiplift.view.cluster import ClusterView, OnVersion, Pods, Totals, WorkloadState, WorkloadView
-from shiplift.view.explanation import Key, Link
-from shiplift.view.migration import Share, migration_view
-from shiplift.view.movement import Movement, Mover, Stand, changes, movement
-from tests.view.migrations import NEW, NOW, OLD, migration, progress, waiting
+from shiplift.view.values import Share
+from shiplift.workloads.face.explanation import Key, Link
+from shiplift.workloads.face.migration import migration_view
+from shiplift.workloads.face.movement import Movement, Mover, Stand, changes, movement
+from tests.workloads.face.migrations import NEW, NOW, OLD, migration, progress, waiting
 
 HELD = {"state": "Held", "reason": "WaitsForDependency"}
 

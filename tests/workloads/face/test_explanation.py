@@ -10,9 +10,10 @@ from shiplift.api.workloads import Turn, WorkloadPlacement, WorkloadPlacementSpe
 from shiplift.facts.meta import Labels, Row
 from shiplift.facts.selectors import Selector
 from shiplift.facts.workloads import Deployment, PodDisruptionBudget, ReplicaSet, StatefulSet
-from shiplift.view.explanation import Explanation, Key, Known, Link, Standing, explanation
-from tests.view.migrations import BUSY, NEW, NOW, OLD, migration, progress, waiting
+from shiplift.view.cluster import PodState
+from shiplift.workloads.face.explanation import Explanation, Key, Known, Link, Standing, explanation
 from tests.view.rows import Snapshot, make, node, pod
+from tests.workloads.face.migrations import BUSY, NEW, NOW, OLD, migration, progress, waiting
 
 APP = Labels(app="web")
 WEB = make(Deployment, "web", namespace="shop", uid="uid-web", replicas=3, template_labels=APP)
@@ -76,6 +77,25 @@ def test_pods_are_told_node_by_node_with_the_version_there() -> None:
         ("", "", False, 0, 1, "0/3 nodes are available"),
     ]
     assert (one.ready, one.desired) == (3, 3)
+
+
+def test_a_pod_that_was_asked_for_is_told_with_why_it_is_not_ready() -> None:
+    pods = [
+        pod("db-0", "old-1", DB, ready=True),
+        pod("db-1", "new-1", DB, waiting="CrashLoopBackOff"),
+        pod("db-2", "", DB, unschedulable="0/2 nodes\nare available"),
+    ]
+    rows = Snapshot(DB, node("old-1", OLD), node("new-1", NEW), *pods)
+    known = Known(migration=migration(HELD))
+
+    def told(name: str) -> tuple[object, ...]:
+        one = explanation(rows, DB, known, NOW, name).pod
+        return (one.state, one.node, one.version, one.target, one.note) if one else ()
+
+    assert told("db-0") == (PodState.READY, "old-1", OLD, False, "")
+    assert told("db-1") == (PodState.FAILING, "new-1", NEW, True, "CrashLoopBackOff")
+    assert told("db-2") == (PodState.UNPLACED, "", "", False, "0/2 nodes are available")
+    assert told("db-3") == told("") == ()
 
 
 def test_pods_of_a_stateful_set_are_its_own() -> None:

@@ -7,20 +7,11 @@ NOT_YET   everything else, also what is stalled: somebody may help
 
 from __future__ import annotations
 
-from enum import Enum
-
 from shiplift.api.values import ConditionStatus
 from shiplift.api.workloads import MigrationState, WorkloadMigration
+from shiplift.view.section import Arrival
 
 _UNSETTLED = ("Reconciling", "Stalled")
-
-
-class Arrival(Enum):
-    """How far a move is for somebody who waits for its end."""
-
-    NOT_YET = "not yet"
-    MOVED = "moved"
-    GIVEN_UP = "given up"
 
 
 def arrival(migration: WorkloadMigration) -> Arrival:

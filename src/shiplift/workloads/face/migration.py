@@ -7,12 +7,11 @@ not fear for the terminal. Times are seconds from now.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
 from enum import StrEnum
 
 import msgspec
 
-from shiplift.api.values import ConditionStatus, Estimate, Progress
+from shiplift.api.values import ConditionStatus
 from shiplift.api.workloads import (
     Edge,
     MigrationState,
@@ -22,11 +21,12 @@ from shiplift.api.workloads import (
     WorkloadState,
     WorkloadStatus,
 )
+from shiplift.view.section import Arrival
+from shiplift.view.values import Eta, Heard, Problem, Share, ago, plain
+from shiplift.workloads.face.arrival import arrival
+from shiplift.workloads.face.words import HOW_TO_GO_ON, SHORT_KINDS
 
-SHORT_KINDS = {"Deployment": "deploy", "StatefulSet": "sts"}
 _MOST_OPEN_WAVES = 6
-_PATIENCE = 60
-"""An operator that has not renewed its Lease for this long is not there, whatever the clocks say."""
 _IN_A_ROW = (
     WorkloadState.BLOCKED,
     WorkloadState.MOVING,
@@ -68,50 +68,12 @@ class ProblemKind(StrEnum):
     NOTE = "note"
 
 
-class Problem(msgspec.Struct, frozen=True):
-    kind: ProblemKind
-    text: str
-
-
-class Heard(msgspec.Struct, frozen=True):
-    """What the operator's Lease says of it: when it was last renewed, since 1970, and why it does not act."""
-
-    at: int
-    not_acting: str = ""
-
-    def silent(self, now: int) -> int | None:
-        """For how long nothing was heard, where that is long."""
-        return now - self.at if now - self.at > _PATIENCE else None
-
-
-class Share(msgspec.Struct, frozen=True):
-    """How many of how many."""
-
-    done: int = 0
-    total: int = 0
-
-    @classmethod
-    def of(cls, progress: Progress) -> Share:
-        return cls(progress.done, progress.total)
-
-    def __str__(self) -> str:
-        return f"{self.done}/{self.total}"
-
-
 class OnNodes(msgspec.Struct, frozen=True):
     """How many nodes run one version."""
 
     version: str
     nodes: int
     target: bool
-
-
-class Eta(msgspec.Struct, frozen=True):
-    """In how many seconds it is expected to end; the bounds are equal where there are none."""
-
-    likely: int
-    earliest: int
-    latest: int
 
 
 class WavesView(msgspec.Struct, frozen=True):
@@ -159,8 +121,6 @@ class MigrationView(msgspec.Struct, frozen=True):
     mode: str
     seconds: int | None
     """For how long it has moved to this target."""
-    silent: int | None
-    """For how long no operator has been heard of, where that is long."""
     message: str
     versions: tuple[OnNodes, ...]
     workloads: Share
@@ -173,6 +133,8 @@ class MigrationView(msgspec.Struct, frozen=True):
     """Workloads that wait as well, and of which the object has no room to tell more."""
     problems: tuple[Problem, ...]
     hints: tuple[str, ...]
+    arrival: Arrival
+    """Whether whoever waits for its end may go on."""
 
     @property
     def title(self) -> str:
@@ -184,16 +146,15 @@ class MigrationView(msgspec.Struct, frozen=True):
 def migration_view(migration: WorkloadMigration, now: int, heard: Heard | None = None) -> MigrationView:
     """The migration as this object has it; `now` is since 1970, `heard` what is known of the operator."""
     status = migration.status
-    silent = heard.silent(now) if heard else None
-    idle = plain(heard.not_acting) if heard and silent is None else ""
+    moving = status.state is MigrationState.UPGRADE
+    idle = plain(heard.not_acting) if heard and heard.silent(now) is None else ""
     waiting = _waiting(status.workloads, now)
     left = status.progress.total - status.progress.done - len(waiting)
     return MigrationView(
         phase=phase(migration),
         target=status.target or migration.spec.target or "",
         mode=status.mode or "",
-        seconds=_ago(status.started_at, now),
-        silent=silent,
+        seconds=ago(status.started_at, now),
         message=f"the operator does nothing: {idle}" if idle else plain(status.message),
         versions=tuple(
             OnNodes(plain(one.version), one.nodes, _same_version(one.version, status.target))
@@ -202,12 +163,13 @@ def migration_view(migration: WorkloadMigration, now: int, heard: Heard | None =
         workloads=Share.of(status.progress),
         pods=Share.of(status.pods),
         moves=status.moves,
-        eta=_eta(status.eta, now) if status.state is MigrationState.UPGRADE and not idle else None,
+        eta=Eta.of(status.eta, now) if status.eta and moving and not idle else None,
         waves=_waves(migration),
         waiting=waiting,
-        unlisted=max(0, left) if status.state is MigrationState.UPGRADE else 0,
+        unlisted=max(0, left) if moving else 0,
         problems=(*_idle_operator(idle), *_problems(migration)),
         hints=tuple(_hints(migration, waiting, acting=not idle)),
+        arrival=arrival(migration),
     )
 
 
@@ -253,11 +215,6 @@ def headline(view: MigrationView) -> str:
     return "; ".join(part for part in (view.title, counted, view.message) if part)
 
 
-def plain(text: str) -> str:
-    """One line that does nothing to a terminal, whoever wrote it."""
-    return "".join(letter if letter.isprintable() else " " for letter in text).strip()
-
-
 def waiting_view(one: WorkloadStatus, now: int) -> WaitingView:
     return WaitingView(
         kind=one.kind,
@@ -265,7 +222,7 @@ def waiting_view(one: WorkloadStatus, now: int) -> WaitingView:
         name=one.name,
         state=one.state,
         pods=Share.of(one.pods),
-        seconds=_ago(one.since, now),
+        seconds=ago(one.since, now),
         reason=one.reason or "",
         message=plain(one.message),
     )
@@ -333,10 +290,7 @@ def _hints(
     elif not _is_seen(migration):
         yield "the operator has not seen the last change of the spec yet"
     if spec.abort:
-        yield (
-            "to start again, set spec.target of WorkloadMigration cluster to another version,"
-            " and spec.abort of it to false"
-        )
+        yield HOW_TO_GO_ON
     elif spec.paused:
         yield "`shiplift resume` goes on"
     if status.cycles and spec.on_cycle is OnCycle.STOP:
@@ -354,22 +308,6 @@ def _hints(
 
 def _count(workloads: int) -> str:
     return "1 workload keeps" if workloads == 1 else f"{workloads:,} workloads keep"
-
-
-def _eta(estimate: Estimate | None, now: int) -> Eta | None:
-    if estimate is None:
-        return None
-    likely = _until(estimate.likely, now)
-    earliest = _until(estimate.earliest, now) if estimate.earliest else likely
-    return Eta(likely, earliest, _until(estimate.latest, now) if estimate.latest else likely)
-
-
-def _until(moment: datetime, now: int) -> int:
-    return max(0, int(moment.timestamp()) - now)
-
-
-def _ago(moment: datetime | None, now: int) -> int | None:
-    return max(0, now - int(moment.timestamp())) if moment else None
 
 
 def _same_version(version: str, target: str | None) -> bool:

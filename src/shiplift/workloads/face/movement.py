@@ -15,9 +15,10 @@ import msgspec
 from shiplift.api import workloads as api
 from shiplift.engine.graph import Edge, Graph
 from shiplift.view.cluster import ClusterView, WorkloadState, WorkloadView
-from shiplift.view.explanation import Key, Link
 from shiplift.view.look import natural
-from shiplift.view.migration import MigrationView, Share, WaitingView
+from shiplift.view.values import Share
+from shiplift.workloads.face.explanation import Key, Link
+from shiplift.workloads.face.migration import MigrationView, Phase, WaitingView
 
 
 class Stand(StrEnum):
@@ -67,7 +68,6 @@ class Movement(msgspec.Struct, frozen=True):
     """The whole of it; movers are in the order of the tree."""
 
     target: str
-    cluster: ClusterView
     migration: MigrationView | None
     movers: tuple[Mover, ...]
 
@@ -80,6 +80,24 @@ class Movement(msgspec.Struct, frozen=True):
         total = sum(one.moved + one.between + one.left for one in self.movers)
         return Share(sum(one.moved for one in self.movers), total)
 
+    @property
+    def moved(self) -> bool:
+        """The migration says of all workloads that they have been moved."""
+        told = self.migration.workloads if self.migration else Share()
+        return told.done == told.total > 0
+
+    @property
+    def settled(self) -> bool:
+        """The migration has nothing more to move, and nothing to clean up."""
+        return self.migration is not None and self.migration.phase is Phase.IDLE
+
+    @property
+    def half_way(self) -> bool:
+        """The moment that shows most: some have arrived, some move, some wait for these."""
+        states = [one.state for one in self.movers]
+        mixed = Stand.ARRIVED in states and Stand.MOVING in states and states.count(Stand.HELD) > 1
+        return mixed and 3 * self.pods.done >= self.pods.total
+
 
 def movement(
     cluster: ClusterView, migration: MigrationView | None, links: Iterable[Link], target: str
@@ -89,11 +107,13 @@ def movement(
     edges = [Edge(one.dependent, one.dependency, one.origin, one.soft) for one in links]
     progress = _Progress(known, edges, migration, target)
     movers = [_mover(progress, key, branch, known[key]) for key, branch in _tree(progress.graph)]
-    return Movement(target, cluster, migration, tuple(movers))
+    return Movement(target, migration, tuple(movers))
 
 
 def changes(before: Movement, now: Movement) -> Iterable[str]:
-    """A line for each workload that came to another state since."""
+    """A line for each workload that came to another state since; none before there is a migration."""
+    if now.migration is None:
+        return
     then = {one.key: one.state for one in before.movers}
     for one in now.movers:
         if then.get(one.key) is not one.state:

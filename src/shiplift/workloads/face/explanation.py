@@ -24,8 +24,10 @@ from shiplift.facts.meta import Labels, Row
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import Deployment, PodDisruptionBudget, ReplicaSet, StatefulSet
-from shiplift.view.look import labels_of, natural
-from shiplift.view.migration import Share, WaitingView, plain, waiting_view
+from shiplift.view.cluster import PodState
+from shiplift.view.look import labels_of, natural, pod_state
+from shiplift.view.values import Share, plain
+from shiplift.workloads.face.migration import WaitingView, waiting_view
 
 Key = tuple[str, str, str]
 """A workload: kind, namespace, name."""
@@ -97,6 +99,19 @@ class OnNode(msgspec.Struct, frozen=True):
     note: str
 
 
+class PodView(msgspec.Struct, frozen=True):
+    """One pod that was asked for by name."""
+
+    namespace: str
+    name: str
+    state: PodState
+    node: str
+    version: str
+    target: bool
+    note: str
+    """The first reason why it has no node, or is not ready."""
+
+
 class BudgetView(msgspec.Struct, frozen=True):
     """A PodDisruptionBudget that covers the workload."""
 
@@ -125,10 +140,12 @@ class Explanation(msgspec.Struct, frozen=True):
     needed_by: tuple[Neighbour, ...]
     budgets: tuple[BudgetView, ...]
     unblocked_by: tuple[str, ...]
+    pod: PodView | None = None
+    """The pod of the workload that was asked for, where one was."""
 
 
-def explanation(rows: Rows, workload: Workload, known: Known, now: int) -> Explanation:
-    """All about that workload; `now` is in seconds since 1970."""
+def explanation(rows: Rows, workload: Workload, known: Known, now: int, pod: str = "") -> Explanation:
+    """All about that workload, and about the pod of it with that name; `now` is in seconds since 1970."""
     key = key_of(workload)
     progress = _Progress(rows, known)
     nodes = {node.name: node.kubelet_version for node in rows.all(Node)}
@@ -158,6 +175,7 @@ def explanation(rows: Rows, workload: Workload, known: Known, now: int) -> Expla
         unblocked_by=_unblocked_by(progress, workload, known, needs, budgets, twice)
         if progress.moving
         else (),
+        pod=next((_pod_view(one, nodes, progress.target) for one in pods if one.name == pod), None),
     )
 
 
@@ -224,6 +242,23 @@ def _on_nodes(pods: Iterable[Pod], versions: Mapping[str, str], target: str) -> 
     return tuple(sorted(views, key=lambda view: (not view.node, natural(view.node))))
 
 
+def _pod_view(pod: Pod, versions: Mapping[str, str], target: str) -> PodView:
+    version = versions.get(pod.node, "")
+    return PodView(
+        namespace=pod.namespace,
+        name=pod.name,
+        state=pod_state(pod),
+        node=pod.node,
+        version=version,
+        target=_is_target(version, target),
+        note="" if pod.ready else plain(pod.unschedulable or pod.waiting),
+    )
+
+
+def _is_target(version: str, target: str) -> bool:
+    return bool(target) and version.removeprefix("v") == target.removeprefix("v")
+
+
 def _on_node(name: str, pods: list[Pod], version: str, target: str) -> OnNode:
     leaving = sum(bool(pod.deleting) for pod in pods)
     notes = [f"{leaving} leaving"] if leaving else []
@@ -231,7 +266,7 @@ def _on_node(name: str, pods: list[Pod], version: str, target: str) -> OnNode:
     return OnNode(
         node=name,
         version=version,
-        target=bool(target) and version.removeprefix("v") == target.removeprefix("v"),
+        target=_is_target(version, target),
         ready=sum(pod.ready for pod in pods),
         total=len(pods),
         note=plain("; ".join(note for note in notes if note)),

@@ -6,23 +6,18 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from shiplift.api.workloads import WorkloadState
-from shiplift.view.migration import (
-    Eta,
-    Heard,
+from shiplift.view.values import Eta, Heard, Share
+from shiplift.workloads.face.migration import (
     MigrationView,
     Phase,
     ProblemKind,
-    Share,
     changes,
     headline,
     migration_view,
-    plain,
 )
-from tests.view.migrations import BUSY, NEW, NOW, OLD, at, migration, progress, waiting
+from tests.workloads.face.migrations import BUSY, NEW, NOW, OLD, at, migration, progress, waiting
 
 
 def view(
@@ -165,14 +160,6 @@ def test_a_target_without_its_letter_is_the_same_version() -> None:
     assert [one.target for one in seen.versions] == [False, True]
 
 
-@pytest.mark.parametrize(
-    ("heard", "silent"), [(None, None), (NOW, None), (NOW + 5, None), (NOW - 60, None), (NOW - 61, 61)]
-)
-def test_an_operator_that_is_away_is_told_of(heard: int | None, silent: int | None) -> None:
-    known = None if heard is None else Heard(heard)
-    assert migration_view(migration(BUSY), NOW, known).silent == silent
-
-
 def test_an_operator_that_leads_and_does_not_act_is_the_first_problem() -> None:
     fresh = migration({})
     told = migration_view(fresh, NOW, Heard(NOW - 1, "the fence does not hold"))
@@ -216,12 +203,6 @@ def test_a_new_problem_is_told_once() -> None:
     before, now = view(UPGRADE), view(UPGRADE | {"notes": ["a", "b"]})
     assert changes(before, now) == ("note: a", "note: b")
     assert changes(now, now) == ()
-
-
-@given(st.text())
-def test_no_text_can_move_the_cursor(text: str) -> None:
-    assert all(letter.isprintable() for letter in plain(text))
-    assert plain(text) == plain(plain(text))
 
 
 def test_what_others_wrote_cannot_speak_to_the_terminal() -> None:

@@ -1,4 +1,4 @@
-"""What a terminal shows of a migration, letter by letter."""
+"""What a terminal shows of a migration and of one workload in it, letter by letter."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import pytest
 from rich.console import Console
 
 from shiplift.api.workloads import Turn, WorkloadState
-from shiplift.cli import migration_layout as layout
-from shiplift.view.explanation import BudgetView, Explanation, Neighbour, OnNode, Standing
-from shiplift.view.migration import MigrationView, Share, WaitingView, migration_view
+from shiplift.view.values import Share
+from shiplift.workloads.face import explanation_layout
+from shiplift.workloads.face import migration_layout as layout
+from shiplift.workloads.face.explanation import BudgetView, Explanation, Neighbour, OnNode, Standing
+from shiplift.workloads.face.migration import MigrationView, WaitingView, migration_view
 from tests.cli.test_layout import drawn
-from tests.view.migrations import BUSY, NEW, NOW, OLD, migration, progress, waiting
+from tests.workloads.face.migrations import BUSY, NEW, NOW, OLD, migration, progress, waiting
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -89,10 +91,10 @@ ALONE = Explanation(
     ("name", "picture"),
     [
         ("migration-busy", layout.migration(view(BUSY), 20)),
-        ("migration-short", layout.migration(view(BUSY, paused=True), 2, stale=True)),
+        ("migration-short", layout.migration(view(BUSY, paused=True), 2)),
         ("migration-done", layout.migration(view(DONE), 20)),
-        ("explain-held", layout.explanation(EXPLAINED)),
-        ("explain-alone", layout.explanation(ALONE)),
+        ("explain-held", explanation_layout.explanation(EXPLAINED)),
+        ("explain-alone", explanation_layout.explanation(ALONE)),
     ],
 )
 def test_it_is_drawn_as_before(name: str, picture: Any, width: int) -> None:
@@ -148,21 +150,3 @@ def test_colour_only_repeats_what_words_say() -> None:
         coloured.print(layout.migration(view(BUSY), 20))
     assert "\x1b[" in capture.get()
     assert "Blocked" in drawn(layout.migration(view(BUSY), 20), 80)
-
-
-@pytest.mark.parametrize(
-    ("done", "total", "text"),
-    [
-        (0, 0, "[--------------------]"),
-        (0, 9, "[--------------------]"),
-        (1, 1000, "[#-------------------]"),
-        (5, 10, "[##########----------]"),
-        (999, 1000, "[###################-]"),
-        (9, 9, "[####################]"),
-        (10, 9, "[####################]"),
-    ],
-)
-def test_the_bar_is_full_only_when_all_is_done_and_empty_only_when_nothing_is(
-    done: int, total: int, text: str
-) -> None:
-    assert layout.bar(Share(done, total)) == text

@@ -1,4 +1,4 @@
-"""`shiplift release --all` against a real API server: what a dead operator left is undone, line by line."""
+"""`shiplift undo` against a real API server: what a dead operator left is undone, line by line."""
 
 from __future__ import annotations
 
@@ -9,26 +9,29 @@ import pytest
 
 from shiplift.api import crd, marks
 from shiplift.api.workloads import PLACEMENT
+from shiplift.cli import access
 from shiplift.engine.contested import Memory
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.kube.client import Client
 from shiplift.kube.errors import NotFound
 from shiplift.local.cluster import Cluster
+from shiplift.operator import layers
 from shiplift.workloads.act.actor import Actor
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.memory import InForce
 from shiplift.workloads.steps import HoldBudget
 from tests.api.api_server import wait_established
+from tests.until import until
 
 main = importlib.import_module("shiplift.cli.main")
 TARGET = "v1.36.3"
-Release = Callable[[], tuple[int, str]]
+Undo = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
 def alone(private_cluster: Callable[[], Cluster]) -> Cluster:
-    """A cluster of this test's own: everything in it will be released."""
+    """A cluster of this test's own: everything in it will be undone."""
     cluster = private_cluster()
     with cluster.client() as client:
         for manifest in crd.manifests():
@@ -44,9 +47,9 @@ def client(alone: Cluster) -> Iterator[Client]:
 
 
 @pytest.fixture
-def release(alone: Cluster, capsys: pytest.CaptureFixture[str]) -> Release:
-    def run() -> tuple[int, str]:
-        code = main.run(["release", "--all", "--kubeconfig", str(alone.kubeconfig)])
+def undo(alone: Cluster, capsys: pytest.CaptureFixture[str]) -> Undo:
+    def run(*words: str) -> tuple[int, str]:
+        code = main.run([*(words or ["undo"]), "--kubeconfig", str(alone.kubeconfig)])
         said = capsys.readouterr()
         assert said.out == ""
         return code, said.err
@@ -82,9 +85,9 @@ def leave_behind(client: Client) -> None:
     client.create(kinds.WORKLOAD_MIGRATION, {"metadata": {"name": "cluster"}, "spec": {"target": TARGET}})
 
 
-def test_all_that_a_dead_operator_left_is_undone(client: Client, release: Release) -> None:
+def test_all_that_a_dead_operator_left_is_undone(client: Client, undo: Undo) -> None:
     leave_behind(client)
-    code, said = release()
+    code, said = undo()
     assert code == 0, said
     assert said.splitlines()[0] == "the migration is aborted, so that no operator begins again"
     assert said.splitlines()[-1].startswith("done: ")
@@ -101,13 +104,13 @@ def test_all_that_a_dead_operator_left_is_undone(client: Client, release: Releas
     assert not theirs["metadata"].get("annotations")
 
 
-def test_said_twice_there_is_nothing_left_to_do(client: Client, release: Release) -> None:
+def test_after_its_old_name_there_is_nothing_left_to_do(client: Client, undo: Undo) -> None:
     leave_behind(client)
-    release()
-    assert release() == (0, "nothing of ours was left to undo\n")
+    undo("release", "--all")
+    assert undo() == (0, "nothing of ours was left to undo\n")
 
 
-def test_what_somebody_changed_meanwhile_stays_and_is_named(client: Client, release: Release) -> None:
+def test_what_somebody_changed_meanwhile_stays_and_is_named(client: Client, undo: Undo) -> None:
     leave_behind(client)
     live = client.get(kinds.POD_DISRUPTION_BUDGET, "theirs", "default")
     about = live["metadata"]
@@ -119,17 +122,54 @@ def test_what_somebody_changed_meanwhile_stays_and_is_named(client: Client, rele
         uid=about["uid"],
         resource_version=about["resourceVersion"],
     )
-    code, said = release()
+    code, said = undo()
     assert code == 0, said
     assert client.get(kinds.POD_DISRUPTION_BUDGET, "theirs", "default")["spec"]["minAvailable"] == "50%"
     assert any("theirs" in line and "minAvailable" in line for line in said.splitlines()), said
 
 
-def test_it_works_without_a_migration(client: Client, release: Release) -> None:
+def test_it_works_without_a_migration(client: Client, undo: Undo) -> None:
     leave_behind(client)
     found = client.get(kinds.WORKLOAD_MIGRATION, "cluster")
     client.delete(kinds.WORKLOAD_MIGRATION, "cluster", uid=found["metadata"]["uid"])
-    code, said = release()
+    code, said = undo()
     assert code == 0, said
     assert "aborted" not in said
     assert gone(client, kinds.WORKLOAD_PLACEMENT, PLACEMENT, "default")
+
+
+def test_every_layer_is_undone(client: Client, undo: Undo, monkeypatch: pytest.MonkeyPatch) -> None:
+    folders = {"workloads": "shiplift.workloads", "toy": "tests.toy"}
+    monkeypatch.setattr(layers, "LAYERS", layers.Layers(folders))
+    leave_behind(client)
+    client.create(kinds.NODE_ROLLOUT, {"metadata": {"name": "one"}, "spec": {"version": TARGET}})
+    code, said = undo()
+    assert code == 0, said
+    assert "delete rollout one\n" in said
+    assert gone(client, kinds.WORKLOAD_PLACEMENT, PLACEMENT, "default")
+
+
+def test_where_a_layer_was_never_installed_the_others_are_undone(
+    client: Client, undo: Undo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = {"toy": "tests.toy", "workloads": "shiplift.workloads"}
+    monkeypatch.setattr(layers, "LAYERS", layers.Layers(folders))
+    leave_behind(client)
+    forget(client, kinds.NODE_ROLLOUT)
+    code, said = undo()
+    assert code == 0, said
+    assert gone(client, kinds.WORKLOAD_PLACEMENT, PLACEMENT, "default")
+
+    forget(client, kinds.WORKLOAD_ORDER)
+    assert undo() == (
+        1,
+        "error: this cluster does not know WorkloadOrders\nhint: shiplift crds | kubectl apply -f -\n",
+    )
+
+
+def forget(client: Client, kind: Kind) -> None:
+    """The cluster no longer has that kind."""
+    name = f"{kind.plural}.{kind.group}"
+    found = client.get(kinds.CUSTOM_RESOURCE_DEFINITION, name)
+    client.delete(kinds.CUSTOM_RESOURCE_DEFINITION, name, uid=found["metadata"]["uid"])
+    until(lambda: not access.is_known(client, kind))

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from shiplift.view.arrival import Arrival, arrival
-from tests.view.migrations import BUSY, NEW, at, migration, progress
+from shiplift.view.section import Arrival
+from shiplift.workloads.face.arrival import arrival
+from tests.workloads.face.migrations import BUSY, NEW, at, migration, progress
 
 DONE = BUSY | {"conditions": [], "progress": progress(5, 5), "workloads": []}
 IDLE: dict[str, Any] = {"observedGeneration": 2, "state": "NoUpgrade"}

@@ -1,0 +1,75 @@
+"""`shiplift undo`, once called `release --all`: all that the layers have changed in a cluster is taken back.
+
+It needs no operator, may be said twice, and leaves workloads where they are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import App, Parameter
+
+from shiplift.cli import access
+from shiplift.cli.access import Context, Kubeconfig
+from shiplift.cli.layers import Layers, split
+from shiplift.cli.output import CommandError, say
+
+if TYPE_CHECKING:
+    from shiplift.kube.client import Client
+    from shiplift.kube.part import LayerPart
+
+app = App(name="undo", help="Undo all that was changed in a cluster, even without the operator.")
+release_app = App(name="release", help="The old name of undo, with --all.")
+
+
+@app.default
+def undo(*, layers: Layers = (), kubeconfig: Kubeconfig = None, context: Context = None) -> None:
+    """Undo all that was changed in a cluster, even without the operator.
+
+    What a layer has put into the cluster goes, what it has changed is given back, workloads stay where they
+    are. First each layer sees to it that an operator that comes back does not begin again.
+    """
+    from shiplift.operator.layers import chosen, faces
+
+    named, changes = split(layers), 0
+    undoing = {name: face.undo_part() for name, face in faces(named).items()}
+    with access.client_of(kubeconfig, context) as client:
+        for part in _installed(client, chosen(named)):
+            if undo_layer := undoing[part.name]:
+                with access.followed(client.credentials, part.watches) as store:
+                    changes += undo_layer(client, store, say)
+    say(f"done: {changes:,} changes" if changes else "nothing of ours was left to undo")
+
+
+@release_app.default
+def release(
+    *,
+    every: Annotated[
+        bool, Parameter(name="--all", negative="", show_default=False, help="Needed: it is all or nothing.")
+    ] = False,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """The old name of undo, with --all."""
+    if not every:
+        raise CommandError(
+            "release undoes everything or nothing",
+            "shiplift undo aborts the migration, removes our PodDisruptionBudgets, placements, "
+            "labels and taints, and gives yours back as they were",
+        )
+    undo(kubeconfig=kubeconfig, context=context)
+
+
+def _installed(client: Client, parts: tuple[LayerPart, ...]) -> list[LayerPart]:
+    """The layers whose kinds this cluster knows. A layer that it knows no kind of was never installed and has
+    nothing to undo; an error says what to do where only some kinds of a layer are known, or none of any."""
+    unknown = {
+        part.name: [kind for kind in part.custom_kinds if not access.is_known(client, kind)] for part in parts
+    }
+    for part in parts:
+        if 0 < len(unknown[part.name]) < len(part.custom_kinds):
+            raise access.UnknownKindError(unknown[part.name][0])
+    installed = [part for part in parts if not unknown[part.name]]
+    if not installed:
+        raise access.UnknownKindError(unknown[parts[0].name][0])
+    return installed

@@ -1,0 +1,85 @@
+"""Undo until nothing is left: decide, act, wait until the store shows it, decide again.
+
+This is how a layer takes all of its own out of a cluster where no operator runs. What is refused for now is
+tried again. Where a whole round came to nothing and something in it was refused for good, or time is up, an
+error says what is left.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Generic, Protocol, TypeVar
+
+import msgspec
+
+from shiplift.engine.barrier import Barrier
+from shiplift.engine.decision import Decision
+from shiplift.engine.step import Answer, Outcome, Step
+
+D = TypeVar("D", bound=Decision)
+Say = Callable[[str], None]
+_MOST_SECONDS = 600.0
+SETTLE_SECONDS = 30.0
+"""So long a write may take to be seen in the store."""
+_PAUSE_SECONDS = 1.0
+
+
+class UndoError(Exception):
+    """Something of ours could not be taken out; says what, and what would help."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class Settling(Protocol):
+    """What is asked of the store."""
+
+    def wait_settled(self, barriers: Iterable[Barrier], timeout: float) -> bool: ...
+
+
+class Undoing(msgspec.Struct, Generic[D], frozen=True):
+    """What is a layer's own in it."""
+
+    decide: Callable[[], D]
+    """What to do now, from what the store has now."""
+    act: Callable[[Step], Outcome]
+    left: Callable[[D], bool]
+    """Whether something of the layer is left although there is nothing to do at this moment."""
+
+
+def undo_until_clean(
+    layer: Undoing[D], store: Settling, say: Say, most_seconds: float = _MOST_SECONDS
+) -> tuple[int, D]:
+    """How many changes it took, and the last decision: nothing is left to do."""
+    changes = 0
+    give_up = time.monotonic() + most_seconds
+    while time.monotonic() < give_up:
+        decision = layer.decide()
+        if not decision.steps and not layer.left(decision):
+            return changes, decision
+        outcomes = [_act(layer, step, say) for step in decision.steps]
+        changes += sum(one.ok for one in outcomes)
+        store.wait_settled([barrier for one in outcomes for barrier in one.barriers], SETTLE_SECONDS)
+        _refuse_failures(decision.steps, outcomes)
+        if not any(one.ok for one in outcomes):
+            time.sleep(_PAUSE_SECONDS)
+    raise UndoError(
+        "there is still something of ours left", "is an operator running that does not see the abort?"
+    )
+
+
+def _act(layer: Undoing[D], step: Step, say: Say) -> Outcome:
+    outcome = layer.act(step)
+    say(f"{step.describe()}: {outcome.answer.value}" + (f" ({outcome.message})" if outcome.message else ""))
+    return outcome
+
+
+def _refuse_failures(steps: Sequence[Step], outcomes: Sequence[Outcome]) -> None:
+    """What is refused for now is tried again; when nothing at all worked, somebody has to know."""
+    if not outcomes or any(one.ok for one in outcomes):
+        return
+    for step, outcome in zip(steps, outcomes, strict=True):
+        if outcome.retry_after is None or outcome.answer is Answer.FAILED:
+            raise UndoError(f"{step.describe()}: {outcome.message}", "may this user change it?")

@@ -1,0 +1,32 @@
+"""The section of `shiplift status` on the move of workloads, from the one WorkloadMigration."""
+
+from __future__ import annotations
+
+from shiplift.api.workloads import WorkloadMigration
+from shiplift.face.parts import Objects, StatusPart
+from shiplift.facts.kinds import WORKLOAD_MIGRATION
+from shiplift.view.section import Advice
+from shiplift.view.values import Heard
+from shiplift.workloads.face import migration_layout
+from shiplift.workloads.face.migration import MigrationView, changes, migration_view
+from shiplift.workloads.face.words import HOW_TO_BEGIN, HOW_TO_GO_ON, NO_MIGRATION
+
+
+def look(objects: Objects, now: int, heard: Heard | None) -> MigrationView | None:
+    found: WorkloadMigration | None = next(iter(objects(WORKLOAD_MIGRATION)), None)
+    return migration_view(found, now, heard) if found else None
+
+
+def given_up(view: MigrationView) -> Advice:
+    return Advice(f"{view.title}: workloads stay where they are", HOW_TO_GO_ON)
+
+
+STATUS = StatusPart[MigrationView](
+    reads=(WORKLOAD_MIGRATION,),
+    look=look,
+    changes=changes,
+    picture=migration_layout.migration,
+    absent=Advice(NO_MIGRATION, HOW_TO_BEGIN),
+    unfinished=Advice("left before every workload had moved", "shiplift status --until-moved waits for it"),
+    given_up=given_up,
+)

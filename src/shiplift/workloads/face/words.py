@@ -1,0 +1,15 @@
+"""What is said of a migration in more than one place, word for word the same."""
+
+from __future__ import annotations
+
+SHORT_KINDS = {"Deployment": "deploy", "StatefulSet": "sts", "Pod": "pod"}
+"""How kinds are named on the command line."""
+NO_MIGRATION = "there is no WorkloadMigration in this cluster"
+HOW_TO_BEGIN = (
+    """echo '{"apiVersion": "shiplift.dev/v1alpha1", "kind": "WorkloadMigration", """
+    """"metadata": {"name": "cluster"}}' | kubectl apply -f -"""
+)
+HOW_TO_GO_ON = (
+    "to start again, set spec.target of WorkloadMigration cluster to another version,"
+    " and spec.abort of it to false"
+)
