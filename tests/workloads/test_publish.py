@@ -21,10 +21,9 @@ from shiplift.api.workloads import (
 from shiplift.engine.decision import Requeue
 from shiplift.kube.client import Client
 from shiplift.kube.events import Recorder
-from shiplift.kube.statuses import as_patch
+from shiplift.kube.statuses import Pace, as_patch
 from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.memory import Evictions
-from shiplift.workloads.tell import publish
 from shiplift.workloads.tell.publish import (
     Publisher,
 )
@@ -97,10 +96,9 @@ class Slow:
     def __init__(self, world: World, takes: float) -> None:
         self.world = world
         self.now, self.takes, self.writes = 1000.0, takes, 0
-        self.publisher = Publisher(cast("Client", self), cast("Recorder", self), Evictions())
-
-    def monotonic(self) -> float:
-        return self.now
+        self.publisher = Publisher(
+            cast("Client", self), cast("Recorder", self), Evictions(), Pace(lambda: self.now)
+        )
 
     def patch(self, *_: Any, **__: Any) -> Slow:
         self.now += self.takes
@@ -122,20 +120,17 @@ class Slow:
         return left
 
 
-def told_once(monkeypatch: pytest.MonkeyPatch, takes: float) -> Slow:
+def told_once(takes: float) -> Slow:
     """A migration under way whose status was just written, which took that long."""
     slow = Slow(under_way((DEPLOYMENT, "web", 3)), takes)
-    monkeypatch.setattr(publish, "time", slow)
     slow.tell()
     assert slow.writes == 1
     return slow
 
 
 @pytest.mark.parametrize(("takes", "rests"), [(0.01, 0.99), (0.5, 4.0), (60.0, 5.0)])
-def test_mere_progress_is_told_less_often_where_telling_takes_long(
-    takes: float, rests: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    slow = told_once(monkeypatch, takes=takes)
+def test_mere_progress_is_told_less_often_where_telling_takes_long(takes: float, rests: float) -> None:
+    slow = told_once(takes=takes)
     change_pod(slow.world, slow.world.pods(an_id("web"))[0], deleting=1)
     (later,) = slow.tell()
     assert slow.writes == 1
@@ -145,8 +140,8 @@ def test_mere_progress_is_told_less_often_where_telling_takes_long(
     assert slow.writes == 2
 
 
-def test_what_is_more_than_progress_is_not_kept_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    slow = told_once(monkeypatch, takes=0.5)
+def test_what_is_more_than_progress_is_not_kept_back() -> None:
+    slow = told_once(takes=0.5)
     slow.world.node("late", NEW)
     (later,) = slow.tell()
     assert later.after.total_seconds() == pytest.approx(0.5)
@@ -155,8 +150,8 @@ def test_what_is_more_than_progress_is_not_kept_back(monkeypatch: pytest.MonkeyP
     assert slow.writes == 2
 
 
-def test_what_decisions_depend_on_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    slow = told_once(monkeypatch, takes=5.0)
+def test_what_decisions_depend_on_is_told_at_once() -> None:
+    slow = told_once(takes=5.0)
     slow.world.migrate(paused=True)
     assert slow.tell() == []
     assert slow.writes == 2

@@ -1,4 +1,5 @@
-"""A status's conditions from what a decision states: the engine's rules, in the form in which they are stored."""
+"""A status's conditions from what a decision states: the engine's rules, in the form in which they are
+stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Marks of ours on objects that are not ours, where a second layer reads them: layers do not import each other.
+"""Marks of ours on objects that are not ours, where a second layer reads them: layers do not import each
+other.
 
 Labels and taints carry the target as their value, so that a mark left behind, or one of an earlier migration,
 is never taken for one of the current migration.

@@ -1,4 +1,5 @@
-"""Changes to what is not ours, remembered by what they change: one that is needed again was undone by somebody.
+"""Changes to what is not ours, remembered by what they change: one that is needed again was undone by
+somebody.
 
 Such a change is made again ever more slowly, and told, so that two controllers do not fight at full speed in
 silence. Losing what is remembered costs one more round of the fight.

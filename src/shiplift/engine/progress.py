@@ -1,5 +1,5 @@
-"""How far something is: since when nothing has changed, whether that is too long, when it may end, and what of
-it has to be told at once."""
+"""How far something is: since when nothing has changed, whether that is too long, when it may end, and what
+of it has to be told at once."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
 """Records of our changes, kept in an object of ours and written before the change: the ledger's other home.
 
-A record beside the changed object (`ledger.change_in_place`) is written with the change, in one call. Where that
-object cannot carry it, or somebody could strip it off, the record is kept in an object of ours, by owner, as
-text: what a layer says in a Struct of its own, or a `ledger.Ledger`. Undoing is three-way in both: a value that
-is no longer the one recorded was changed by somebody else and stays.
+A record beside the changed object (`ledger.change_in_place`) is written with the change, in one call. Where
+that object cannot carry it, or somebody could strip it off, the record is kept in an object of ours, by
+owner, as text: what a layer says in a Struct of its own, or a `ledger.Ledger`. Undoing is three-way in both:
+a value that is no longer the one recorded was changed by somebody else and stays.
 
-Every release reads the records of every other, older or newer: fields that a release does not know are ignored,
-and a field never gets a second meaning.
+Every release reads the records of every other, older or newer: fields that a release does not know are
+ignored, and a field never gets a second meaning.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Whether an admission policy's parameter is in force: every API server is asked, by a write that is not made.
+"""Whether an admission policy's parameter is in force: every API server is asked, by a write that is not
+made.
 
 Each answers which generation of the parameter it goes by, and the one that is furthest behind counts. No
 answer is for ever: an API server that has just been started does not know the kind of the parameter for up

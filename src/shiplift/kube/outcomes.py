@@ -36,22 +36,25 @@ def done(step: Step, written: Written, message: str = "") -> Outcome:
 
 
 def refusal(step: Step, error: KubeError) -> Outcome:
-    """Most are everyday: the object has moved on, or not now."""
+    """Most are everyday: the object has moved on, or not now; where no answer came, nobody knows."""
+    if isinstance(error, Unknown):
+        return Outcome.unknown(step, error.message)
     match error:
-        case Unknown():
-            return Outcome.unknown(step, error.message)
         case NotFound() | PreconditionFailed():
             return Outcome.refused(step, f"the object is gone: {error.message}", SOON)
         case Conflict() | AlreadyExists():
             return Outcome.refused(step, f"somebody else was faster: {error.message}", SOON)
-        case BudgetExhausted():
-            return Outcome.refused(step, error.message)
-        case BudgetPending() | Unreachable() | ServerError():
-            return Outcome.refused(step, error.message, LATER)
-        case Throttled():
-            return Outcome.refused(step, error.message, timedelta(seconds=error.retry_after or 1))
+        case BudgetExhausted() | BudgetPending() | Unreachable() | ServerError() | Throttled():
+            return Outcome.refused(step, error.message, _asked(error))
         case _:
             return Outcome.failed(step, str(error))
+
+
+def _asked(error: KubeError) -> timedelta | None:
+    """For how long to wait; None where an event announces that it may be tried again."""
+    if isinstance(error, Throttled):
+        return timedelta(seconds=error.retry_after or 1)
+    return None if isinstance(error, BudgetExhausted) else LATER
 
 
 def uid_of(live: Json) -> str:

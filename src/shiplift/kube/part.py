@@ -20,13 +20,12 @@ Keys = Callable[[Kind, Row | None, Row | None], Iterable[Hashable]]
 
 
 class Context(msgspec.Struct, frozen=True):
-    """What a layer works with, for one term of leading. `check` is called right before each write."""
+    """What a layer works with, for one term of leading."""
 
     client: Client
     store: Store
     recorder: Recorder
     epoch: int
-    check: Callable[[], int]
     kept: dict[str, Any] = {}
     """What the layer keeps from one term of this process to the next."""
 

@@ -1,7 +1,7 @@
 """The parts of admission policies: what a layer's own policies and the fence are built from.
 
-Policies are static and installed by an administrator: whoever may write them owns the cluster, so the operator
-writes only their parameters. It looks whether they are there by name.
+Policies are static and installed by an administrator: whoever may write them owns the cluster, so the
+operator writes only their parameters. It looks whether they are there by name.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Status writes: only what differs, only over what was seen, and not more often than anybody needs.
 
-What decisions or people who wait depend on is written at once. Everything else is told about once a second, and
-mere progress less often where a write takes long: a large status is dear for the API server.
+What decisions or people who wait depend on is written at once. Everything else is told about once a second,
+and mere progress less often where a write takes long: a large status is dear for the API server.
 """
 
 from __future__ import annotations

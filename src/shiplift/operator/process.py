@@ -33,6 +33,7 @@ from shiplift.kube.errors import Forbidden, KubeError
 from shiplift.kube.events import Recorder
 from shiplift.kube.fence import Fence, Names, manager, refused
 from shiplift.kube.lease import Leader, NotLeading, Timing
+from shiplift.kube.led import Led
 from shiplift.kube.part import Closing, Context, Hearing, LayerPart
 from shiplift.kube.store import State, Store
 from shiplift.kube.watch import Pace, Watch
@@ -292,10 +293,10 @@ class Operator:
         self.leader.tell(why)
 
     def _start(self, part: LayerPart, client: Client, epoch: int) -> None:
-        check = partial(self.leader.check, epoch)
-        layer = part.make(Context(client, self.store, self._recorder, epoch, check, self._kept[part.name]))
+        layer = part.make(Context(client, self.store, self._recorder, epoch, self._kept[part.name]))
+        led: Led[Any, Any, Any] = Led(layer, partial(self.leader.check, epoch))
         loop: Loop[Any, Any, Any] = Loop(
-            part.name, layer, settled=self.store.settled, hooks=self.metrics.hooks(part.name)
+            part.name, led, settled=self.store.settled, hooks=self.metrics.hooks(part.name)
         )
         if isinstance(layer, Hearing):
             self._hearing = self._hearing | {part.name: layer}

@@ -12,7 +12,6 @@ from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.facts.meta import Row
 from shiplift.kube import api_servers, policies
-from shiplift.kube.lease import NotLeading
 from shiplift.kube.part import Context, LayerPart
 from shiplift.kube.rbac import rule
 from shiplift.kube.watch import Watch
@@ -34,7 +33,6 @@ class Workloads:
     """The layer, for one term of leading."""
 
     def __init__(self, context: Context) -> None:
-        self._context = context
         evictions: Evictions = context.kept.setdefault("evictions", Evictions())
         self._observer = Observer(
             context.store, lambda: policies.installed(context.client, PODS_POLICY), evictions
@@ -53,17 +51,9 @@ class Workloads:
         return decide(view, now)
 
     def act(self, step: Step) -> Outcome:
-        try:
-            self._context.check()
-        except NotLeading as error:
-            return Outcome.refused(step, str(error))
         return self._actor.act(step)
 
     def publish(self, key: str, decision: Migrating) -> Iterable[Barrier | Requeue]:
-        try:
-            self._context.check()
-        except NotLeading:
-            return ()
         return tuple(self._publisher.publish(decision))
 
     def close(self) -> None:

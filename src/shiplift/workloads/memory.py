@@ -1,9 +1,9 @@
 """What the parts of this layer tell each other within one process; for many threads, and lost without harm.
 
-`Evictions` are those that were made and are in no status yet: the status counts them for each workload, so that
-the brake survives a restart. What a crash loses is what was evicted since the status was last written, some
-seconds at most. `InForce` is which generation of each placement the API servers were last seen to go by: what
-is not known is asked again.
+`Evictions` are those that were made and are in no status yet: the status counts them for each workload, so
+that the brake survives a restart. What a crash loses is what was evicted since the status was last written,
+some seconds at most. `InForce` is which generation of each placement the API servers were last seen to go by:
+what is not known is asked again.
 """
 
 from __future__ import annotations

@@ -50,7 +50,8 @@ class Placements:
                 return self._write(step)
 
     def still_in_force(self, step: Evict | Force | Replace) -> bool:
-        """Whether the API servers go by the placement that a step relies on; asked where that is not fresh."""
+        """Whether the API servers go by the placement that a step relies on; asked where that is not
+        fresh."""
         if not step.placement or self._seen.fresh(step.placement, step.generation):
             return True
         return self._asked_of_all(step.workload.namespace, step.placement).generation >= step.generation

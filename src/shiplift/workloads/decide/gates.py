@@ -1,4 +1,5 @@
-"""Why a workload, or a pod of it, has not moved yet: one ordered tuple of gates, each open or closed by a line.
+"""Why a workload, or a pod of it, has not moved yet: one ordered tuple of gates, each open or closed by a
+line.
 
 The first closed gate is what the workload waits for. It also says what there is to do about it, and nothing
 else is done for the workload. `shiplift explain pod/NAME` prints the same tuple.
@@ -106,7 +107,7 @@ def _its_turn(books: Books, tally: Tally) -> Closed | None:
     return None if tally.id in books.may_move else Closed(waiting.at_its_turn(books.view, tally))
 
 
-def _nodes_are_tainted(books: Books, tally: Tally) -> Closed | None:
+def _nodes_are_tainted(books: Books, _tally: Tally) -> Closed | None:
     """Mode Template: before target nodes are tainted, held pods could come to them."""
     view = books.view
     if view.target.mode is not Mode.TEMPLATE or not view.fleet.taints:
@@ -203,7 +204,7 @@ def _not_all_there(books: Books, tally: Tally) -> Closed | None:
     return _closed(WorkloadState.MOVING, Reason.SOAKING, text)
 
 
-def _nothing_stops_all(books: Books, tally: Tally) -> Closed | None:
+def _nothing_stops_all(books: Books, _tally: Tally) -> Closed | None:
     return None if books.stop is None else Closed(books.stop)
 
 
@@ -239,7 +240,7 @@ def _placement_in_force(books: Books, tally: Tally) -> Closed | None:
     return Closed(brake.not_proven(books.view, tally.id.namespace), check=True)
 
 
-def _placements_are_there(books: Books, tally: Tally) -> Closed | None:
+def _placements_are_there(books: Books, _tally: Tally) -> Closed | None:
     """Before every namespace has its placement nobody is moved: new pods of others could come first."""
     if not books.without_placement:
         return None
@@ -247,7 +248,7 @@ def _placements_are_there(books: Books, tally: Tally) -> Closed | None:
     return _closed(WorkloadState.MOVING, Reason.PREPARING, text)
 
 
-def _no_rollout(books: Books, tally: Tally) -> Closed | None:
+def _no_rollout(_books: Books, tally: Tally) -> Closed | None:
     if not tally.rolling:
         return None
     there = len(tally.pods) - len(tally.away)
@@ -323,7 +324,7 @@ def _budget_allows(books: Books, tally: Tally, pod: Pod) -> Closed | None:
     return None if books.may_go(tally, pod) else waits_for_budget(books, tally)
 
 
-def target_has_room(books: Books, tally: Tally, pod: Pod) -> Closed | None:
+def target_has_room(books: Books, _tally: Tally, pod: Pod) -> Closed | None:
     slot = books.no_slot(pod)
     return None if slot is None else _no_slot(slot)
 
@@ -341,7 +342,8 @@ def _no_slot(slot: NoSlot) -> Closed:
 
 
 def waits_for_budget(books: Books, tally: Tally) -> Closed:
-    """What the budget needs and has; what its controller has missed would hold the workload up for minutes."""
+    """What the budget needs and has; what its controller has missed would hold the workload up for
+    minutes."""
     pods = first_of_each(tally)
     pod = next((one for one in pods if obstacle(books.view, tally, one) is None), pods[0])
     why = explained(books.view, tally, pod)

@@ -1,8 +1,8 @@
 """Sums over the cluster, kept current event by event: one pod's event costs one workload's recount.
 
 What is kept true: after `refresh` the tallies, roles and occupancy are those of the snapshot that was given,
-but that pods which are being evicted are tallied as leaving before the snapshot shows it.
-Events only say what to look at again; what counts is what the snapshot has. A new target or scope recounts all.
+but that pods which are being evicted are tallied as leaving before the snapshot shows it. Events only say
+what to look at again; what counts is what the snapshot has. A new target or scope recounts all.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ class Census:
         news: Iterable[tuple[Kind, Row]],
         evicting: frozenset[str] = frozenset(),
     ) -> None:
-        """Bring the sums up to the snapshot; `news` is what was heard before it was taken, `evicting` the pods,
-        by uid, that are being evicted by us."""
+        """Bring the sums up to the snapshot; `news` is what was heard before it was taken, `evicting` the
+        pods, by uid, that are being evicted by us."""
         self.fresh = []
         if self._counted and scope == self._scope:
             dirty = self._dirty(snapshot, news)

@@ -34,11 +34,13 @@ from shiplift.workloads.tell.report import WEIGHT, status_of
 class Publisher:
     """Tells of decisions, one after the other."""
 
-    def __init__(self, client: Client, recorder: Recorder, evictions: Evictions) -> None:
+    def __init__(
+        self, client: Client, recorder: Recorder, evictions: Evictions, pace: Pace | None = None
+    ) -> None:
         self._client = client
         self._recorder = recorder
         self._evictions = evictions
-        self._pace = Pace()
+        self._pace = pace or Pace()
 
     def publish(self, decision: Migrating) -> Iterator[Barrier | Requeue]:
         """Write what differs; what the store must show before the next decision."""
@@ -85,9 +87,10 @@ class Publisher:
     def tell_evictions(self, decision: Migrating) -> None:
         """The status once more, whatever else there is to wait for: nobody of this term tells it later."""
         migration, evicted = decision.view.migration, self._evictions.untold()
-        if migration is not None and decision.moving:
-            if self._write(migration, status_of(decision, evicted)) is not None:
-                self._evictions.told(evicted)
+        if migration is None or not decision.moving:
+            return
+        if self._write(migration, status_of(decision, evicted)) is not None:
+            self._evictions.told(evicted)
 
     def _write(self, migration: WorkloadMigration, after: WorkloadMigrationStatus) -> Written | None:
         about = migration.metadata

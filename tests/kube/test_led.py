@@ -1,0 +1,69 @@
+"""A layer writes only as long as we lead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from shiplift.engine.barrier import Barrier, Seen
+from shiplift.engine.decision import Decision, Requeue
+from shiplift.engine.step import Answer, Outcome, Outcomes, Step
+from shiplift.facts.kinds import NODE
+from shiplift.kube.led import Led
+from shiplift.kube.lease import NotLeading
+
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+class Write(Step, frozen=True):
+    @property
+    def key(self) -> str:
+        return "write"
+
+    def describe(self) -> str:
+        return "write"
+
+
+class Writer:
+    def __init__(self) -> None:
+        self.writes: list[str] = []
+
+    def observe(self, key: str, outcomes: Outcomes) -> str:
+        return key
+
+    def decide(self, view: str, now: datetime) -> Decision:
+        return Decision((Write(),))
+
+    def act(self, step: Step) -> Outcome:
+        self.writes.append("step")
+        return Outcome.done(step)
+
+    def publish(self, key: str, decision: Decision) -> Iterable[Barrier | Requeue]:
+        self.writes.append("status")
+        return (Seen(NODE, 1),)
+
+
+def leads() -> None:
+    """Still."""
+
+
+def lost() -> None:
+    raise NotLeading("somebody else leads")
+
+
+def test_a_leader_takes_steps_and_tells() -> None:
+    writer = Writer()
+    led = Led(writer, leads)
+    decision = led.decide(led.observe("a", Outcomes()), NOW)
+    assert led.act(decision.steps[0]).ok
+    assert list(led.publish("a", decision)) == [Seen(NODE, 1)]
+    assert writer.writes == ["step", "status"]
+
+
+def test_who_leads_no_more_writes_nothing_and_says_why() -> None:
+    writer = Writer()
+    led = Led(writer, lost)
+    outcome = led.act(Write())
+    assert (outcome.answer, outcome.message) == (Answer.REFUSED, "somebody else leads")
+    assert list(led.publish("a", Decision())) == []
+    assert not writer.writes
