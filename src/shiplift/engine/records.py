@@ -24,7 +24,7 @@ class RecordError(ValueError):
 
 
 class Records(Generic[R]):
-    """Reads and writes records of one type; `field` is where their object keeps them, for people."""
+    """Reads and writes records of one type; `field` is where the spec of their object keeps them."""
 
     def __init__(self, type_: type[R], field: str) -> None:
         self._decode = msgspec.json.Decoder(type_).decode
@@ -37,7 +37,7 @@ class Records(Generic[R]):
         except msgspec.DecodeError as error:
             raise RecordError(
                 f"{where}: the record of {owner} cannot be read: {error};"
-                f" undo by hand what it may say and remove it from {self._field} of {where}"
+                f" undo by hand what it may say and remove it from spec.{self._field} of {where}"
             ) from error
 
     def readable(self, where: str, texts: Mapping[str, str]) -> tuple[dict[str, R], dict[str, str]]:

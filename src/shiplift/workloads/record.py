@@ -37,4 +37,4 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 NO_RECORD = Record()
-RECORDS = Records(Record, "spec.ledger")
+RECORDS = Records(Record, "ledger")
