@@ -26,6 +26,7 @@ from shiplift.engine.barrier import Barrier
 from shiplift.facts import kinds
 from shiplift.facts.workloads import Deployment, StatefulSet
 from shiplift.kube.client import Client
+from shiplift.kube.manifests import kind_of
 from shiplift.kube.store import Snapshot, Store
 from shiplift.kube.watch import Watch
 from shiplift.local import guard
@@ -177,7 +178,7 @@ def _end(cluster: Cluster, say: Say) -> None:
 
 def _open(client: Client) -> list[Barrier]:
     """What to wait for, to see the whole shop."""
-    written = [client.create(operating.kind_of(manifest), manifest) for manifest in shop()]
+    written = [client.create(kind_of(manifest), manifest) for manifest in shop()]
     return [one.barrier for one in written if one.barrier]
 
 
