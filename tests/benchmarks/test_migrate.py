@@ -161,6 +161,7 @@ def test_a_limit_that_must_not_be_reached_is_missed_when_it_is() -> None:
 # --- for real ---
 
 
+@pytest.mark.usefixtures("programs")
 def test_a_tiny_migration_is_in_order_and_moves_each_pod_once(capsys: pytest.CaptureFixture[str]) -> None:
     found = run(Size(nodes=2, pods=6, workloads=2, depth=2), [Name.EVERYTHING, Name.OURS])
     assert (found["moves_per_pod"], found["order_violations"]) == (1.0, 0)
