@@ -21,7 +21,7 @@ from shiplift.workloads.names import OFF_TARGET_LABEL, TARGET_LABEL
 from shiplift.workloads.observe import Observer
 from shiplift.workloads.report import status_of
 from shiplift.workloads.steps import Evict, ProvePlacement
-from tests.workloads import nature
+from tests.model import nature
 from tests.workloads.players import Operator, finish
 from tests.workloads.views import DEPLOYMENT, an_id, look, say, under_way
 from tests.workloads.world import NEW, OLD, World

@@ -19,7 +19,8 @@ from shiplift.workloads.budgeting import (
     taken_for_evicted,
 )
 from shiplift.workloads.model import Reason, View
-from tests.workloads import databases, nature
+from tests.model import nature
+from tests.workloads import databases
 from tests.workloads.databases import a_database
 from tests.workloads.views import (
     DEPLOYMENT,

@@ -37,7 +37,7 @@ from shiplift.workloads.observe import READS, Observer, Scope
 from shiplift.workloads.occupancy import Slots
 from shiplift.workloads.ordering import Ordering
 from shiplift.workloads.places import Demand, Place
-from tests.workloads import nature
+from tests.model import nature
 from tests.workloads.world import NEW, OLD, SPACE, World, a_world
 
 AIM = Aim(NEW, Mode.TEMPLATE, Reason.MOVING)

@@ -18,7 +18,7 @@ from shiplift.workloads.decide import decide
 from shiplift.workloads.model import Reason
 from shiplift.workloads.names import OFF_TARGET_LABEL, SKIP, TARGET_LABEL
 from shiplift.workloads.steps import Evict, WritePlacement
-from tests.workloads import nature
+from tests.model import nature
 from tests.workloads.databases import a_database, a_pod, named
 from tests.workloads.views import DEPLOYMENT, an_id, change, evicting, look, say, under_way
 from tests.workloads.world import World

@@ -23,7 +23,7 @@ from shiplift.workloads.model import Migrating
 from shiplift.workloads.moves import TIME_TO_NOTICE
 from shiplift.workloads.proof import Proven
 from shiplift.workloads.steps import Evict, ForgetEviction
-from tests.workloads import nature
+from tests.model import nature
 from tests.workloads.rig import NEW, OLD, Scene
 from tests.workloads.views import STATEFUL_SET, an_id, change_pod, look, say, under_way
 from tests.workloads.world import SPACE, World

@@ -25,7 +25,8 @@ from shiplift.workloads.model import Evicted
 from shiplift.workloads.names import SKIP
 from shiplift.workloads.report import pressing, status_of
 from shiplift.workloads.steps import HoldBudget
-from tests.workloads import nature, server
+from tests.model import nature
+from tests.workloads import server
 from tests.workloads.players import Operator, run
 from tests.workloads.views import (
     DEPLOYMENT,

@@ -19,7 +19,8 @@ from shiplift.workloads.record import Record, Surge
 from shiplift.workloads.room import Booking
 from shiplift.workloads.steps import MarkPod, Scale
 from shiplift.workloads.surging import Surging, surge
-from tests.workloads import nature, server
+from tests.model import nature
+from tests.workloads import server
 from tests.workloads.views import (
     DEPLOYMENT,
     STATEFUL_SET,

@@ -25,7 +25,7 @@ from shiplift.workloads.names import label_value
 from shiplift.workloads.observe import Observer
 from shiplift.workloads.record import Record
 from shiplift.workloads.steps import encode_ledger
-from tests.workloads import nature
+from tests.model import nature
 from tests.workloads.world import NEW, SPACE, World, a_world
 
 DEPLOYMENT, STATEFUL_SET = WorkloadKind.DEPLOYMENT, WorkloadKind.STATEFUL_SET
@@ -60,7 +60,7 @@ def say(
         target=label_value(target), turns=turns or {}, ledger=encode_ledger(records or {})
     )
     world.write_placement(namespace, spec)
-    nature.learn_params(world)
+    world.learn()
 
 
 def said(world: World, namespace: str = SPACE) -> WorkloadPlacementSpec | None:
