@@ -4,10 +4,11 @@ BIN := .venv/bin
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kubernetes demo test lint bench crash clean
+.PHONY: help setup kubernetes demo check test lint bench crash clean
 
 help:
 	@echo "make demo    a small shop moves to new nodes in its order, on a real Kubernetes on this computer"
+	@echo "make check   before each commit: lint, and all tests that start no cluster (a good minute)"
 	@echo "make test    all tests, against real parts"
 	@echo "make lint    format, style, types, layering"
 	@echo "make bench   the benchmarks, short"
@@ -31,6 +32,15 @@ kubernetes: setup
 
 demo: kubernetes
 	@$(BIN)/shiplift demo
+
+# Side by side, for the time that it takes; what lint says comes in one piece, after the tests.
+check: setup
+	@said=$$(mktemp); $(MAKE) --no-print-directory lint >$$said 2>&1 & lint=$$!; \
+	$(BIN)/python -m pytest --no-clusters -q -n $(WORKERS) --dist worksteal; tests=$$?; \
+	wait $$lint; lint=$$?; cat $$said; rm $$said; \
+	if [ $$tests -ne 0 ]; then echo "error: tests failed"; fi; \
+	if [ $$lint -ne 0 ]; then echo "error: lint failed"; fi; \
+	[ $$tests -eq 0 ] && [ $$lint -eq 0 ]
 
 test: kubernetes
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal

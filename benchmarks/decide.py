@@ -8,22 +8,20 @@ decides. The yardstick is a fixed piece of work, timed in between: by how much i
 
 from __future__ import annotations
 
-import functools
 import statistics
 import time
-import types
-import typing
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from sys import intern
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import msgspec
 
 from benchmarks.migrate.plan import Kind as Owner
 from benchmarks.migrate.plan import Size, Workload, plan
 from benchmarks.recipe.base import Json
+from benchmarks.rows import make
 from shiplift.api.workloads import (
     MigrationState,
     Mode,
@@ -44,11 +42,11 @@ from shiplift.facts import kinds
 from shiplift.facts.cluster import Namespace
 from shiplift.facts.custom import Custom
 from shiplift.facts.kinds import Kind
-from shiplift.facts.meta import NO_LABELS, Condition, Labels, Row
+from shiplift.facts.meta import Condition, Labels, Row
 from shiplift.facts.meta import Owner as OwnerReference
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Container, Pod, PodSpec
-from shiplift.facts.quantities import NOTHING, Resources
+from shiplift.facts.quantities import Resources
 from shiplift.facts.selectors import Selector
 from shiplift.facts.workloads import Deployment, PodDisruptionBudget, ReplicaSet, StatefulSet
 from shiplift.kube.store import Snapshot, Store
@@ -199,28 +197,6 @@ def _decided(observer: Observer) -> Migrating:
 
 
 # --- rows ---
-
-
-@functools.cache
-def _blank(kind: type[Row]) -> Row:
-    hints = typing.get_type_hints(kind)
-    return kind(**{field: _empty(hints[field]) for field in kind.__struct_fields__})
-
-
-def _empty(annotation: Any) -> Any:
-    known = {Labels: NO_LABELS, Resources: NOTHING, PodSpec: PodSpec(), Any: None}
-    if annotation in known:
-        return known[annotation]
-    origin = typing.get_origin(annotation)
-    if origin in (typing.Union, types.UnionType):
-        return None
-    return () if origin is tuple else annotation()
-
-
-def make(kind: type[R], name: str, **given: Any) -> R:
-    """A row whose other fields are empty."""
-    values = {"name": name, "uid": f"{kind.__name__}/{name}", "resource_version": 1, "generation": 1, **given}
-    return cast("R", msgspec.structs.replace(_blank(kind), **values))
 
 
 def _node(pool: str, number: int, version: str) -> Node:

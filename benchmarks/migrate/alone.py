@@ -6,7 +6,7 @@ import statistics
 import time
 
 from benchmarks.migrate.plan import Kind, Workload
-from benchmarks.migrate.rig import Rig
+from benchmarks.migrate.scene import Scene
 from shiplift.facts import kinds
 from shiplift.facts.meta import Labels
 from shiplift.facts.pods import Pod
@@ -20,25 +20,25 @@ _PATIENCE = 60.0
 _LOOK_EVERY = 0.005
 
 
-def moves_alone(rig: Rig) -> dict[Kind, float]:
+def moves_alone(scene: Scene) -> dict[Kind, float]:
     """The mean over several, for each kind of workload there is."""
-    store = Store(rig.cluster.credentials(), [Watch(kinds.POD)])
+    store = Store(scene.rig.cluster.credentials(), [Watch(kinds.POD)])
     store.start()
     try:
         if not store.wait_synced(_PATIENCE):
             raise TimeoutError("the store did not sync")
-        with rig.cluster.client() as client:
-            return {kind: statistics.mean(_times(kind, rig, store, client)) for kind in _present(rig)}
+        with scene.rig.cluster.client() as client:
+            return {kind: statistics.mean(_times(kind, scene, store, client)) for kind in _present(scene)}
     finally:
         store.stop()
 
 
-def _present(rig: Rig) -> list[Kind]:
-    return sorted({one.kind for one in rig.workloads})
+def _present(scene: Scene) -> list[Kind]:
+    return sorted({one.kind for one in scene.workloads})
 
 
-def _times(kind: Kind, rig: Rig, store: Store, client: Client) -> list[float]:
-    chosen = [one for one in rig.workloads if one.kind is kind][:_TIMES]
+def _times(kind: Kind, scene: Scene, store: Store, client: Client) -> list[float]:
+    chosen = [one for one in scene.workloads if one.kind is kind][:_TIMES]
     return [_move(one, store, client) for one in chosen]
 
 

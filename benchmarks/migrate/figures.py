@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from benchmarks.migrate.accounts import Account
 from benchmarks.migrate.bound import Bound
 from benchmarks.migrate.contenders import Name
 from benchmarks.migrate.plan import Size
+from benchmarks.rig.accounts import Account
 
 AT_MOST = {
     "makespan_vs_bound": 1.3,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.migrate.rig import Rig
+from benchmarks.migrate.scene import Scene
 from benchmarks.recipe.base import Json
 from shiplift.facts import kinds
 from shiplift.kube.client import Client
@@ -10,13 +10,13 @@ from shiplift.kube.client import Client
 _OURS = "shiplift.dev/"
 
 
-def count(rig: Rig) -> int:
+def count(scene: Scene) -> int:
     """Marks of ours on nodes, placements, budgets that are not the plan's, tolerations in templates."""
-    with rig.cluster.client() as client:
+    with scene.rig.cluster.client() as client:
         return (
             sum(_node_marks(node) for node in client.list(kinds.NODE))
             + sum(1 for _ in client.list(kinds.WORKLOAD_PLACEMENT))
-            + _foreign_budgets(client, rig)
+            + _foreign_budgets(client, scene)
             + sum(_tolerates(one) for kind in _OWNERS for one in client.list(kind))
         )
 
@@ -30,9 +30,9 @@ def _node_marks(node: Json) -> int:
     return len(labels) + len(taints)
 
 
-def _foreign_budgets(client: Client, rig: Rig) -> int:
+def _foreign_budgets(client: Client, scene: Scene) -> int:
     """Those that the plan does not have, or that are not as the plan has them."""
-    planned = {one.name for one in rig.workloads if one.budget}
+    planned = {one.name for one in scene.workloads if one.budget}
     found = list(client.list(kinds.POD_DISRUPTION_BUDGET))
     return sum(one["metadata"]["name"] not in planned or _held(one) for one in found)
 

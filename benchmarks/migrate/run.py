@@ -26,11 +26,13 @@ from benchmarks.migrate.figures import (
     table,
     verdict,
 )
-from benchmarks.migrate.observer import Observer
 from benchmarks.migrate.plan import SHORT, Size
-from benchmarks.migrate.rig import Rig, built
+from benchmarks.migrate.scene import Scene, built
 from benchmarks.progress import quiet, say
 from benchmarks.recipe.base import Json
+from benchmarks.rig.accounts import Ledger
+from benchmarks.rig.observer import Observer
+from shiplift.facts.kinds import WORKLOAD_MIGRATION
 
 DESCRIPTION = "a whole migration, against its bound, the seed's way, a drainer and kubectl drain"
 _PATIENCE = 7200.0
@@ -39,27 +41,32 @@ _PATIENCE = 7200.0
 def run(size: Size, names: Sequence[Name] = tuple(Name)) -> Json:
     quiet()
     about = machine.describe()
-    with built(size) as rig:
-        contests = {name: _contest(name, rig) for name in names}
+    with built(size) as scene:
+        contests = {name: _contest(name, scene) for name in names}
         say("single moves")
-        rig.put_back()
-        alone = moves_alone(rig)
+        scene.put_back()
+        alone = moves_alone(scene)
     rate = rate_of(contests[Name.EVERYTHING].account.ready, min(alone.values()))
-    limit = bound(rig.workloads, alone, rate, rig.slots)
+    limit = bound(scene.workloads, alone, rate, scene.slots)
     return _told(size, about, limit, contests)
 
 
-def _contest(name: Name, rig: Rig) -> Contest:
+def _contest(name: Name, scene: Scene) -> Contest:
     say(f"{name}: the cluster is put back")
-    rig.put_back()
-    before = rig.calls()
-    with Observer(rig) as observer, contenders.prepared(name, rig) as begin:
+    scene.put_back()
+    before = scene.rig.calls()
+    with _observer(scene) as observer, contenders.prepared(name, scene) as begin:
         say(f"{name}: go")
         observer.begin()
         finished = begin()
         makespan, account = observer.wait_over(lambda: finished(observer.store), _PATIENCE, say)
     say(f"{name}: {makespan:.1f} s")
-    return Contest(makespan, account, rig.calls() - before)
+    return Contest(makespan, account, scene.rig.calls() - before)
+
+
+def _observer(scene: Scene) -> Observer:
+    ledger = Ledger(scene.workloads, scene.new)
+    return Observer(scene.rig.cluster, ledger, scene.old, WORKLOAD_MIGRATION)
 
 
 def _told(size: Size, about: Json, limit: Bound, contests: dict[Name, Contest]) -> Json:

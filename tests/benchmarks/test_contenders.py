@@ -19,7 +19,7 @@ PODS, NODES = 40, 3
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Generator[Cluster]:
+def filled(programs: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Generator[Cluster]:
     folder = tmp_path_factory.mktemp("benchmark")
     fill.fill(folder, PODS, NODES)
     with serving(folder / "etcd", folder) as cluster:

@@ -40,6 +40,7 @@ def assert_nothing_left(folder: Path) -> None:
     assert list(folder.glob("shiplift-demo-*")) == []
 
 
+@pytest.mark.usefixtures("programs")
 def test_elsewhere_than_on_a_terminal_it_tells_what_happens_and_keeps_what_it_is_told_to_keep(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
@@ -112,6 +113,7 @@ def assert_moved(kubeconfig: Path) -> None:
         assert migration["status"]["state"] == "NoUpgrade"
 
 
+@pytest.mark.usefixtures("programs")
 def test_two_demos_run_side_by_side_and_end_by_key_and_by_interrupt(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
@@ -133,6 +135,7 @@ def test_two_demos_run_side_by_side_and_end_by_key_and_by_interrupt(
     assert_nothing_left(tmp_path)
 
 
+@pytest.mark.usefixtures("programs")
 def test_an_interrupt_while_it_starts_leaves_nothing(environment: dict[str, str], tmp_path: Path) -> None:
     with Terminal(DEMO, environment) as terminal:
         terminal.read_until("starting kube-controller-manager")
@@ -142,6 +145,7 @@ def test_an_interrupt_while_it_starts_leaves_nothing(environment: dict[str, str]
     assert_nothing_left(tmp_path)
 
 
+@pytest.mark.usefixtures("programs")
 def test_a_closed_terminal_ends_it(environment: dict[str, str], tmp_path: Path) -> None:
     with Terminal(DEMO, environment) as terminal:
         terminal.read_until("WORKLOAD", 120)
@@ -150,6 +154,7 @@ def test_a_closed_terminal_ends_it(environment: dict[str, str], tmp_path: Path) 
     assert_nothing_left(tmp_path)
 
 
+@pytest.mark.usefixtures("programs")
 def test_it_ends_when_a_part_of_its_cluster_dies(environment: dict[str, str], tmp_path: Path) -> None:
     with Terminal(DEMO, environment) as terminal:
         terminal.read_until("WORKLOAD", 120)
@@ -160,6 +165,7 @@ def test_it_ends_when_a_part_of_its_cluster_dies(environment: dict[str, str], tm
     assert_nothing_left(tmp_path)
 
 
+@pytest.mark.usefixtures("programs")
 @pytest.mark.crash
 def test_when_it_is_killed_its_cluster_ends_all_the_same(environment: dict[str, str], tmp_path: Path) -> None:
     with Terminal(DEMO, environment) as terminal:

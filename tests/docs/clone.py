@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 import shiplift
-from shiplift.local import assets, guard, paths
+from shiplift.local import guard, paths
 
 ROOT = Path(__file__).parents[2]
 _SHARED = ("README.md", "docs", "src", "tests")
@@ -28,7 +28,6 @@ class Clone(msgspec.Struct, frozen=True):
 @contextlib.contextmanager
 def clone(scratch: Path) -> Generator[Clone]:
     """No cluster that was made in it outlives it, whatever becomes of us."""
-    assets.find(lambda _: None)  # as `make` has done
     folder, home, state = (scratch / name for name in ("shiplift", "home", "state"))
     clusters = state / "clusters"
     for made in (folder, home, clusters):

@@ -30,6 +30,7 @@ def complaint(command: Command, result: Result) -> str:
     return f"{command}\n{wrong}\n--- expected\n{expected}\n--- got\n{result.said}"
 
 
+@pytest.mark.usefixtures("programs")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_can_be_followed_word_for_word(page: Path, tmp_path: Path) -> None:
     todo = commands(page)

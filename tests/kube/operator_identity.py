@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 
 from shiplift.facts.kinds import POD, Kind
 from shiplift.kube import fence
+from shiplift.kube.account import Account
 from shiplift.kube.client import Client
 from shiplift.kube.errors import AlreadyExists
+from shiplift.local.accounts import kubeconfig_of, with_token
 
 NAME = "operator"
 SERVICE_ACCOUNT = fence.HOME
@@ -56,19 +57,14 @@ def kubeconfig(
     admin: Client, like: Path, to: Path, namespace: str, pod: dict[str, Any] | None = None
 ) -> Path:
     """As `like`, but for the ServiceAccount; with a pod, by a token that is bound to it, as pods have."""
-    spec: dict[str, Any] = {"expirationSeconds": 3600}
-    if pod is not None:
-        meta = pod["metadata"]
-        spec["boundObjectRef"] = {"kind": "Pod", "apiVersion": "v1", "name": meta["name"], "uid": meta["uid"]}
+    if pod is None:
+        return kubeconfig_of(Account(namespace, NAME), like, to)
+    return with_token(like, to, _token_of_a_pod(admin, namespace, pod["metadata"]))
+
+
+def _token_of_a_pod(admin: Client, namespace: str, meta: Mapping[str, Any]) -> str:
+    """The product never asks for one: its own comes with its pod."""
+    pod = {"kind": "Pod", "apiVersion": "v1", "name": meta["name"], "uid": meta["uid"]}
     path = SERVICE_ACCOUNT.path(namespace, NAME, "token")
-    answer = admin.raw("POST", path, body=msgspec.json.encode({"spec": spec}))
-    return with_token(like, to, msgspec.json.decode(answer)["status"]["token"])
-
-
-def with_token(like: Path, to: Path, token: str) -> Path:
-    config = yaml.safe_load(like.read_text())
-    for user in config["users"]:
-        user["user"] = {"token": token}
-    to.write_text(yaml.safe_dump(config))
-    to.chmod(0o600)
-    return to
+    answer = admin.raw("POST", path, body=msgspec.json.encode({"spec": {"boundObjectRef": pod}}))
+    return msgspec.json.decode(answer)["status"]["token"]

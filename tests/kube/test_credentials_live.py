@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from shiplift.facts.kinds import CONFIG_MAP, POD, Kind
 from shiplift.kube import errors
+from shiplift.kube.account import Account, ask_token
 from shiplift.kube.client import Client
 from shiplift.kube.credentials import Credentials, Impersonation, load
 from shiplift.kube.credentials.loading import in_cluster
@@ -86,9 +87,7 @@ def whoami(credentials: Credentials) -> dict[str, Any]:
 
 
 def token(admin: Client, namespace: str) -> str:
-    path = f"/api/v1/namespaces/{namespace}/serviceaccounts/default/token"
-    answer = admin.raw("POST", path, body=b'{"spec":{"expirationSeconds":3600}}')
-    return json.loads(answer)["status"]["token"]
+    return ask_token(admin.credentials, Account(namespace, "default")).token
 
 
 def in_an_hour(hours: float = 1) -> str:

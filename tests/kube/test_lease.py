@@ -22,6 +22,7 @@ from shiplift.kube import credentials, lease
 from shiplift.kube.client import Client
 from shiplift.kube.errors import Forbidden, NotFound, Unauthorized, Unreachable
 from shiplift.kube.lease import Leader, Move, NotLeading, Record, Timing, next_move
+from shiplift.local.accounts import with_token
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import Component
 from tests.kube import operator_identity
@@ -262,7 +263,7 @@ def test_the_rights_that_are_asked_for_are_enough(
 
 
 def test_refused_credentials_are_named(start: Start, cluster: Cluster, tmp_path: Path) -> None:
-    path = operator_identity.with_token(cluster.kubeconfig, tmp_path / "kubeconfig", "no-such-token")
+    path = with_token(cluster.kubeconfig, tmp_path / "kubeconfig", "no-such-token")
     leader = start(credentials=credentials.load(path))
     trouble = until(lambda: leader.trouble)
     assert isinstance(trouble, Unauthorized)

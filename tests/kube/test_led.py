@@ -9,8 +9,8 @@ from shiplift.engine.barrier import Barrier, Seen
 from shiplift.engine.decision import Decision, Requeue
 from shiplift.engine.step import Answer, Outcome, Outcomes, Step
 from shiplift.facts.kinds import NODE
-from shiplift.kube.led import Led
 from shiplift.kube.lease import NotLeading
+from shiplift.kube.led import Led
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 

@@ -148,6 +148,7 @@ def test_a_component_that_stops_says_why(fresh):
     assert processes_of(fresh.layout.folder) == []
 
 
+@pytest.mark.usefixtures("programs")
 def test_a_full_disk_is_said_before_anything_starts(small_disk):
     with pytest.raises(NoSpaceError) as refused:
         Cluster("full", small_disk).up(ETCD_ONLY)
@@ -155,6 +156,7 @@ def test_a_full_disk_is_said_before_anything_starts(small_disk):
     assert not (small_disk / "full/logs").exists()
 
 
+@pytest.mark.usefixtures("programs")
 def test_a_disk_that_fills_up_is_said_and_nothing_is_left_running(small_disk, monkeypatch):
     monkeypatch.setattr(cluster_module, "_LEAST_SPACE", 0)
     with pytest.raises(NoSpaceError):

@@ -10,7 +10,6 @@ import sys
 import msgspec
 import pytest
 
-from shiplift.local.assets import find
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import Component
 from shiplift.local.nodes import Pool
@@ -22,7 +21,6 @@ COMMAND = [sys.executable, "-c", "from shiplift.cli import main; main()", "local
 
 @pytest.fixture(autouse=True)
 def state_folder(monkeypatch, tmp_path):
-    find(print)  # a first build would take longer than these tests wait
     monkeypatch.setenv("SHIPLIFT_STATE", str(tmp_path))
     yield tmp_path / "clusters"
     for folder in (tmp_path / "clusters").glob("*/"):
@@ -33,6 +31,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False, timeout=120)
 
 
+@pytest.mark.usefixtures("programs")
 def test_a_cluster_from_up_to_down(state_folder):
     up = run("up", "--nodes", "2", "--node-version", "v1.35.4")
     assert (up.returncode, up.stdout) == (0, "")
@@ -59,6 +58,7 @@ def test_a_cluster_from_up_to_down(state_folder):
     assert run("status").stdout == ""
 
 
+@pytest.mark.usefixtures("programs")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
 def test_an_interrupted_up_leaves_nothing(state_folder, number):
     with running([*COMMAND, "up"], stderr=subprocess.PIPE) as process:
@@ -71,6 +71,7 @@ def test_an_interrupted_up_leaves_nothing(state_folder, number):
     assert run("status").stdout == ""
 
 
+@pytest.mark.usefixtures("programs")
 def test_a_cluster_in_the_foreground_ends_with_ctrl_c(state_folder):
     command = [*COMMAND, "up", "--foreground", "--nodes", "0"]
     with running(command, stderr=subprocess.PIPE) as process:

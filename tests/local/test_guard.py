@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from shiplift.local.assets import find
 from tests.until import until
 
 from .leftovers import processes_of, running
@@ -42,8 +41,7 @@ def test_shares(clusters_folder, number):
 
 
 @pytest.fixture
-def project(tmp_path) -> Path:
-    find(print)
+def project(programs, tmp_path) -> Path:
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["shiplift.local.testing"]\n')
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     return tmp_path

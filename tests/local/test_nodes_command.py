@@ -19,7 +19,7 @@ from .test_command import run
 
 
 @pytest.fixture(scope="module")
-def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def state(programs: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A cluster `it's` would be no name: the folder has a quote and a blank in it instead."""
     folder = tmp_path_factory.mktemp("it's here")
     cluster = Cluster("small", folder / "clusters")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import signal
@@ -23,6 +22,7 @@ from shiplift.local.cluster import Cluster
 from shiplift.local.components import API_ONLY, Component, Settings
 from shiplift.operator import install
 from shiplift.operator.account import credentials_for, how_to_grant
+from tests.audit import users_who
 from tests.operator.test_operator import SPACE, Rig
 from tests.until import until
 
@@ -68,20 +68,13 @@ def run(kubeconfig: Path, *words: str) -> tuple[int, list[str]]:
     return done.returncode, done.stderr.splitlines()
 
 
-def stamped_by(cluster: Cluster, name: str) -> set[str]:
-    """The users who changed that namespace, as the API server has noted them."""
-    lines = map(json.loads, cluster.layout.audit_log.read_text().splitlines())
-    mine = (one for one in lines if one["verb"] == "patch" and one.get("objectRef", {}).get("name") == name)
-    return {one["user"]["username"] for one in mine}
-
-
 def test_from_an_administrators_kubeconfig_it_leads_and_acts_as_its_account(rig: Rig) -> None:
     operator = rig.start()
     rig.ask_for_a_stamp("from-a-laptop")
     until(lambda: rig.stamp("from-a-laptop") == "1")
     assert operator.said("leading")
     assert not operator.said("leading, but not acting")
-    assert until(lambda: stamped_by(rig.cluster, "from-a-laptop")) == {install.names(SPACE).username}
+    assert until(lambda: users_who("patch", "from-a-laptop", rig.cluster)) == {install.names(SPACE).username}
 
 
 def test_the_one_command_that_it_names_is_all_that_a_user_lacks(rig: Rig, tmp_path: Path) -> None:

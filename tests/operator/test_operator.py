@@ -15,13 +15,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
+from shiplift.kube.account import Account
 from shiplift.kube.client import Client
 from shiplift.kube.fence import HOME
 from shiplift.kube.lease import NOT_ACTING
+from shiplift.kube.manifests import kind_of
+from shiplift.local.accounts import kubeconfig_of
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import Component
 from shiplift.operator import install
@@ -29,13 +31,6 @@ from tests.operator.driver import STAMP, STAMPER, WANTED
 from tests.until import until
 
 SPACE = "shiplift-system"
-
-
-def kind_of(manifest: dict[str, Any]) -> Kind:
-    group, _, version = manifest["apiVersion"].rpartition("/")
-    name = manifest["kind"].lower()
-    plural = f"{name[:-1]}ies" if name.endswith("policy") else f"{name}s"
-    return Kind(manifest["kind"], plural, group, version, namespaced="namespace" in manifest["metadata"])
 
 
 class Process:
@@ -81,8 +76,9 @@ class Rig:
         self.cluster, self.client, self._folder = cluster, client, folder
         self.processes: list[Process] = []
         for manifest in install.manifests(SPACE, [STAMPER]):
-            client.create(kind_of(manifest), manifest, manifest["metadata"].get("namespace", ""))
-        self.kubeconfig = self._kubeconfig_of_the_account()
+            client.create(kind_of(manifest), manifest)
+        account = Account(SPACE, install.ACCOUNT)
+        self.kubeconfig = kubeconfig_of(account, cluster.kubeconfig, folder / "account")
 
     def start(self, *settings: str) -> Process:
         self.processes.append(Process(self.kubeconfig, self._folder, len(self.processes), *settings))
@@ -119,16 +115,6 @@ class Rig:
         for one in install.manifests(SPACE, [STAMPER]):
             if one["kind"] == kind.kind:
                 self.client.create(kind, one)
-
-    def _kubeconfig_of_the_account(self) -> Path:
-        path = f"/api/v1/namespaces/{SPACE}/serviceaccounts/{install.ACCOUNT}/token"
-        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-        token = json.loads(self.client.raw("POST", path, body=json.dumps(body).encode()))["status"]["token"]
-        config = yaml.safe_load(self.cluster.kubeconfig.read_text())
-        config["users"] = [{"name": user["name"], "user": {"token": token}} for user in config["users"]]
-        path = self._folder / "account"
-        path.write_text(yaml.safe_dump(config))
-        return path
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from shiplift.facts.meta import Labels
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import PodDisruptionBudget
 from shiplift.workloads.model import View
-from tests.workloads import nature
+from tests.model import nature
 from tests.workloads.views import STATEFUL_SET, an_id, change, tally, under_way
 from tests.workloads.world import World
 

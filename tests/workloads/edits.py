@@ -13,7 +13,7 @@ from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import HorizontalPodAutoscaler
 from shiplift.workloads.identity import WorkloadId
-from tests.workloads import nature
+from tests.model import nature
 from tests.workloads.players import budgets_of
 from tests.workloads.sketches import Staged
 from tests.workloads.world import NEW, OLD, World

@@ -1,12 +1,10 @@
-"""An operator that can be interrupted anywhere, and a judge who sees every moment of what it does."""
+"""The operator of this layer on the cluster in memory, and a judge who sees every moment of what it does."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
 from typing import Any, cast
-
-import msgspec
 
 from shiplift.api.workloads import (
     MigrationState,
@@ -18,15 +16,12 @@ from shiplift.api.workloads import (
     WorkloadPlacement,
 )
 from shiplift.engine.budgets import Disruptions
-from shiplift.engine.step import Outcomes, Step
-from shiplift.facts import kinds
+from shiplift.engine.step import Outcome, Outcomes, Step
 from shiplift.facts.custom import Custom
-from shiplift.facts.kinds import Kind
-from shiplift.facts.meta import Row
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import HorizontalPodAutoscaler, PodDisruptionBudget, ReplicaSet
-from shiplift.kube.store import Snapshot, Store
+from shiplift.kube.store import Store
 from shiplift.pdb.holds import is_hold, is_made_by_us
 from shiplift.workloads import steps
 from shiplift.workloads.decide.decision import decide
@@ -37,120 +32,40 @@ from shiplift.workloads.observe.observer import Observer
 from shiplift.workloads.observe.tally import is_rolling
 from shiplift.workloads.target import OUR_LABELS, OUR_TAINTS
 from shiplift.workloads.tell.report import WEIGHT, status_of
-from tests.workloads import nature, server
+from tests.model import nature
+from tests.model import players as model
+from tests.workloads import server
 from tests.workloads.world import World
 
-MOST_ROUNDS = 400
-QUIET = 7
-"""So many rounds without a change, and nothing more is going to happen."""
-SLOW = 2
-"""So many further decisions are made before a slow eviction takes effect."""
-LATE = 6
-"""Every so many rounds somebody whose news comes late hears of pods."""
-A_WHILE = 40
-"""Seconds; no step waits for longer."""
 Pairs = Iterable[tuple[WorkloadId, WorkloadId]]
 
 
-class News:
-    """A store of the world: the pods as they were when it was last caught up with, all else as it is."""
+class Operator(model.Operator[Migrating]):
+    """One life of the operator with this layer."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._waiting: list[tuple[Row | None, Row | None]] = []
-        self._pods = world.frozen(kinds.POD)
-        self.observer = Observer(cast("Store", self), lambda: world.inject)
-        world.listeners.append(self._heard)
-
-    def snapshot(self, *of: Kind) -> Snapshot:
-        return Snapshot({kind: self._pods if kind == kinds.POD else self._world.frozen(kind) for kind in of})
-
-    def catch_up(self) -> None:
-        for old, new in self._waiting:
-            self.observer.heard(kinds.POD, old, new)
-        self._waiting, self._pods = [], self._world.frozen(kinds.POD)
-
-    def end(self) -> None:
-        self._world.listeners.remove(self._heard)
-
-    def _heard(self, kind: Kind, old: Row | None, new: Row | None) -> None:
-        if kind == kinds.POD:
-            self._waiting.append((old, new))
-        else:
-            self.observer.heard(kind, old, new)
-
-
-class Operator:
-    """One life of the operator: what it has learnt is lost with it."""
+    _world: World
+    _judge: Judge | None
 
     def __init__(
         self, world: World, judge: Judge | None = None, *, slow: bool = False, late: bool = False
     ) -> None:
-        self._world = world
-        self._judge = judge
-        self._slow = slow
-        self._late = late
-        self._rounds = 0
-        self._waits_for_news = True
-        self._under_way: dict[str, tuple[Step, int]] = {}
-        self._unseen: set[str] = set()
-        """Evictions that were made and that the news does not tell of yet."""
-        self._news = News(world)
-        self._observer = self._news.observer
-        self._outcomes = Outcomes()
-        self.decision: Migrating | None = None
+        super().__init__(world, judge, slow=slow, late=late)
+        self._observer = Observer(cast("Store", self._news), lambda: world.inject)
+        self._news.tell(self._observer.heard)
 
-    def die(self) -> None:
-        self._news.end()
+    def _decide(self, known: Outcomes) -> Migrating:
+        return decide(self._observer.observe(known), self._world.now)
 
-    @property
-    def evicts(self) -> bool:
-        """Whether an eviction is under way, or was made and is not seen yet."""
-        return bool(self._under_way or self._unseen)
-
-    def round(self, *, cut: int | None = None, backwards: bool = False, publishes: bool = True) -> bool:
-        """Look, decide, act, tell; whether anything was done. `cut`: only so many of the steps are taken."""
-        world = self._world
-        self._hear()
-        running = frozenset({*self._under_way, *self._unseen})
-        known = msgspec.structs.replace(self._outcomes, running=running)
-        self.decision = decision = decide(self._observer.observe(known), world.now)
-        ordered = decision.steps[::-1] if backwards else decision.steps
-        new = [step for step in ordered[:cut] if step.key not in running]
-        at_once = [step for step in new if not (step.aside and self._slow)]
-        # what is under way takes effect only after it was decided again, and again
-        due = [step for step, rounds in self._under_way.values() if rounds == 0]
-        self._under_way = {
-            step.key: (step, rounds - 1) for step, rounds in self._under_way.values() if rounds
-        } | {step.key: (step, SLOW) for step in new if step not in at_once}
-        done = [self._take(step) for step in (*at_once, *due)]
-        self._outcomes = self._outcomes.remember(done, world.now)
-        told = publishes and self._publish(decision)
-        return told or self.evicts or any(one.ok for one in done)
-
-    def _hear(self) -> None:
-        """A round waits for the news of what was done in the one before it, but for evictions."""
-        self._rounds += 1
-        if not self._late or self._rounds % LATE == 0 or self._waits_for_news:
-            self._news.catch_up()
-            self._unseen.clear()
-            self._waits_for_news = False
-
-    def _take(self, step: Step) -> Any:
-        if self._judge is not None:
-            self._judge.before(step)
+    def _send(self, step: Step) -> Outcome:
         outcome = server.take(self._world, step, self._observer.in_force)
         if outcome.ok and isinstance(step, steps.HoldBudget | steps.SetTolerations):
             self._note(step)
         if outcome.ok and isinstance(step, steps.Evict | steps.Force):
             self._observer.evictions.note(step.workload, makes_room=getattr(step, "makes_room", False))
-        if outcome.ok and isinstance(step, steps.Evict):
-            self._unseen.add(step.key)
-        elif isinstance(step, steps.PodStep):
-            self._waits_for_news = True
-        if self._judge is not None:
-            self._judge.after(step, done=outcome.ok)
         return outcome
+
+    def _shows_in_pods(self, step: Step) -> bool:
+        return isinstance(step, steps.PodStep)
 
     def _note(self, step: Step) -> None:
         """As the real actor does: a change to what is not ours was made."""
@@ -172,19 +87,8 @@ def run(
 ) -> Operator:
     """Until nothing changes any more. `slow`: evictions take effect some rounds after they are asked for."""
     operator = operator or Operator(world, judge, slow=slow)
-    quiet = 0
-    for _ in range(MOST_ROUNDS):
-        done, before = operator.round(), world.changes
-        nature.tick(world)
-        if judge is not None:
-            judge.look()
-        quiet = 0 if done or world.changes != before else quiet + 1
-        if quiet:
-            world.pass_time(A_WHILE)
-        if quiet >= QUIET:
-            return operator
-    decision = operator.decision
-    raise AssertionError(f"no end in sight: {decision.describe() if decision else ''}")
+    model.run(world, operator, judge)
+    return operator
 
 
 def finish(
@@ -255,7 +159,7 @@ class Judge:
             case steps.SetTolerations() if step.target:
                 self._may_move(step.workload, step)
             case steps.WritePlacement():
-                for owner, turn in step.turns.items():
+                for owner, turn in step.placements.items():
                     kind, _, name = owner.partition(".")
                     id_ = WorkloadId(kind, step.namespace, name)
                     if turn is Turn.RELEASED and id_ not in self.arrived:

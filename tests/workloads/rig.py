@@ -11,16 +11,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from shiplift.api import crd
 from shiplift.api.marks import MANAGED_BY, MANAGER
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
+from shiplift.kube.account import Account
 from shiplift.kube.client import Client
 from shiplift.kube.credentials import load
 from shiplift.kube.errors import AlreadyExists, NotFound
 from shiplift.kube.lease import Timing
+from shiplift.kube.manifests import kind_of
+from shiplift.local.accounts import kubeconfig_of
 from shiplift.local.cluster import Cluster
 from shiplift.local.nodes import SERVICE_ACCOUNT, Pool
 from shiplift.operator import install
@@ -36,21 +37,13 @@ OLD, NEW = "v1.35.4", "v1.36.3"
 LEASE = Timing(duration=2.0, renew_deadline=1.5, retry=0.2, follow=0.1)
 
 
-def kind_of(manifest: Json) -> Kind:
-    """Where a manifest of ours is kept."""
-    group, _, version = manifest["apiVersion"].rpartition("/")
-    name = manifest["kind"].lower()
-    plural = f"{name[:-1]}ies" if name.endswith("policy") else f"{name}s"
-    return Kind(manifest["kind"], plural, group, version, namespaced="namespace" in manifest["metadata"])
-
-
 def install_shiplift(client: Client, cluster: Cluster, folder: Path) -> Path:
     """CRDs, account, rights, fence and policies; the kubeconfig of the account."""
     for manifest in [*crd.manifests(), *install.manifests(SPACE, LAYERS.values())]:
         with contextlib.suppress(AlreadyExists):
-            client.create(kind_of(manifest), manifest, manifest["metadata"].get("namespace", ""))
+            client.create(kind_of(manifest), manifest)
     until(lambda: _served(client), 20)
-    return account(client, cluster, folder)
+    return kubeconfig_of(Account(SPACE, install.ACCOUNT), cluster.kubeconfig, folder / "account")
 
 
 def _served(client: Client) -> bool:
@@ -60,18 +53,6 @@ def _served(client: Client) -> bool:
         except NotFound:
             return False
     return True
-
-
-def account(client: Client, cluster: Cluster, folder: Path) -> Path:
-    path = f"/api/v1/namespaces/{SPACE}/serviceaccounts/{install.ACCOUNT}/token"
-    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-    token = json.loads(client.raw("POST", path, body=json.dumps(body).encode()))["status"]["token"]
-    config = yaml.safe_load(cluster.kubeconfig.read_text())
-    config["users"] = [{"name": user["name"], "user": {"token": token}} for user in config["users"]]
-    found = folder / "account"
-    found.write_text(yaml.safe_dump(config))
-    found.chmod(0o600)
-    return found
 
 
 class Rig:

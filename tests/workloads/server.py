@@ -1,19 +1,18 @@
 """What the API server does with the steps of the layer: their preconditions, and what they change.
 
-The patches are those that `act` makes, with the real ledger; an eviction is judged as the server judges it.
+The patches are those that `act` makes, with the real ledger.
 """
 
 from __future__ import annotations
 
-import copy
 from datetime import timedelta
-from typing import Any, cast
+from typing import cast
 
 import msgspec
 
 from shiplift.api.marks import HOLD_LEDGER, MANAGED_BY, MANAGER, UPGRADE_TAINT, label_value
 from shiplift.api.workloads import WorkloadKind, WorkloadPlacementSpec
-from shiplift.engine import ledger, pointer
+from shiplift.engine import ledger
 from shiplift.engine.ledger import Change
 from shiplift.engine.step import Outcome, Step
 from shiplift.facts import kinds
@@ -26,16 +25,12 @@ from shiplift.workloads import steps
 from shiplift.workloads.act.pods import DELETION_COST, FIRST_TO_GO
 from shiplift.workloads.memory import InForce
 from shiplift.workloads.names import SURGE_LEDGER, hold_name
-from shiplift.workloads.observe.tally import EVICTED
 from shiplift.workloads.target import OUR_LABELS, OUR_TAINTS
-from tests.workloads import nature
-from tests.workloads.world import Json, World
+from tests.model import nature
+from tests.model.server import RefusedError, evict, with_patch
+from tests.workloads.world import World
 
 _SOON = timedelta(milliseconds=200)
-
-
-class RefusedError(Exception):
-    """The server says no; nothing has changed."""
 
 
 def take(world: World, step: Step, proven: InForce) -> Outcome:
@@ -106,7 +101,7 @@ def _write_placement(world: World, step: steps.WritePlacement) -> None:
     spec = WorkloadPlacementSpec(target=step.target, turns=step.turns, ledger=step.ledger)
     world.write_placement(step.namespace, spec)
     if not world.pace.params:
-        nature.learn_params(world)
+        world.learn()
 
 
 def _delete_placement(world: World, step: steps.DeletePlacement) -> None:
@@ -139,14 +134,7 @@ def _change_budget(world: World, step: steps.HoldBudget | steps.RestoreBudget) -
         change = Change("/spec/minAvailable", "100%") if least else Change("/spec/maxUnavailable", 0)
         patched = ledger.change_in_place(live, HOLD_LEDGER, [change])
     if patched.patch:
-        world.write_budget(_patched(live, patched.patch))
-
-
-def _patched(document: Json, patch: list[Json]) -> Json:
-    new: Any = copy.deepcopy(document)
-    for one in patch:
-        new = pointer.put(new, one["path"], one.get("value", pointer.ABSENT))
-    return new
+        world.write_budget(with_patch(live, patched.patch))
 
 
 def _make_hold(world: World, step: steps.MakeHold) -> None:
@@ -209,34 +197,6 @@ def _change_pod(world: World, step: steps.PodStep) -> None:
             nature.delete(world, pod)
 
 
-def evict(world: World, pod: Pod) -> None:
-    """The Eviction API: by the one budget, as its status stands."""
-    if not pod.deleting and pod.phase != "Pending":
-        budgets = world.selecting(pod)
-        if len(budgets) > 1:
-            raise RefusedError("this pod has more than one PodDisruptionBudget")
-        if budgets:
-            _spend(world, budgets[0], pod)
-    nature.delete(world, msgspec.structs.replace(pod, disruption=EVICTED))
-
-
-def _spend(world: World, budget: PodDisruptionBudget, pod: Pod) -> None:
-    if not pod.ready:
-        healthy = budget.current_healthy >= budget.desired_healthy > 0
-        if budget.unhealthy_policy == "AlwaysAllow" or healthy:
-            return
-    if budget.observed_generation < budget.generation or budget.disruptions_allowed <= 0:
-        raise RefusedError(f"budget {budget.name} needs {budget.desired_healthy} healthy pods")
-    world.noted[budget.uid, pod.name] = int(world.now.timestamp())
-    world.put(
-        msgspec.structs.replace(
-            budget,
-            disruptions_allowed=budget.disruptions_allowed - 1,
-            disrupted_pods=tuple(sorted({*budget.disrupted_pods, pod.name})),
-        )
-    )
-
-
 def _marked(pod: Pod, *, first: bool) -> Labels:
     body = {"annotations": dict(pod.annotations)} if pod.annotations else {}
     document = {"kind": "Pod", "metadata": {"name": pod.name, **body}}
@@ -245,7 +205,7 @@ def _marked(pod: Pod, *, first: bool) -> Labels:
         if first
         else ledger.undo_in_place(document, SURGE_LEDGER)
     )
-    after = _patched(document, patched.patch)
+    after = with_patch(document, patched.patch)
     return Labels(after["metadata"].get("annotations", {}))
 
 

@@ -20,7 +20,7 @@ from shiplift.api.workloads import (
 from shiplift.facts.meta import Labels
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.names import SKIP
-from tests.workloads import nature
+from tests.model import nature
 from tests.workloads.players import Judge, Operator
 from tests.workloads.world import NEW, OLD, SPACE, Pace, World
 

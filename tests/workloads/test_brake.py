@@ -21,7 +21,7 @@ from shiplift.workloads.model import Evicted, Migrating, Reason
 from shiplift.workloads.observe.observer import Observer
 from shiplift.workloads.steps import CheckInForce, Evict
 from shiplift.workloads.tell.report import status_of
-from tests.workloads import nature
+from tests.model import nature
 from tests.workloads.players import Operator, finish
 from tests.workloads.views import DEPLOYMENT, an_id, look, say, under_way
 from tests.workloads.world import NEW, OLD, World

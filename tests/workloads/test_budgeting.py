@@ -13,7 +13,8 @@ from shiplift.pdb.allowances import Allowances, free_to_go
 from shiplift.pdb.verdicts import Never, explained, never_evictable, obstacle, taken_for_evicted
 from shiplift.workloads.decide.candidates import in_order
 from shiplift.workloads.model import View
-from tests.workloads import databases, nature
+from tests.model import nature
+from tests.workloads import databases
 from tests.workloads.databases import a_database
 from tests.workloads.views import (
     DEPLOYMENT,

@@ -38,7 +38,7 @@ from shiplift.workloads.names import SKIP
 from shiplift.workloads.observe.census import Census
 from shiplift.workloads.observe.observer import READS, Observer, Scope
 from shiplift.workloads.observe.order import Ordering
-from tests.workloads import nature
+from tests.model import nature
 from tests.workloads.world import NEW, OLD, SPACE, World, a_world
 
 TARGET = Target(NEW, Mode.TEMPLATE, Reason.MOVING)

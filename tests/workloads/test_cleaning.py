@@ -26,7 +26,8 @@ from shiplift.workloads.steps import (
     SetTolerations,
     WritePlacement,
 )
-from tests.workloads import nature, server
+from tests.model import nature
+from tests.workloads import server
 from tests.workloads.players import finish, residue
 from tests.workloads.views import DEPLOYMENT, an_id, change, look, said, say, under_way
 from tests.workloads.world import NEW, SPACE, World

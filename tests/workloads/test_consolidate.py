@@ -19,7 +19,7 @@ from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.model import Reason
 from shiplift.workloads.names import SKIP
 from shiplift.workloads.steps import Evict, WritePlacement
-from tests.workloads import nature
+from tests.model import nature
 from tests.workloads.databases import a_database, a_pod, named
 from tests.workloads.views import DEPLOYMENT, an_id, change, evicting, look, say, under_way
 from tests.workloads.world import World

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import urllib.request
 from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,14 +14,15 @@ import pytest
 from shiplift.api.marks import HOLD_LEDGER, UPGRADE_TAINT
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
+from shiplift.kube.account import Account
 from shiplift.kube.client import Client
 from shiplift.kube.errors import Conflict, KubeError
-from shiplift.kube.fence import service_account
 from shiplift.operator import install
 from shiplift.operator.process import Operator
 from shiplift.workloads.controller import KEY, PART
+from tests.audit import Audit
 from tests.until import until
-from tests.workloads.rig import NEW, OLD, SPACE, Json, Rig, Scene
+from tests.workloads.rig import NEW, OLD, SPACE, Json, Scene
 
 GHOST = "ghost"
 OTHERS = "example.com/taint-"
@@ -236,32 +236,6 @@ def _somebody(scene: Scene, work: Callable[[Client], None]) -> Generator[Future[
 # --- twelve: rights ---
 
 
-class Audit:
-    """What the API server noted about our account since this was made."""
-
-    def __init__(self, rig: Rig) -> None:
-        self._path = rig.cluster.layout.audit_log
-        self._from = self._path.stat().st_size
-        self._user = service_account(SPACE, install.ACCOUNT)
-
-    def events(self) -> list[Json]:
-        with self._path.open("rb") as log:
-            log.seek(self._from)
-            found: list[Json] = [json.loads(line) for line in log]
-        return [one for one in found if one["user"]["username"] == self._user]
-
-    def forbidden(self) -> list[str]:
-        decision = "authorization.k8s.io/decision"
-        return [one["requestURI"] for one in self.events() if one["annotations"].get(decision) != "allow"]
-
-    def written(self) -> set[str]:
-        return {f"{one['verb']} {_resource(one['objectRef'])}" for one in self.events() if "objectRef" in one}
-
-
-def _resource(reference: Json) -> str:
-    return "/".join(reference[key] for key in ("resource", "subresource") if key in reference)
-
-
 @pytest.mark.parametrize(
     ("mode", "needed"),
     [
@@ -271,7 +245,7 @@ def _resource(reference: Json) -> str:
     ids=["Inject", "Template"],
 )
 def test_12_the_printed_rights_are_enough(scene: Scene, mode: str, needed: set[str]) -> None:
-    audit = Audit(scene.rig)
+    audit = Audit(scene.rig.cluster, Account(SPACE, install.ACCOUNT))
     old = scene.nodes("old", OLD)
     space = scene.namespace()
     scene.stateful_set(space, "db")
@@ -292,7 +266,7 @@ def test_12_the_printed_rights_are_enough(scene: Scene, mode: str, needed: set[s
     assert audit.forbidden() == []
     budgets = {f"{verb} poddisruptionbudgets" for verb in ("create", "patch", "delete")}
     common = {"patch nodes", "patch deployments", "patch workloadmigrations/status"}
-    assert audit.written() >= needed | budgets | common
+    assert audit.asked() >= needed | budgets | common
 
 
 # --- thirteen: what wakes it ---

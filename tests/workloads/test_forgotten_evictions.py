@@ -20,11 +20,11 @@ from shiplift.kube.client import Client
 from shiplift.kube.errors import Conflict
 from shiplift.workloads.act.actor import Actor
 from shiplift.workloads.decide.decision import decide
-from shiplift.workloads.decide.moves import TIME_TO_NOTICE
+from shiplift.workloads.decide.gates import TIME_TO_NOTICE
 from shiplift.workloads.memory import InForce
 from shiplift.workloads.model import Migrating
 from shiplift.workloads.steps import Evict, ForgetEviction
-from tests.workloads import nature
+from tests.model import nature
 from tests.workloads.rig import NEW, OLD, Scene
 from tests.workloads.views import STATEFUL_SET, an_id, change_pod, look, say, under_way
 from tests.workloads.world import SPACE, World

@@ -19,7 +19,8 @@ from shiplift.workloads.decide.holds import Holding, holding
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.names import SKIP
 from shiplift.workloads.steps import DeleteHold, Evict, HoldBudget, MakeHold, RestoreBudget
-from tests.workloads import nature, server
+from tests.model import nature
+from tests.workloads import server
 from tests.workloads.databases import DB, PRIMARY, a_database, label, named
 from tests.workloads.views import DEPLOYMENT, an_id, change, change_pod, look, under_way
 from tests.workloads.world import SPACE, World

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shiplift.api.workloads import MigrationState, Mode, WorkloadKind
-from tests.workloads import nature
+from tests.model import nature
 from tests.workloads.edits import Edit, Wishes, edits, uncordon_all
 from tests.workloads.players import Operator, budgets_of, finish, normal, residue
 from tests.workloads.sketches import (

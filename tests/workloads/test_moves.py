@@ -23,7 +23,7 @@ from shiplift.workloads.model import Migrating, Reason
 from shiplift.workloads.record import Record
 from shiplift.workloads.steps import Evict, Force, MakeHold, Replace, Step, WritePlacement
 from shiplift.workloads.tell.report import status_of
-from tests.workloads import nature
+from tests.model import nature
 from tests.workloads.databases import BOTH, a_database, a_pod, label, named
 from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, change, evicting, look, say, under_way
 from tests.workloads.world import NEW, OLD, World

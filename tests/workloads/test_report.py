@@ -25,7 +25,8 @@ from shiplift.workloads.model import Evicted
 from shiplift.workloads.names import SKIP
 from shiplift.workloads.steps import HoldBudget
 from shiplift.workloads.tell.report import WEIGHT, status_of
-from tests.workloads import nature, server
+from tests.model import nature
+from tests.workloads import server
 from tests.workloads.players import Operator, run
 from tests.workloads.views import (
     DEPLOYMENT,

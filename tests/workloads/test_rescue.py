@@ -15,7 +15,7 @@ from shiplift.facts.pods import Toleration
 from shiplift.workloads.decide.rescue import Rescued, rescued
 from shiplift.workloads.names import SKIP
 from shiplift.workloads.steps import Rescue
-from tests.workloads import nature
+from tests.model import nature
 from tests.workloads.views import (
     DEPLOYMENT,
     STATEFUL_SET,

@@ -19,7 +19,8 @@ from shiplift.workloads.model import Reason
 from shiplift.workloads.names import SURGE_LEDGER
 from shiplift.workloads.record import Record, Surge
 from shiplift.workloads.steps import MarkPod, Scale
-from tests.workloads import nature, server
+from tests.model import nature
+from tests.workloads import server
 from tests.workloads.views import (
     DEPLOYMENT,
     STATEFUL_SET,

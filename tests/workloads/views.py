@@ -24,7 +24,7 @@ from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Tally, View
 from shiplift.workloads.observe.observer import Observer
 from shiplift.workloads.record import RECORDS, Record
-from tests.workloads import nature
+from tests.model import nature
 from tests.workloads.world import NEW, SPACE, World, a_world
 
 DEPLOYMENT, STATEFUL_SET = WorkloadKind.DEPLOYMENT, WorkloadKind.STATEFUL_SET
@@ -59,7 +59,7 @@ def say(
         target=label_value(target), turns=turns or {}, ledger=RECORDS.encode(records or {})
     )
     world.write_placement(namespace, spec)
-    nature.learn_params(world)
+    world.learn()
 
 
 def said(world: World, namespace: str = SPACE) -> WorkloadPlacementSpec | None:

@@ -1,24 +1,19 @@
-"""A small cluster in memory: rows in the store's own tables, and everything that users and clouds do to it.
-
-What its controllers, its scheduler and its kubelets do is in `nature`, what its API server does with the
-steps of the layer in `server`. All of it is told by rows alone, so that an observer can look at it.
-"""
+"""The cluster in memory with a migration: our own objects, and what our policies do by them."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable
-from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar, cast
+from collections.abc import Iterable
+from typing import Any, cast
 
 import msgspec
 
-from benchmarks.decide import make
 from shiplift.api.base import ObjectMeta
+from shiplift.api.marks import OFF_TARGET_LABEL, TARGET_LABEL
 from shiplift.api.workloads import (
     MigrationState,
     Mode,
     OrderedWorkload,
+    Turn,
     WorkloadKind,
     WorkloadMigration,
     WorkloadMigrationSpec,
@@ -30,139 +25,67 @@ from shiplift.api.workloads import (
     WorkloadRef,
 )
 from shiplift.facts import kinds
-from shiplift.facts.cluster import Namespace
 from shiplift.facts.custom import Custom
-from shiplift.facts.kinds import Kind
-from shiplift.facts.meta import Labels, Row
+from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
-from shiplift.facts.pods import Container, Pod, PodSpec
-from shiplift.facts.quantities import Resources
-from shiplift.facts.selectors import Selector
-from shiplift.facts.workloads import (
-    Deployment,
-    HorizontalPodAutoscaler,
-    PodDisruptionBudget,
-    StatefulSet,
-)
-from shiplift.kube.rows import KIND_OF
-from shiplift.kube.store import Snapshot
-from shiplift.kube.tables import Frozen, Lookup, PodLookup, Table
+from shiplift.facts.pods import PodSpec
+from shiplift.facts.selectors import NodeTerm, Requirement
+from shiplift.facts.workloads import Deployment, ReplicaSet, StatefulSet
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Target
 from shiplift.workloads.names import MIGRATION, PLACEMENT
 from shiplift.workloads.observe.observer import READS
 from shiplift.workloads.target import marks, role, selector_of
+from tests.model import world as model
+from tests.model.world import NEW, OLD, SPACE
 
-OLD, NEW = "v1.35.4", "v1.36.3"
-SPACE = "shop"
-Json = dict[str, Any]
-Heard = Callable[[Kind, Row | None, Row | None], None]
-R = TypeVar("R", bound=Row)
+__all__ = ["NEW", "OLD", "SPACE", "Pace", "World", "a_world"]
 
 
-class Pace(msgspec.Struct, frozen=True):
+class Pace(model.Pace, frozen=True):
     """What takes until the next tick instead of happening at once."""
 
-    ready: bool = False
-    """A pod becomes Ready."""
-    leave: bool = False
-    """A pod that was ended is gone."""
     params: bool = False
     """The API server goes by a changed placement."""
 
 
-class World:
-    """The cluster; `snapshot` is what an observer asks of a store."""
+class World(model.World):
+    """The cluster of a migration."""
+
+    pace: Pace
 
     def __init__(self, pace: Pace | None = None) -> None:
-        self.pace = pace or Pace()
-        self.now = datetime(2026, 11, 1, tzinfo=UTC)
         self.inject = True
-        self.listeners: list[Heard] = []
-        self.documents: dict[str, Json] = {}
-        """The PodDisruptionBudgets by uid, as users and we write them."""
-        self.noted: dict[tuple[str, str], int] = {}
-        """When the eviction of a pod was noted in a budget, by the budget's uid and the pod's name."""
-        self.roles: set[tuple[str, str]] = set()
-        """The workloads, by namespace and name, whose pods get a role at run time."""
         self.params: dict[str, Custom] = {}
         """The placements that the API server goes by, by namespace."""
         self.steers = self.answers = True
         """Whether new pods get our rule, and whether the API server tells which placement it goes by."""
-        self.changes = 0
-        self._numbers = 0
-        self._tables = {
-            kind: Table(
-                PodLookup() if kind == kinds.POD else Lookup(), functools.partial(self._changed, kind)
-            )
-            for kind in READS
-        }
-        for table in self._tables.values():
-            table.replace({}, 1)
-        self.put(make(Namespace, SPACE, phase="Active"))
+        super().__init__(READS, pace or Pace())
 
-    # --- rows ---
+    # --- what our policies do ---
 
-    def snapshot(self, *of: Kind) -> Snapshot:
-        return Snapshot({kind: self.frozen(kind) for kind in of or self._tables})
+    def admit_node(self, node: Node) -> Node:
+        """While a migration runs a node has its marks from birth."""
+        return self.marked(node)
 
-    def frozen(self, kind: Kind) -> Frozen:
-        """One kind as it is now."""
-        return self._tables[kind].freeze()
+    def admit_pod(self, owner: ReplicaSet | StatefulSet, spec: PodSpec) -> PodSpec:
+        """Pods of held workloads stay off target nodes, those of released ones off all others."""
+        placement = self.params.get(owner.namespace)
+        if placement is None or not self.steers:
+            return spec
+        said = cast("WorkloadPlacement", placement.object).spec
+        turn = said.placements.get(_owner_key(owner))
+        if turn is None:
+            return spec
+        key = TARGET_LABEL if turn is Turn.HELD else OFF_TARGET_LABEL
+        asked = Requirement(key, "NotIn", (said.target,))
+        terms = spec.node_terms or (NodeTerm(),)
+        both = tuple(NodeTerm((*term.labels, asked), term.fields) for term in terms)
+        return msgspec.structs.replace(spec, node_terms=both)
 
-    def all(self, rows: type[R]) -> list[R]:
-        return cast("list[R]", list(self._tables[KIND_OF[rows]].rows.values()))
-
-    def get(self, rows: type[R], uid: str) -> R | None:
-        return cast("R | None", self._tables[KIND_OF[rows]].rows.get(uid))
-
-    def named(self, rows: type[R], name: str, namespace: str = SPACE) -> R | None:
-        found = (one for one in self.all(rows) if one.name == name and one.namespace == namespace)
-        return next(found, None)
-
-    def customs(self, kind: Kind) -> list[Custom]:
-        return cast("list[Custom]", list(self._tables[kind].rows.values()))
-
-    def put(self, row: R, kind: Kind | None = None) -> R:
-        """Write a row; one that says what is there already changes nothing."""
-        table = self._tables[kind or KIND_OF[type(row)]]
-        known = table.rows.get(row.uid)
-        if known is not None and known.same_as(row):
-            return cast("R", known)
-        stamped = msgspec.structs.replace(row, resource_version=self.number())
-        table.put(stamped)
-        return stamped
-
-    def remove(self, row: Row, kind: Kind | None = None) -> None:
-        self._tables[kind or KIND_OF[type(row)]].remove(row.uid, self.number())
-
-    def number(self) -> int:
-        self._numbers += 1
-        return self._numbers
-
-    def _changed(self, kind: Kind, old: Row | None, new: Row | None) -> None:
-        self.changes += 1
-        for heard in self.listeners:
-            heard(kind, old, new)
-
-    # --- what users and clouds make ---
-
-    def node(self, name: str, version: str = OLD, room: int = 110, **given: Any) -> Node:
-        """A node; while a migration runs it has its marks from birth, as the policy on nodes gives them."""
-        amount = Resources(cpu=1 << 20, memory=1 << 50, storage=1 << 50, pods=room)
-        labels = Labels({"kubernetes.io/hostname": name} | given.pop("labels", {}))
-        bare = make(
-            Node,
-            name,
-            uid=f"node-{name}-{self.number()}",
-            kubelet_version=version,
-            ready=True,
-            allocatable=amount,
-            capacity=amount,
-            labels=labels,
-            **given,
-        )
-        return self.put(self.marked(bare))
+    def learn(self) -> None:
+        """The API server hears of placements."""
+        self.params = {row.namespace: row for row in self.customs(kinds.WORKLOAD_PLACEMENT)}
 
     def marked(self, node: Node) -> Node:
         """With the marks of its role in the migration that runs."""
@@ -178,83 +101,14 @@ class World:
             node, labels=Labels({**node.labels, **step.labels}), taints=step.taints
         )
 
+    # --- what users make ---
+
     def workload(
         self, kind: WorkloadKind, name: str, replicas: int = 1, namespace: str = SPACE, **given: Any
     ) -> WorkloadId:
-        """A Deployment or StatefulSet; its pods come with the next tick. `tier` is a label more."""
-        if self.named(Namespace, namespace, "") is None:
-            self.put(make(Namespace, namespace, phase="Active"))
-        labels = Labels({"app": name} | ({"tier": given.pop("tier")} if given.get("tier") else {}))
-        given.pop("tier", None)
         type_ = Deployment if kind is WorkloadKind.DEPLOYMENT else StatefulSet
-        self.put(
-            make(
-                type_,
-                name,
-                uid=f"{name}-{self.number()}",
-                namespace=namespace,
-                selector=Selector(Labels(app=name)),
-                template=PodSpec(containers=(Container("main", f"example.com/{name}:1"),)),
-                template_labels=labels,
-                replicas=replicas,
-                strategy="RollingUpdate",
-                **given,
-            )
-        )
+        self.owner(type_, name, replicas, namespace, **given)
         return WorkloadId(kind.value, namespace, name)
-
-    def row_of(self, id_: WorkloadId) -> Deployment | StatefulSet | None:
-        type_ = Deployment if id_.kind == WorkloadKind.DEPLOYMENT else StatefulSet
-        return self.named(type_, id_.name, id_.namespace)
-
-    def budget(self, name: str, labels: Json, spec: Json, namespace: str = SPACE) -> str:
-        """A user's PodDisruptionBudget; its uid."""
-        uid = f"budget-{name}-{self.number()}"
-        self.write_budget(
-            {
-                "kind": "PodDisruptionBudget",
-                "metadata": {"name": name, "namespace": namespace, "uid": uid, "generation": 1},
-                "spec": {**spec, "selector": {"matchLabels": labels}},
-            }
-        )
-        return uid
-
-    def write_budget(self, document: Json) -> None:
-        """Keep the document, and its row with the status that it had."""
-        meta, spec = document["metadata"], document["spec"]
-        before = self.documents.get(meta["uid"])
-        if before is not None and before["spec"] != spec:
-            meta["generation"] += 1
-        self.documents[meta["uid"]] = document
-        known = self.get(PodDisruptionBudget, meta["uid"]) or make(PodDisruptionBudget, meta["name"])
-        self.put(
-            msgspec.structs.replace(
-                known,
-                namespace=meta["namespace"],
-                uid=meta["uid"],
-                generation=meta["generation"],
-                labels=Labels(meta.get("labels", {})),
-                annotations=Labels(meta.get("annotations", {})),
-                selector=Selector(Labels(spec["selector"].get("matchLabels", {}))),
-                min_available=spec.get("minAvailable"),
-                max_unavailable=spec.get("maxUnavailable"),
-                unhealthy_policy=spec.get("unhealthyPodEvictionPolicy", ""),
-            )
-        )
-
-    def autoscaler(self, id_: WorkloadId, floor: int, ceiling: int, **given: Any) -> None:
-        self.put(
-            make(
-                HorizontalPodAutoscaler,
-                f"{id_.name}-scaler",
-                namespace=id_.namespace,
-                target_kind=id_.kind,
-                target_name=id_.name,
-                min_replicas=floor,
-                max_replicas=ceiling,
-                **given,
-            )
-        )
 
     def order(
         self, name: str, needs: Iterable[tuple[WorkloadId, WorkloadId]], namespace: str = SPACE
@@ -271,7 +125,7 @@ class World:
         )
         if workloads:
             object_ = WorkloadOrder(spec=WorkloadOrderSpec(workloads=workloads))
-            self._put_custom(kinds.WORKLOAD_ORDER, name, namespace, object_)
+            self.put_custom(kinds.WORKLOAD_ORDER, name, namespace, object_)
 
     # --- our own objects ---
 
@@ -296,7 +150,7 @@ class World:
     ) -> None:
         meta = ObjectMeta(name=MIGRATION, uid="the-migration", generation=generation)
         object_ = WorkloadMigration(metadata=meta, spec=spec, status=status)
-        self._put_custom(kinds.WORKLOAD_MIGRATION, MIGRATION, "", object_, generation)
+        self.put_custom(kinds.WORKLOAD_MIGRATION, MIGRATION, "", object_, generation)
 
     def end_migration(self) -> None:
         """Somebody deletes it."""
@@ -308,7 +162,7 @@ class World:
         object_ = WorkloadPlacement(spec=spec)
         generation = known.generation + 1 if known else 1
         uid = known.uid if known else f"placement-{namespace}-{self.number()}"
-        self._put_custom(kinds.WORKLOAD_PLACEMENT, PLACEMENT, namespace, object_, generation, uid)
+        self.put_custom(kinds.WORKLOAD_PLACEMENT, PLACEMENT, namespace, object_, generation, uid)
 
     def placements(self) -> list[Custom]:
         return self.customs(kinds.WORKLOAD_PLACEMENT)
@@ -317,43 +171,11 @@ class World:
         found = (one for one in self.placements() if one.namespace == namespace)
         return next(found, None)
 
-    def _put_custom(
-        self, kind: Kind, name: str, namespace: str, object_: Any, generation: int = 1, uid: str = ""
-    ) -> None:
-        uid = uid or f"{kind.kind}/{namespace}/{name}"
-        row = make(Custom, name, namespace=namespace, uid=uid, generation=generation, object=object_)
-        self.put(row, kind)
 
-    # --- asking ---
-
-    def pods(self, id_: WorkloadId) -> list[Pod]:
-        """Its pods that are not on their way out."""
-        mine = [pod for pod in self.all(Pod) if pod.namespace == id_.namespace and not pod.deleting]
-        return [pod for pod in mine if pod.labels.get("app") == id_.name]
-
-    def versions(self, id_: WorkloadId) -> list[str]:
-        """The versions of the nodes that its pods are on."""
-        versions = {node.name: node.kubelet_version for node in self.all(Node)}
-        return sorted(versions.get(pod.node, "nowhere") for pod in self.pods(id_))
-
-    def selecting(self, pod: Pod) -> list[PodDisruptionBudget]:
-        """The budgets that cover a pod."""
-        return [
-            one
-            for one in self.all(PodDisruptionBudget)
-            if one.namespace == pod.namespace and one.selector and one.selector.matches(pod.labels)
-        ]
-
-    def covered(self, budget: PodDisruptionBudget) -> list[Pod]:
-        """The pods that a budget covers and that are not on their way out."""
-        selector, here = budget.selector, budget.namespace
-        if selector is None:
-            return []
-        pods = (pod for pod in self.all(Pod) if pod.namespace == here and not pod.deleting)
-        return [pod for pod in pods if selector.matches(pod.labels)]
-
-    def pass_time(self, seconds: float) -> None:
-        self.now += timedelta(seconds=seconds)
+def _owner_key(owner: ReplicaSet | StatefulSet) -> str:
+    if isinstance(owner, StatefulSet):
+        return f"{WorkloadKind.STATEFUL_SET}.{owner.name}"
+    return f"{WorkloadKind.DEPLOYMENT}.{owner.name.rpartition('-')[0]}"
 
 
 def _reference(id_: WorkloadId) -> WorkloadRef:

@@ -6,12 +6,11 @@ It is the operator that runs in clusters, in a thread of this process: whatever 
 from __future__ import annotations
 
 import threading
-from typing import Any
 
 from shiplift.api import crd
-from shiplift.facts.kinds import Kind
 from shiplift.kube.account import Account, acting_as
 from shiplift.kube.client import Client
+from shiplift.kube.manifests import kind_of
 from shiplift.local.errors import LocalError
 from shiplift.operator import install
 from shiplift.operator.layers import chosen
@@ -30,14 +29,6 @@ def apply(client: Client) -> None:
     ]
     for manifest in [*definitions, *install.manifests(_SPACE, parts)]:
         client.create(kind_of(manifest), manifest)
-
-
-def kind_of(manifest: dict[str, Any]) -> Kind:
-    """Where a manifest is kept; all that we apply have regular plurals."""
-    group, _, version = manifest["apiVersion"].rpartition("/")
-    name = manifest["kind"].lower()
-    plural = f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
-    return Kind(manifest["kind"], plural, group, version, namespaced="namespace" in manifest["metadata"])
 
 
 class RunningOperator:

@@ -24,6 +24,7 @@ from shiplift.demo.witness import Verdict, Witness
 from shiplift.engine.barrier import Barrier
 from shiplift.face.parts import DemoPart
 from shiplift.kube.client import Client
+from shiplift.kube.manifests import kind_of
 from shiplift.kube.store import Store
 from shiplift.kube.watch import Watch
 from shiplift.local import guard
@@ -168,7 +169,7 @@ def _end(cluster: Cluster, say: Say) -> None:
 
 def _open(client: Client) -> list[Barrier]:
     """What to wait for, to see the whole shop."""
-    written = [client.create(operating.kind_of(manifest), manifest) for manifest in shop()]
+    written = [client.create(kind_of(manifest), manifest) for manifest in shop()]
     return [one.barrier for one in written if one.barrier]
 
 

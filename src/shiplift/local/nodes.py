@@ -13,20 +13,19 @@ import time
 import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import msgspec
 
 from shiplift.facts.kinds import NODE, SERVICE_ACCOUNT
 from shiplift.kube.client import Client
 from shiplift.kube.errors import AlreadyExists, NotFound
+from shiplift.local.components import Layout
 from shiplift.local.errors import LocalError
 from shiplift.local.progress import Say, silent
 from shiplift.local.stages import NODE_READY
-
-if TYPE_CHECKING:
-    from shiplift.local.cluster import Cluster
 
 Json = dict[str, Any]
 DEFAULT_VERSION = "v1.36.3"
@@ -131,10 +130,20 @@ def _node_info(version: str) -> Json:
     }
 
 
+class Home(Protocol):
+    """What nodes need of the cluster that they are in."""
+
+    layout: Layout
+
+    def client(self) -> Client: ...
+
+    def locked(self, say: Say = silent) -> AbstractContextManager[None]: ...
+
+
 class Nodes:
     """The nodes of one cluster."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Home) -> None:
         self._cluster = cluster
 
     def add(self, *pools: Pool) -> None:

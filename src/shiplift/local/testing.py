@@ -1,13 +1,17 @@
 """The pytest plugin: real clusters for tests.
 
 `cluster` is one for the whole run, shared by all workers; `namespace` is a fresh one for each test;
-`private_cluster` makes clusters for tests that change what is not namespaced. Whatever becomes
-of the run (interrupted, killed), its clusters end with it.
+`private_cluster` makes clusters for tests that change what is not namespaced; a test that starts one by
+other means asks for `programs`. Whatever becomes of the run (interrupted, killed), its clusters end with it.
+
+`pytest --no-clusters` runs the tests that start no cluster: those to which no fixture brings `programs`. To
+all others there is no Kubernetes in such a run, so that a test that starts a cluster unannounced fails.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import shutil
 import tempfile
@@ -21,7 +25,7 @@ import pytest
 
 from shiplift.facts.kinds import NAMESPACE
 from shiplift.kube.errors import AlreadyExists, NotFound
-from shiplift.local import guard
+from shiplift.local import assets, guard
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import API_ONLY, Settings
 from shiplift.local.lock import locked
@@ -46,6 +50,7 @@ API_AND_ETCD = Settings(components=API_ONLY)
 SHARED_POOL = Pool(count=6)
 _MOST_IDLE = 2
 _PRISTINE = "pristine"
+_NO_CLUSTERS = "--no-clusters"
 
 
 class PrivateClusters:
@@ -88,7 +93,16 @@ class PrivateClusters:
 
 
 @pytest.fixture(scope="session")
-def clusters_folder(request: pytest.FixtureRequest) -> Path:
+def programs() -> dict[str, str]:
+    """Of a cluster, got before any test needs them: a first build takes longer than tests wait."""
+    return assets.find(print)
+
+
+@pytest.fixture(scope="session")
+def clusters_folder(
+    programs: dict[str, str],  # noqa: ARG001 - whoever asks for the folder starts clusters in it
+    request: pytest.FixtureRequest,
+) -> Path:
     """Where the clusters of this run are; watched over by a guard, should the run be killed."""
     run = request.config.stash[_RUN]
     run.folder.mkdir(mode=0o700, exist_ok=True)
@@ -137,7 +151,25 @@ def private_cluster(_private_clusters: PrivateClusters) -> Iterator[Callable[...
     _private_clusters.take_back()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(_NO_CLUSTERS, action="store_true", help="run only the tests that start no cluster")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption(_NO_CLUSTERS):
+        config.hook.pytest_deselected(items=[item for item in items if _starts_a_cluster(item)])
+        items[:] = [item for item in items if not _starts_a_cluster(item)]
+
+
+def _starts_a_cluster(item: pytest.Item) -> bool:
+    return "programs" in getattr(item, "fixturenames", ())
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption(_NO_CLUSTERS):
+        # processes that tests start have to fail too
+        os.environ["KUBEBUILDER_ASSETS"] = f"hidden by {_NO_CLUSTERS}"
     given = getattr(config, "workerinput", {}).get("shiplift_run")
     config.stash[_RUN] = msgspec.json.decode(given, type=Run) if given else _new_run()
 

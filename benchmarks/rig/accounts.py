@@ -9,10 +9,27 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 import msgspec
 
-from benchmarks.migrate.plan import Workload
+
+class Workload(Protocol):
+    """What the account has to know of a workload; its pods carry its name as label `app`."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def replicas(self) -> int: ...
+
+    @property
+    def least_healthy(self) -> int:
+        """What its budget wants healthy at all times."""
+        ...
+
+    @property
+    def depends_on(self) -> tuple[str, ...]: ...
 
 
 class Seen(msgspec.Struct, frozen=True):

@@ -1,6 +1,6 @@
 """What a cluster does by itself: admission, controllers, scheduler, kubelets and the disruption controller.
 
-A tick lets each of them look once. Kubernetes' own rules as far as the layer relies on them: an eviction's
+A tick lets each of them look once. Kubernetes' own rules as far as layers rely on them: an eviction's
 pod is made again by its owner, a ReplicaSet shrinks by deletion cost, a rollout adds before it takes away.
 """
 
@@ -12,15 +12,12 @@ from typing import Any, cast
 
 import msgspec
 
-from benchmarks.decide import make
-from shiplift.api.marks import OFF_TARGET_LABEL, TARGET_LABEL
-from shiplift.api.workloads import Turn, WorkloadKind, WorkloadPlacement
+from benchmarks.rows import make
 from shiplift.engine.budgets import Disruptions
-from shiplift.facts import kinds
 from shiplift.facts.meta import Labels, Owner
 from shiplift.facts.nodes import Node
-from shiplift.facts.pods import Pod, PodSpec
-from shiplift.facts.selectors import NodeTerm, Requirement, any_term_matches
+from shiplift.facts.pods import Pod
+from shiplift.facts.selectors import any_term_matches
 from shiplift.facts.workloads import (
     Deployment,
     HorizontalPodAutoscaler,
@@ -28,7 +25,7 @@ from shiplift.facts.workloads import (
     ReplicaSet,
     StatefulSet,
 )
-from tests.workloads.world import World
+from tests.model.world import World
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 REVISION = "controller-revision-hash"
@@ -53,7 +50,7 @@ def tick(world: World) -> None:
     world.pass_time(1)
     give_roles(world)
     end_pods(world)
-    learn_params(world)
+    world.learn()
     for scaler in world.all(HorizontalPodAutoscaler):
         _autoscale(world, scaler)
     for deployment in world.all(Deployment):
@@ -73,18 +70,13 @@ def tick(world: World) -> None:
         _count_healthy(world, budget)
 
 
-def learn_params(world: World) -> None:
-    """The API server hears of placements."""
-    world.params = {row.namespace: row for row in world.customs(kinds.WORKLOAD_PLACEMENT)}
-
-
 # --- pods come and go ---
 
 
 def create(world: World, owner: ReplicaSet | StatefulSet, name: str, labels: Labels) -> None:
     """A new pod of an owner, as admission lets it in."""
     reference = Owner(type(owner).__name__, owner.name, owner.uid, True)
-    spec = _admitted(world, owner, owner.template)
+    spec = world.admit_pod(owner, owner.template)
     world.put(
         make(
             Pod,
@@ -98,27 +90,6 @@ def create(world: World, owner: ReplicaSet | StatefulSet, name: str, labels: Lab
             created=int(world.now.timestamp()),
         )
     )
-
-
-def _admitted(world: World, owner: ReplicaSet | StatefulSet, spec: PodSpec) -> PodSpec:
-    placement = world.params.get(owner.namespace)
-    if placement is None or not world.steers:
-        return spec
-    said = cast("WorkloadPlacement", placement.object).spec
-    turn = said.turns.get(owner_key(owner))
-    if turn is None:
-        return spec
-    key = TARGET_LABEL if turn is Turn.HELD else OFF_TARGET_LABEL
-    asked = Requirement(key, "NotIn", (said.target,))
-    terms = spec.node_terms or (NodeTerm(),)
-    both = tuple(NodeTerm((*term.labels, asked), term.fields) for term in terms)
-    return msgspec.structs.replace(spec, node_terms=both)
-
-
-def owner_key(owner: ReplicaSet | StatefulSet) -> str:
-    if isinstance(owner, StatefulSet):
-        return f"{WorkloadKind.STATEFUL_SET}.{owner.name}"
-    return f"{WorkloadKind.DEPLOYMENT}.{owner.name.rpartition('-')[0]}"
 
 
 def delete(world: World, pod: Pod) -> None:

@@ -10,12 +10,11 @@ import queue
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Self, cast
 
-from benchmarks.migrate.accounts import Account, Ledger, Seen
-from benchmarks.migrate.rig import Rig
+from benchmarks.rig.accounts import Account, Ledger, Seen
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.facts.meta import Row
@@ -24,6 +23,7 @@ from shiplift.facts.pods import Pod
 from shiplift.kube.errors import NotFound
 from shiplift.kube.store import Store
 from shiplift.kube.watch import Watch
+from shiplift.local.cluster import Cluster
 
 _SYNC_SECONDS = 60.0
 _LOOK_EVERY = 0.05
@@ -31,20 +31,20 @@ _TELL_EVERY = 20.0
 
 
 class Observer:
-    """One contest. Entering it syncs; `begin` starts the clock and the cloud."""
+    """One contest. Entering it syncs; `begin` starts the clock and the cloud, which takes the old nodes away.
 
-    def __init__(self, rig: Rig) -> None:
-        self._rig = rig
-        self._ledger = Ledger(rig.workloads, rig.new)
+    `more`: kinds that contenders tell by that they have finished; they are in `store`, beside pods and nodes.
+    """
+
+    def __init__(self, cluster: Cluster, ledger: Ledger, old: Iterable[str], *more: Kind) -> None:
+        self._cluster = cluster
+        self._ledger = ledger
         self._lock = threading.Lock()
         self._on_node: Counter[str] = Counter()
-        self._old = set(rig.old)
+        self._old = set(old)
         self._emptied: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._began = 0.0
-        self.store = Store(
-            rig.cluster.credentials(),
-            [Watch(kinds.POD), Watch(kinds.NODE), Watch(kinds.WORKLOAD_MIGRATION)],
-        )
+        self.store = Store(cluster.credentials(), [Watch(kind) for kind in (kinds.POD, kinds.NODE, *more)])
         self._cloud = threading.Thread(target=self._delete_emptied, name="cloud", daemon=True)
 
     def __enter__(self) -> Self:
@@ -125,7 +125,7 @@ class Observer:
                 self._emptied.put(before)
 
     def _delete_emptied(self) -> None:
-        with self._rig.cluster.client() as client:
+        with self._cluster.client() as client:
             while name := self._emptied.get():
                 try:
                     uid = client.get(kinds.NODE, name)["metadata"]["uid"]

@@ -1,4 +1,4 @@
-"""A drainer as a program of its own: `python -m benchmarks.migrate.drainer KUBECONFIG MODE NODE…`.
+"""A drainer as a program of its own: `python -m benchmarks.rig.drainer KUBECONFIG MODE NODE…`.
 
 It says that it is ready, waits for a line on its standard input, and cordons all the nodes. Mode `nodes`: one
 node after the other, all its pods evicted at once, a pod whose budget says no tried again after a short

@@ -1,0 +1,1 @@
+"""What a benchmark of any layer stands on: one cluster, put back for each contender, and eyes on its pods."""
