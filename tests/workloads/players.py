@@ -159,7 +159,7 @@ class Judge:
             case steps.SetTolerations() if step.target:
                 self._may_move(step.workload, step)
             case steps.WritePlacement():
-                for owner, turn in step.placements.items():
+                for owner, turn in step.turns.items():
                     kind, _, name = owner.partition(".")
                     id_ = WorkloadId(kind, step.namespace, name)
                     if turn is Turn.RELEASED and id_ not in self.arrived:

@@ -74,7 +74,7 @@ class World(model.World):
         if placement is None or not self.steers:
             return spec
         said = cast("WorkloadPlacement", placement.object).spec
-        turn = said.placements.get(_owner_key(owner))
+        turn = said.turns.get(_owner_key(owner))
         if turn is None:
             return spec
         key = TARGET_LABEL if turn is Turn.HELD else OFF_TARGET_LABEL
