@@ -59,11 +59,19 @@ class Closed(msgspec.Struct, frozen=True):
     """In how many seconds to look again, where no event announces it."""
 
 
-class Gate(NamedTuple):
+def _always(_books: Books) -> bool:
+    return True
+
+
+class Gate(msgspec.Struct, frozen=True):
     """One gate; `open` says in words what is true where it is open."""
 
     open: str
     closed: Callable[[Books, Tally], Closed | None]
+    before_release: bool = False
+    """Whether a workload whose release is written down has passed it for good."""
+    concerns: Callable[[Books], bool] = _always
+    """Whether any workload can find it closed in this decision: there are many workloads."""
     known_to_operator: bool = False
     """Whether only the operator can tell: it depends on what it has seen and done."""
 
@@ -79,20 +87,22 @@ def _closed(state: WorkloadState, reason: Reason, message: str) -> Closed:
     return Closed(Line(state, reason, message))
 
 
-def first_closed(books: Books, tally: Tally) -> Closed | None:
-    """What the workload waits for before any pod of it moves."""
-    for gate in WORKLOAD_GATES:
-        if (found := gate.closed(books, tally)) is not None:
-            return found
-    return None
+class Way:
+    """The gates that workloads meet in one decision, those that nobody can find closed left out."""
 
+    def __init__(self, books: Books) -> None:
+        concerned = [gate for gate in WORKLOAD_GATES if gate.concerns(books)]
+        self._books = books
+        self._all = tuple(gate.closed for gate in concerned)
+        self._released = tuple(gate.closed for gate in concerned if not gate.before_release)
 
-def first_closed_to(books: Books, tally: Tally, pod: Pod) -> Closed | None:
-    """What a pod waits for whose workload may move."""
-    for gate in POD_GATES:
-        if (found := gate.closed(books, tally, pod)) is not None:
-            return found
-    return None
+    def first_closed(self, tally: Tally) -> Closed | None:
+        """What the workload waits for before any pod of it moves."""
+        books = self._books
+        for closed in self._released if tally.id in books.released else self._all:
+            if (found := closed(books, tally)) is not None:
+                return found
+        return None
 
 
 # --- its turn ---
@@ -107,19 +117,18 @@ def _its_turn(books: Books, tally: Tally) -> Closed | None:
     return None if tally.id in books.may_move else Closed(waiting.at_its_turn(books.view, tally))
 
 
+def _are_untainted(books: Books) -> bool:
+    return books.view.target.mode is Mode.TEMPLATE and bool(books.view.fleet.taints)
+
+
 def _nodes_are_tainted(books: Books, _tally: Tally) -> Closed | None:
-    """Mode Template: before target nodes are tainted, held pods could come to them."""
-    view = books.view
-    if view.target.mode is not Mode.TEMPLATE or not view.fleet.taints:
-        return None
+    """Before target nodes are tainted, held pods could come to them."""
     first = "" if books.held.complete else ", as soon as all that have to be held are"
     return _closed(WorkloadState.MOVING, Reason.PREPARING, f"nodes are being tainted first{first}")
 
 
 def _fits_into_placement(books: Books, tally: Tally) -> Closed | None:
     """A namespace with more workloads than a placement can name: the others cannot be moved by us."""
-    if tally.id in books.released:
-        return None
     placement = books.view.placements.get(tally.id.namespace)
     most = placements.MOST_NAMED
     if placement is None or len(placement.listed) < most or tally.id in placement.listed:
@@ -128,37 +137,29 @@ def _fits_into_placement(books: Books, tally: Tally) -> Closed | None:
     return _closed(WorkloadState.BLOCKED, Reason.NOT_IN_FORCE, text)
 
 
-def _target_nodes(books: Books, tally: Tally) -> Closed | None:
-    view = books.view
-    if tally.id in books.released or view.fleet.targets or _consolidates(books):
-        return None
-    text = f"no node runs {view.target.version} yet"
+def _target_nodes(books: Books, _tally: Tally) -> Closed | None:
+    text = f"no node runs {books.view.target.version} yet"
     return Closed(Line(WorkloadState.HELD, Reason.WAITING_FOR_NODES, text), unplaced=True)
 
 
 def _not_between_old_nodes(books: Books, tally: Tally) -> Closed | None:
     """While a pod of it makes room on an old node, it cannot be released."""
-    node = books.view.status.emptying
-    if tally.id in books.released or not node or not _is_between(tally):
+    if not _is_between(tally):
         return None
-    text = f"a pod of it goes from {node} to another old node first"
+    text = f"a pod of it goes from {books.view.status.emptying} to another old node first"
     return Closed(Line(WorkloadState.HELD, Reason.CONSOLIDATING, text), unplaced=True)
 
 
 def _room_to_begin(books: Books, tally: Tally) -> Closed | None:
     """Nobody is released before a target node can take one of its pods: new pods must fit somewhere. Once
     released a workload cannot make room among the old nodes: with Consolidate it has to fit whole."""
-    if tally.id in books.released:
-        return None
     for pod in tally.away if _consolidates(books) else tally.away[:1]:
         if (slot := books.no_slot(pod)) is not None:
             return msgspec.structs.replace(_no_slot(slot), unplaced=True)
     return None
 
 
-def _released(books: Books, tally: Tally) -> Closed | None:
-    if tally.id in books.released:
-        return None
+def _release_is_written(books: Books, tally: Tally) -> Closed | None:
     line = Line(WorkloadState.RELEASED, Reason.NOT_IN_FORCE, "its release is being written down")
     return Closed(line, record=_toleration_to_record(books, tally))
 
@@ -209,23 +210,19 @@ def _nothing_stops_all(books: Books, _tally: Tally) -> Closed | None:
 
 
 def _evicted_seldom(books: Books, tally: Tally) -> Closed | None:
-    line = brake.stop_of(books.view, tally, books.counted) if books.brakes else None
+    line = brake.stop_of(books.view, tally, books.counted)
     return None if line is None else Closed(line)
 
 
 def _budget_is_given_back(books: Books, tally: Tally) -> Closed | None:
-    view = books.view
-    if not view.holds or not any(
-        is_hold(view.budgets[uid]) for uid in covering(tally) if uid in view.budgets
-    ):
+    budgets = books.view.budgets
+    if not any(is_hold(budgets[uid]) for uid in covering(tally) if uid in budgets):
         return None
     return _closed(WorkloadState.RELEASED, Reason.HELD_BUDGET, "its PodDisruptionBudget is being given back")
 
 
 def _template_tolerates(books: Books, tally: Tally) -> Closed | None:
     view = books.view
-    if view.target.mode is not Mode.TEMPLATE:
-        return None
     if tolerated(tally.row.template.tolerations, upgrade_taint(view.target.version)):
         return None
     if view.spec.paused:
@@ -235,15 +232,13 @@ def _template_tolerates(books: Books, tally: Tally) -> Closed | None:
 
 
 def _placement_in_force(books: Books, tally: Tally) -> Closed | None:
-    if books.view.target.mode is not Mode.INJECT or books.is_in_force(tally.id.namespace):
+    if books.is_in_force(tally.id.namespace):
         return None
     return Closed(brake.not_proven(books.view, tally.id.namespace), check=True)
 
 
 def _placements_are_there(books: Books, _tally: Tally) -> Closed | None:
     """Before every namespace has its placement nobody is moved: new pods of others could come first."""
-    if not books.without_placement:
-        return None
     text = f"the placement of {books.without_placement[0]} is being written first"
     return _closed(WorkloadState.MOVING, Reason.PREPARING, text)
 
@@ -257,22 +252,59 @@ def _no_rollout(_books: Books, tally: Tally) -> Closed | None:
 
 
 WORKLOAD_GATES = (
-    Gate("all that it depends on have moved", _dependencies),
-    Gate("nobody keeps it from its turn", _its_turn),
-    Gate("nodes carry their taints", _nodes_are_tainted),
-    Gate("its namespace's placement can name it", _fits_into_placement),
-    Gate("nodes of the target version are there", _target_nodes),
-    Gate("no pod of it makes room on an old node", _not_between_old_nodes),
-    Gate("a target node has room for a pod of it", _room_to_begin),
-    Gate("its release is written down", _released),
+    Gate("all that it depends on have moved", _dependencies, before_release=True),
+    Gate("nobody keeps it from its turn", _its_turn, before_release=True),
+    Gate("nodes carry their taints", _nodes_are_tainted, concerns=_are_untainted),
+    Gate("its namespace's placement can name it", _fits_into_placement, before_release=True),
+    Gate(
+        "nodes of the target version are there",
+        _target_nodes,
+        before_release=True,
+        concerns=lambda books: not books.view.fleet.targets and not _consolidates(books),
+    ),
+    Gate(
+        "no pod of it makes room on an old node",
+        _not_between_old_nodes,
+        before_release=True,
+        concerns=lambda books: bool(books.view.status.emptying),
+    ),
+    Gate("a target node has room for a pod of it", _room_to_begin, before_release=True),
+    Gate("its release is written down", _release_is_written, before_release=True),
     Gate("no surge of it is under way", _surge_is_over),
     Gate("pods of it are left to move, or to come", _not_all_there),
-    Gate("nothing stops all moves", _nothing_stops_all, known_to_operator=True),
-    Gate("its pods were not evicted again and again", _evicted_seldom, known_to_operator=True),
-    Gate("its PodDisruptionBudget is given back", _budget_is_given_back),
-    Gate("its template tolerates target nodes", _template_tolerates),
-    Gate("API servers go by its placement", _placement_in_force, known_to_operator=True),
-    Gate("every namespace has its placement", _placements_are_there),
+    Gate(
+        "nothing stops all moves",
+        _nothing_stops_all,
+        concerns=lambda books: books.stop is not None,
+        known_to_operator=True,
+    ),
+    Gate(
+        "its pods were not evicted again and again",
+        _evicted_seldom,
+        concerns=lambda books: books.brakes,
+        known_to_operator=True,
+    ),
+    Gate(
+        "its PodDisruptionBudget is given back",
+        _budget_is_given_back,
+        concerns=lambda books: bool(books.view.holds),
+    ),
+    Gate(
+        "its template tolerates target nodes",
+        _template_tolerates,
+        concerns=lambda books: books.view.target.mode is Mode.TEMPLATE,
+    ),
+    Gate(
+        "API servers go by its placement",
+        _placement_in_force,
+        concerns=lambda books: books.view.target.mode is Mode.INJECT,
+        known_to_operator=True,
+    ),
+    Gate(
+        "every namespace has its placement",
+        _placements_are_there,
+        concerns=lambda books: bool(books.without_placement),
+    ),
     Gate("no rollout of it is running", _no_rollout),
 )
 """In the order in which a workload passes them."""
@@ -314,10 +346,11 @@ def blocked(books: Books, tally: Tally, found: Obstacle) -> Closed | None:
             return _closed(WorkloadState.BLOCKED, Reason(found.why.value), f"{found.message}; {hint}")
 
 
+_IN_A_MOMENT = Closed(Line(WorkloadState.MOVING, Reason.EVICTING, "its pods go in a moment"))
+
+
 def in_this_decision(books: Books, tally: Tally, pod: Pod) -> Closed | None:
-    if not books.full and not books.lane_is_full(tally, pod):
-        return None
-    return _closed(WorkloadState.MOVING, Reason.EVICTING, "its pods go in a moment")
+    return _IN_A_MOMENT if books.full or books.lane_is_full(tally, pod) else None
 
 
 def _budget_allows(books: Books, tally: Tally, pod: Pod) -> Closed | None:

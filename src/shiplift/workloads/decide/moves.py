@@ -64,8 +64,9 @@ class Moves:
         waiting = [self.view.tallies[id_] for id_ in sorted(self._books.may_move - self.view.order.met)]
         for tally in waiting:
             self._books.expect(tally)
+        way = gates.Way(self._books)
         for tally in waiting:
-            closed = gates.first_closed(self._books, tally)
+            closed = way.first_closed(tally)
             if closed is None:
                 self._move(tally)
             else:
@@ -158,9 +159,12 @@ class Moves:
 
     def _none_may_go(self, tally: Tally) -> Closed | None:
         """What keeps all pods of a workload in this decision, told of the first of those covered alike."""
-        found = [gates.in_this_decision(self._books, tally, pod) for pod in first_of_each(tally)]
-        if all(found):
-            return next(filter(None, found), None)
+        first = first_of_each(tally)
+        moment = gates.in_this_decision(self._books, tally, first[0])
+        if moment is not None and (
+            len(first) == 1 or all(gates.in_this_decision(self._books, tally, pod) for pod in first)
+        ):
+            return moment
         if tally.ready == len(tally.pods) and not self._books.something_is_allowed(tally):
             return gates.waits_for_budget(self._books, tally)
         return None
