@@ -138,6 +138,10 @@ class World:
     def remove(self, row: Row, kind: Kind | None = None) -> None:
         self._tables[kind or KIND_OF[type(row)]].remove(row.uid, self.number())
 
+    def spoil(self, kind: Kind, name: str, why: str, namespace: str = SPACE) -> None:
+        """An object that is there and of which no row can be made."""
+        self._tables[kind].undecodable[f"{namespace}/{name}" if namespace else name] = why
+
     def number(self) -> int:
         self._numbers += 1
         return self._numbers

@@ -10,23 +10,45 @@ import msgspec
 import pytest
 
 from shiplift.api.marks import HOLD_LEDGER, UPGRADE_TAINT, label_value
-from shiplift.api.workloads import Hold, MigrationState, Mode, OnBlockedWorkload, Turn, WorkloadState
+from shiplift.api.workloads import (
+    Hold,
+    MigrationState,
+    Mode,
+    OnBlockedWorkload,
+    OnMissing,
+    Turn,
+    WorkloadState,
+)
 from shiplift.engine.decision import requeue
 from shiplift.engine.step import Answer, Outcome, Outcomes
 from shiplift.facts import kinds
+from shiplift.facts.kinds import Kind
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod, PodSpec, Toleration
+from shiplift.facts.workloads import StatefulSet
 from shiplift.workloads.decide import books, gates
 from shiplift.workloads.decide.decision import arrived, decide
-from shiplift.workloads.model import Migrating, Reason
+from shiplift.workloads.decide.waiting import line_of
+from shiplift.workloads.model import Migrating, Reason, Unreadable, View
+from shiplift.workloads.observe.dependencies import DEPENDS_ON
 from shiplift.workloads.record import Record
 from shiplift.workloads.steps import Evict, Force, MakeHold, Replace, Step, WritePlacement
 from shiplift.workloads.tell.report import status_of
 from tests.model import nature
 from tests.workloads.databases import BOTH, a_database, a_pod, label, named
-from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, change, evicting, look, say, under_way
-from tests.workloads.world import NEW, OLD, World
+from tests.workloads.views import (
+    DEPLOYMENT,
+    STATEFUL_SET,
+    an_id,
+    arrive,
+    change,
+    evicting,
+    look,
+    say,
+    under_way,
+)
+from tests.workloads.world import NEW, OLD, SPACE, World
 
 WEB, API, DB = an_id("web"), an_id("api"), an_id("db", STATEFUL_SET)
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -102,14 +124,63 @@ def test_a_namespace_that_cannot_be_written_is_named_and_stops_nobody_else() -> 
     assert any("closed" in note and "quota exceeded" in note for note in decision.notes)
 
 
-def test_what_cannot_be_read_stops_everything_and_forgets_nothing() -> None:
+def unreadable(world: World, kind: Kind, namespace: str = SPACE, name: str = "odd") -> View:
+    return msgspec.structs.replace(look(world), unreadable=(Unreadable(kind, namespace, name, "not a list"),))
+
+
+def test_a_migration_that_cannot_be_read_stops_everything_and_forgets_nothing() -> None:
     world = released(under_way((DEPLOYMENT, "web", 2)))
-    view = msgspec.structs.replace(look(world), unreadable=("WorkloadOrder shop/order: not a list",))
-    decision = decide(view, NOW)
+    decision = decide(unreadable(world, kinds.WORKLOAD_MIGRATION, "", "cluster"), NOW)
     status = status_of(decision)
     assert not decision.steps
     assert decision.stalled
     assert (status.state, status.target, status.mode) == (MigrationState.UPGRADE, NEW, Mode.INJECT)
+
+
+@pytest.mark.parametrize(
+    "kind", [kinds.WORKLOAD_ORDER, kinds.WORKLOAD_PLACEMENT, kinds.POD_DISRUPTION_BUDGET, kinds.POD]
+)
+def test_what_cannot_be_read_keeps_its_namespace_and_is_named(kind: Kind) -> None:
+    world = released(under_way((DEPLOYMENT, "web", 2)))
+    decision = decide(unreadable(world, kind), NOW)
+    assert not decision.steps
+    assert not decision.stalled
+    line = decision.lines[an_id("web")]
+    assert line.reason is Reason.UNREADABLE
+    assert f"{kind.kind} {SPACE}/odd cannot be read (not a list)" in line.message
+
+
+def test_what_cannot_be_read_keeps_no_other_namespace() -> None:
+    world = released(under_way((DEPLOYMENT, "web", 2)))
+    decision = decide(unreadable(world, kinds.POD_DISRUPTION_BUDGET, "elsewhere"), NOW)
+    assert of(decision, Evict)
+    assert any("PodDisruptionBudget elsewhere/odd cannot be read" in note for note in decision.notes)
+
+
+def test_a_migration_does_not_end_while_something_cannot_be_read() -> None:
+    world = released(under_way((DEPLOYMENT, "web", 1)))
+    world.put(msgspec.structs.replace(world.pods(an_id("web"))[0], node="new-1"))
+    for node in [one for one in world.all(Node) if one.kubelet_version == OLD]:
+        world.remove(node)
+    arrive(world, "web")
+    assert not decide(look(world), NOW).moving
+    decision = decide(unreadable(world, kinds.NODE, "", "old-9"), NOW)
+    assert decision.moving
+    assert decision.stalled
+    assert "Node old-9 cannot be read" in decision.message
+
+
+def test_who_depends_on_a_workload_that_cannot_be_read_waits_for_it() -> None:
+    world = under_way((DEPLOYMENT, "web", 1), (STATEFUL_SET, "db", 1), on_missing=OnMissing.IGNORE)
+    change(world, "web", annotations=Labels({DEPENDS_ON: f"apps/namespaces/{SPACE}/StatefulSet/db"}))
+    row = world.named(StatefulSet, "db")
+    assert row is not None
+    world.remove(row)
+    assert an_id("web") in look(world).order.ready, "what is missing is ignored"
+    world.spoil(kinds.STATEFUL_SET, "db", "no replicas")
+    decision = decide(look(world), NOW)
+    line = line_of(decision, decision.view.tallies[an_id("web")])
+    assert (line.state, line.reason) == (WorkloadState.BLOCKED, Reason.UNREADABLE)
 
 
 def test_nothing_arrives_from_a_view_that_may_be_old() -> None:

@@ -249,6 +249,22 @@ class Stray(msgspec.Struct, frozen=True):
     pod: str
 
 
+_NONE_UNREADABLE: Mapping[str, Unreadable] = {}
+
+
+class Unreadable(msgspec.Struct, frozen=True):
+    """An object that is there and of which no row can be made: unknown, so what depends on it waits."""
+
+    kind: Kind
+    namespace: str
+    name: str
+    why: str
+
+    def __str__(self) -> str:
+        name = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return f"{self.kind.kind} {name} cannot be read ({self.why}); repair it, or delete it"
+
+
 class View(msgspec.Struct, frozen=True):
     """Everything a decision is made from."""
 
@@ -279,8 +295,7 @@ class View(msgspec.Struct, frozen=True):
     """Those that we have made to what is not ours."""
     stale: tuple[Kind, ...]
     outcomes: Outcomes
-    unreadable: tuple[str, ...] = ()
-    """Objects of ours that are there and cannot be read."""
+    unreadable: tuple[Unreadable, ...] = ()
     strays: tuple[Stray, ...] = ()
     """Until every API server has proven again that it steers pods."""
     unmarked: Mapping[str, float] = {}
@@ -289,6 +304,12 @@ class View(msgspec.Struct, frozen=True):
     """For how many seconds no API server has been asked which placements it goes by."""
     evicted: Mapping[WorkloadId, int] = {}
     """Pods of each workload that were evicted and are in no status yet."""
+
+    def unreadable_in(self, *of: Kind) -> Mapping[str, Unreadable]:
+        """By namespace one object that cannot be read: of these kinds, or of any."""
+        if not self.unreadable:
+            return _NONE_UNREADABLE
+        return {one.namespace: one for one in self.unreadable if one.namespace and (not of or one.kind in of)}
 
     @property
     def nodes(self) -> Container[str]:

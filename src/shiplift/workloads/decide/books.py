@@ -41,6 +41,8 @@ class Books:
         """Whether the brake has anything to look at: there are many workloads."""
         self.without_placement = placements.without_placement(view)
         """Namespaces of workloads that take part, which have none and can get one."""
+        self.unreadable = view.unreadable_in()
+        """By namespace what cannot be read."""
         self._in_force: dict[str, bool] = {}
         self._evictions = 0
         self._lanes: defaultdict[str, int] = defaultdict(int)

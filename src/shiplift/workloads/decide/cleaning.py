@@ -16,6 +16,7 @@ import msgspec
 from shiplift.api.workloads import Cleanup
 from shiplift.engine.decision import await_change, requeue
 from shiplift.engine.step import Step
+from shiplift.facts import kinds
 from shiplift.workloads.decide import holds, placements, surging
 from shiplift.workloads.decide.template_digest import digest, is_comparable
 from shiplift.workloads.identity import WorkloadId, owned_by
@@ -41,9 +42,11 @@ def cleaning(view: View, now: datetime) -> Migrating:
     """Undo everything of ours that is found."""
     found = leftovers(view)
     reason: Reason = view.target.reason
-    message = view.target.message
+    message, stalled = view.target.message, view.target.stalled
     if found.steps:
         reason, message = Reason.CLEANING_UP, f"{len(found.steps)} things of ours are being taken out"
+    elif unreadable := _unreadable(view):
+        reason, message, stalled = Reason.UNREADABLE, unreadable, True
     elif found.waiting:
         reason, message = Reason.CLEANING_UP, f"{found.waiting[0]} loses its toleration after those before it"
     return Migrating(
@@ -52,15 +55,20 @@ def cleaning(view: View, now: datetime) -> Migrating:
         now=now,
         reason=reason,
         message=message,
-        stalled=view.target.stalled,
-        look_again=requeue(_LOOK_AGAIN)
-        if view.target.stalled or reason is Reason.STARTING
-        else await_change(),
+        stalled=stalled,
+        look_again=requeue(_LOOK_AGAIN) if stalled or reason is Reason.STARTING else await_change(),
         notes=(
+            *map(str, view.unreadable),
             *(text for placement in view.placements.values() for text in placement.broken.values()),
             *(f"{id_} keeps an inert toleration until its next rollout" for id_ in found.inert),
         ),
     )
+
+
+def _unreadable(view: View) -> str:
+    """What may be something of ours and cannot be undone."""
+    of = (kinds.WORKLOAD_PLACEMENT, kinds.POD_DISRUPTION_BUDGET, kinds.NODE)
+    return next((str(one) for one in view.unreadable if one.kind in of), "")
 
 
 def leftovers(view: View) -> Leftovers:

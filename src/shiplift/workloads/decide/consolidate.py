@@ -67,7 +67,12 @@ def emptying_steps(view: View, node: str) -> list[Step]:
         return []
     released = placements.released(view)
     allowances, booking = Allowances(view), Booking(view.old_room(node))
-    held = [one for one in view.tallies.values() if not one.skipped and one.id not in released]
+    unknown = view.unreadable_in()
+    held = [
+        one
+        for one in view.tallies.values()
+        if not one.skipped and one.id not in released and one.id.namespace not in unknown
+    ]
     for tally in held:
         book_expected(booking, tally)
     return [

@@ -19,6 +19,7 @@ from shiplift.api.workloads import MigrationState, Mode, OnBlockedWorkload, OnNo
 from shiplift.engine import contested, retries
 from shiplift.engine.decision import LookAgain, await_change, requeue
 from shiplift.engine.step import Step
+from shiplift.facts import kinds
 from shiplift.workloads.decide import consolidate, holds, placements
 from shiplift.workloads.decide.books import Books
 from shiplift.workloads.decide.cleaning import cleaning
@@ -46,8 +47,8 @@ def decide(view: View, now: datetime) -> Migrating:
 
 
 def _decided(view: View, now: datetime) -> Migrating:
-    if view.unreadable:
-        return _blind(view, now, "; ".join(view.unreadable[:3]))
+    if trouble := _unreadable_migration(view):
+        return _blind(view, now, trouble)
     if not view.target.version:
         return cleaning(view, now)
     if not _begun(view):
@@ -58,8 +59,13 @@ def _decided(view: View, now: datetime) -> Migrating:
     return _moving(view, now, met)
 
 
+def _unreadable_migration(view: View) -> str:
+    found = [str(one) for one in view.unreadable if one.kind == kinds.WORKLOAD_MIGRATION]
+    return "; ".join(found)
+
+
 def _blind(view: View, now: datetime, trouble: str) -> Migrating:
-    """Objects of ours cannot be read: to act without them would be to guess. What was told stays told."""
+    """What the user wants cannot be read: to act without it would be to guess. What was told stays told."""
     if not _begun(view):
         return Migrating(view=view, now=now, reason=Reason.UNREADABLE, message=trouble, stalled=True)
     waiting = _waiting(view, now, view.status.met, Reason.UNREADABLE, trouble)
@@ -96,11 +102,15 @@ def arrived(view: View, now: datetime) -> tuple[str, ...]:
     if view.stale:
         return known
     soak, before = duration(view.spec.soak).total_seconds(), view.order.met
+    unknown = view.unreadable_in()
     fresh = [
         tally.row.uid
         for id_, tally in view.tallies.items()
         if tally.complete and id_ not in before and _has_arrived(view, tally, now, soak)
     ]
+    if unknown:
+        sure = {tally.row.uid for id_, tally in view.tallies.items() if id_.namespace not in unknown}
+        fresh = [uid for uid in fresh if uid in sure]
     if not fresh:
         return known
     alive = {tally.row.uid for tally in view.tallies.values()}
@@ -117,7 +127,7 @@ def _has_arrived(view: View, tally: Tally, now: datetime, soak: float) -> bool:
 
 def _finished(view: View, met: tuple[str, ...]) -> bool:
     """Nobody is on the way, and no node is left to move off."""
-    if view.fleet.off or not view.fleet.targets or view.stale:
+    if view.fleet.off or not view.fleet.targets or view.stale or view.unreadable:
         return False
     done = set(met)
     return all(tally.skipped or tally.row.uid in done for tally in view.tallies.values())
@@ -210,14 +220,17 @@ def _headline(view: View, moves: Moves, steps: list[Step]) -> tuple[Reason, str,
         return Reason.IN_CYCLE, f"{one.dependent} and {one.dependency} depend on each other", True
     if (stop := moves.stop) is not None and _is_worth_a_headline(stop):
         return stop.reason, stop.message, False
+    return _progress(view)
+
+
+def _progress(view: View) -> tuple[Reason, str, bool]:
+    left = len(view.tallies) - len(view.order.met)
+    if view.unreadable and not left:
+        return Reason.UNREADABLE, f"all that can be read have arrived; {view.unreadable[0]}", True
     if waits := _waits_for_nodes(view):
         return Reason.WAITING_FOR_NODES, waits, False
-    left = len(view.tallies) - len(view.order.met)
-    return (
-        Reason.MOVING,
-        f"{left} of {len(view.tallies)} workloads left to move to {view.target.version}",
-        False,
-    )
+    text = f"{left} of {len(view.tallies)} workloads left to move to {view.target.version}"
+    return Reason.MOVING, text, False
 
 
 def _is_worth_a_headline(stop: Line) -> bool:
@@ -246,7 +259,7 @@ def _waits_for_nodes(view: View) -> str:
 
 def _notes(view: View, held: holds.Holding) -> tuple[str, ...]:
     broken = [text for one in view.placements.values() for text in one.broken.values()]
-    return (*view.order.problems, *broken, *held.notes)
+    return (*map(str, view.unreadable), *view.order.problems, *broken, *held.notes)
 
 
 def _untold(view: View, steps: Iterable[Step]) -> Iterator[str]:

@@ -105,6 +105,15 @@ class Way:
         return None
 
 
+# --- what is known ---
+
+
+def _all_is_readable(books: Books, tally: Tally) -> Closed | None:
+    """What nobody can read may be its budget, its order or its pod: to go on would be to guess."""
+    found = books.unreadable.get(tally.id.namespace)
+    return None if found is None else _closed(WorkloadState.BLOCKED, Reason.UNREADABLE, str(found))
+
+
 # --- its turn ---
 
 
@@ -252,6 +261,11 @@ def _no_rollout(_books: Books, tally: Tally) -> Closed | None:
 
 
 WORKLOAD_GATES = (
+    Gate(
+        "everything in its namespace can be read",
+        _all_is_readable,
+        concerns=lambda books: bool(books.unreadable),
+    ),
     Gate("all that it depends on have moved", _dependencies, before_release=True),
     Gate("nobody keeps it from its turn", _its_turn, before_release=True),
     Gate("nodes carry their taints", _nodes_are_tainted, concerns=_are_untainted),

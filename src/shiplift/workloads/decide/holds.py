@@ -67,10 +67,13 @@ def holding(view: View, may_move: frozenset[WorkloadId]) -> Holding:
         for id_, tally in view.tallies.items()
         if id_ not in may_move and not tally.skipped and not _makes_room(view, tally)
     ]
-    keep = set(held)
-    steps: list[Step] = [step for one in view.holds if (step := _let_go(view, one, keep)) is not None]
+    keep, unknown = set(held), view.unreadable_in()
+    known = [one for one in view.holds if one.namespace not in unknown] if unknown else view.holds
+    steps: list[Step] = [step for one in known if (step := _let_go(view, one, keep)) is not None]
     picking = Picking(view)
-    found = [one for id_ in held for one in _hold(view, view.tallies[id_], picking)]
+    # beside a budget that nobody can read one of ours could be a second one
+    sure = [id_ for id_ in held if id_.namespace not in unknown] if unknown else held
+    found = [one for id_ in sure for one in _hold(view, view.tallies[id_], picking)]
     steps += [one for one in found if isinstance(one, Step)]
     return Holding(tuple(steps), tuple(one for one in found if isinstance(one, str)))
 

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from shiplift.api.marks import label_value
 from shiplift.api.workloads import Mode, OnNoCapacity, Turn
 from shiplift.engine.step import Answer
+from shiplift.facts.kinds import WORKLOAD_PLACEMENT
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Placement, View
 from shiplift.workloads.record import NO_RECORD, RECORDS, Record
@@ -66,6 +67,7 @@ def placement_steps(view: View, may_move: frozenset[WorkloadId], changed: Record
     namespaces |= (
         _outdated(view, may_move) if inject else {one for one in view.placements if _retarget(view, one)}
     )
+    namespaces -= view.unreadable_in(WORKLOAD_PLACEMENT).keys()
     wanted = _turns(view, may_move, namespaces) if inject and namespaces else {}
     steps = (
         _placement(view, one, wanted.get(one, {}), _records(view, one, changed)) for one in sorted(namespaces)
@@ -78,7 +80,8 @@ def without_placement(view: View) -> list[str]:
     if view.target.mode is not Mode.INJECT or view.order.ours <= view.all_placements.listed:
         return []
     needed = {id_.namespace for id_ in view.order.ours}
-    return sorted(name for name in needed - view.placements.keys() if not _has_failed(view, name))
+    known = view.placements.keys() | view.unreadable_in(WORKLOAD_PLACEMENT).keys()
+    return sorted(name for name in needed - known if not _has_failed(view, name))
 
 
 def _has_failed(view: View, namespace: str) -> bool:

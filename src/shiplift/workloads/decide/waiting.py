@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from shiplift.api.workloads import Mode, WorkloadState
 from shiplift.engine.graph import Edge
 from shiplift.workloads.identity import WorkloadId
-from shiplift.workloads.model import Line, Migrating, Reason, Tally, View
+from shiplift.workloads.model import Line, Migrating, Reason, Tally, Unreadable, View
 
 
 def line_of(decision: Migrating, tally: Tally) -> Line:
@@ -41,6 +41,8 @@ def _held(view: View, id_: WorkloadId, waits: Sequence[Edge[WorkloadId]]) -> Lin
         return _in_a_cycle(view, id_, waits)
     first, said = waits[0].dependency, f" (said by {waits[0].origin})"
     more = f" and {len(waits) - 1} more" if len(waits) > 1 else ""
+    if (unknown := _unreadable(view, first)) is not None:
+        return Line(WorkloadState.BLOCKED, Reason.UNREADABLE, f"waits for {first}{said}{more}: {unknown}")
     if first not in view.tallies:
         hint = "correct it, or set spec.onMissing of WorkloadMigration cluster to Ignore"
         text = f"waits for {first}, which does not exist{said}{more}; {hint}"
@@ -52,6 +54,11 @@ def _held(view: View, id_: WorkloadId, waits: Sequence[Edge[WorkloadId]]) -> Lin
     there = len(tally.pods) - len(tally.away) - len(tally.pending)
     text = f"waits for {first}, {there} of {tally.row.replicas} pods moved{said}{more}"
     return Line(WorkloadState.HELD, Reason.WAITS_FOR_DEPENDENCY, text)
+
+
+def _unreadable(view: View, id_: WorkloadId) -> Unreadable | None:
+    found = (one for one in view.unreadable if (one.kind.kind, one.namespace, one.name) == id_)
+    return next(found, None) if view.unreadable else None
 
 
 def _in_a_cycle(view: View, id_: WorkloadId, waits: Sequence[Edge[WorkloadId]]) -> Line:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 from shiplift.api.workloads import (
     MigrationState,
@@ -32,7 +32,7 @@ from shiplift.pdb.holds import is_hold
 from shiplift.workloads.identity import WorkloadId, owned_by
 from shiplift.workloads.marks import upgrade_taint
 from shiplift.workloads.memory import Evictions, InForce
-from shiplift.workloads.model import Placement, Placements, Reason, Role, Scope, Target, View
+from shiplift.workloads.model import Placement, Placements, Reason, Role, Scope, Target, Unreadable, View
 from shiplift.workloads.names import MIGRATION
 from shiplift.workloads.observe.census import Census
 from shiplift.workloads.observe.order import Ordering
@@ -169,12 +169,14 @@ class Observer:
         fleet = census.fleet(versions)
         spec = migration.spec if migration else WorkloadMigration().spec
         orders = tuple(snapshot.customs(kinds.WORKLOAD_ORDER))
+        unreadable = _unreadable(snapshot)
         order = self._ordering.order(
             spec,
             census.tallies,
             orders,
             status.met if begun else (),
             census.declarations,
+            unreadable,
         )
         return View(
             migration=migration,
@@ -197,7 +199,7 @@ class Observer:
             changes=self.changes.changes,
             stale=snapshot.stale(*NEEDED_FRESH),
             outcomes=outcomes,
-            unreadable=_unreadable(snapshot),
+            unreadable=unreadable,
             strays=self._strays.look(census.fresh, placements) if wanted.mode is Mode.INJECT else (),
             unmarked=self._unmarked.look(fleet, wanted.version),
             unasked=self.in_force.unasked(),
@@ -285,6 +287,12 @@ def _intolerant(snapshot: Snapshot, wanted: Target) -> tuple[str, ...]:
     )
 
 
-def _unreadable(snapshot: Snapshot) -> tuple[str, ...]:
-    ours: tuple[Any, ...] = (kinds.WORKLOAD_MIGRATION, kinds.WORKLOAD_ORDER, kinds.WORKLOAD_PLACEMENT)
-    return tuple(f"{kind} {name}: {why}" for kind in ours for name, why in snapshot.undecodable(kind).items())
+def _unreadable(snapshot: Snapshot) -> tuple[Unreadable, ...]:
+    found = ((kind, name, why) for kind in READS for name, why in snapshot.undecodable(kind).items())
+    return tuple(Unreadable(kind, *_split(name), why) for kind, name, why in found)
+
+
+def _split(name: str) -> tuple[str, str]:
+    """Namespace, empty where there is none, and name."""
+    namespace, _, own = name.rpartition("/")
+    return namespace, own

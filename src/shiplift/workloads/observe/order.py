@@ -9,8 +9,8 @@ from shiplift.api.workloads import Edge as EdgeSpec
 from shiplift.api.workloads import WorkloadMigrationSpec
 from shiplift.engine.graph import Edge, Graph, OnCycle, OnMissing, Progress
 from shiplift.facts.custom import Custom
-from shiplift.workloads.identity import WorkloadId
-from shiplift.workloads.model import Order, Tally
+from shiplift.workloads.identity import WORKLOADS, WorkloadId, workload_id
+from shiplift.workloads.model import Order, Tally, Unreadable
 from shiplift.workloads.observe.dependencies import Declared, gather, source_of
 
 MOST_NAMED = 128
@@ -31,11 +31,14 @@ class Ordering:
         orders: Iterable[Custom],
         met: tuple[str, ...],
         declarations: int,
+        unreadable: tuple[Unreadable, ...] = (),
     ) -> Order:
-        """The order for these declarations; `met` names workloads by uid."""
-        declared = (declarations, spec.on_cycle, spec.on_missing)
+        """The order for these declarations; `met` names workloads by uid. Who waits for a workload that
+        cannot be read waits: it is there, and has not been seen to arrive."""
+        unknown = _workloads(unreadable)
+        declared = (declarations, spec.on_cycle, spec.on_missing, unknown)
         if self._order is None or declared != self._declared:
-            self._order = _analysed(spec, tallies, orders, met)
+            self._order = _analysed(spec, tallies, orders, met, unknown)
         elif met != self._met:
             self._order = _progressed(self._order, tallies, met)
         self._declared, self._met = declared, met
@@ -47,11 +50,12 @@ def _analysed(
     tallies: Mapping[WorkloadId, Tally],
     orders: Iterable[Custom],
     met: tuple[str, ...],
+    unknown: tuple[WorkloadId, ...],
 ) -> Order:
     ids = sorted(tallies)
     found = gather((Declared(id_, (row := tallies[id_].row).annotations, row.labels) for id_ in ids), orders)
     graph = Graph(
-        ids,
+        sorted({*ids, *unknown}),
         found.edges,
         on_cycle=OnCycle(spec.on_cycle.value),
         on_missing=OnMissing(spec.on_missing.value),
@@ -90,7 +94,7 @@ def _progressed(known: Order | _Analysis, tallies: Mapping[WorkloadId, Tally], m
     arrived = set(met)
     done = {id_ for id_, one in tallies.items() if one.skipped or one.row.uid in arrived}
     progress = Progress(known.graph, done)
-    ready, gone = frozenset(progress.ready), frozenset(done)
+    ready, gone = frozenset(tallies.keys() & progress.ready), frozenset(done)
     return Order(
         graph=known.graph,
         progress=progress,
@@ -102,6 +106,13 @@ def _progressed(known: Order | _Analysis, tallies: Mapping[WorkloadId, Tally], m
         problems=known.problems,
         cycles=known.cycles,
         missing=known.missing,
+    )
+
+
+def _workloads(unreadable: tuple[Unreadable, ...]) -> tuple[WorkloadId, ...]:
+    kinds = {kind: name for name, kind in WORKLOADS.items()}
+    return tuple(
+        workload_id(kinds[one.kind], one.namespace, one.name) for one in unreadable if one.kind in kinds
     )
 
 
