@@ -13,6 +13,7 @@ import msgspec
 
 from shiplift.local.nodes import Pool
 from shiplift.local.stages import GONE_AFTER, READY_AFTER
+from tests.crash import suite
 
 Json = dict[str, Any]
 
@@ -34,11 +35,13 @@ class HalfWay(StrEnum):
 
 
 class Bystander(StrEnum):
-    """What somebody does to shiplift itself, half-way."""
+    """What somebody else does half-way."""
 
     NOBODY = "nobody"
     STRIPS_THE_FENCE = "strips the fence's annotations"
     REMOVES_THE_BINDING = "removes the binding of shiplift-pods and puts it back"
+    DRAINS = "cordons an old node and evicts its pods"
+    MISTAKES_A_POD = "takes a pod that is back for the one that was evicted, as the disruption controller may"
 
 
 _LEAVING = "0.2"
@@ -109,7 +112,7 @@ class Workload(msgspec.Struct, frozen=True):
         return {"name": f"{self.name}-{role}" if role else self.name, "namespace": self.namespace}
 
 
-class Scenario(msgspec.Struct, frozen=True):
+class Scenario(suite.Scenario, frozen=True):
     """What is there when the operator starts, and what the user does half-way."""
 
     name: str
@@ -118,14 +121,18 @@ class Scenario(msgspec.Struct, frozen=True):
     """Of the WorkloadMigration."""
     half_way: HalfWay = HalfWay.NOTHING
     bystander: Bystander = Bystander.NOBODY
-    repeats: str = ""
-    """Another scenario whose calls it makes again: its plans are thinned."""
     free_placement: bool = False
     """Whether it is open where the pods are at the end."""
     linger: float = 0.0
     """How long the cloud leaves old nodes after everybody has moved, in seconds."""
     dies: str = ""
     """A workload of one pod that dies while it is held."""
+    new: tuple[Pool, ...] = (NEW_POOL,)
+    """The nodes of the new version; none where old ones are changed in place as soon as they are empty."""
+    later: tuple[Pool, ...] = ()
+    """Those that the cloud adds when the bystander is done."""
+    half: int = 0
+    """How many workloads, from the first, are half of the way; half of them where it is 0."""
 
     @property
     def namespaces(self) -> list[str]:
@@ -135,6 +142,19 @@ class Scenario(msgspec.Struct, frozen=True):
     def destination(self) -> str:
         """The pool that all pods are on at the end."""
         return OLD_POOL.name if self.half_way is HalfWay.ROLL_BACK else NEW_POOL.name
+
+    @property
+    def in_place(self) -> bool:
+        return not self.new
+
+    @property
+    def forces(self) -> bool:
+        """Whether the user lets us go past budgets."""
+        return self.spec.get("onBlocked") == "Force"
+
+    @property
+    def first_half(self) -> tuple[Workload, ...]:
+        return self.workloads[: self.half or len(self.workloads) // 2]
 
     @property
     def interrupted(self) -> bool:
@@ -217,14 +237,48 @@ LABELLED = (
     Workload("web", kind="Deployment", replicas=2, after=("shop/database",)),
 )
 
+MISTAKEN = (
+    Workload("database", replicas=2, budget={"maxUnavailable": 1}, ready_after=0.4),
+    Workload("web", kind="Deployment", after=("shop/database",)),
+)
+DRAINED = (
+    Workload("disk"),
+    Workload("queue", after=("shop/disk",)),
+    Workload("web", after=("shop/queue",)),
+    Workload("api", kind="Deployment", replicas=2, after=("shop/queue",), budget={"maxUnavailable": 1}),
+)
+PACKED = (
+    Workload("database", replicas=3),
+    Workload("api", kind="Deployment", replicas=2, after=("shop/database",), budget={"maxUnavailable": 1}),
+)
+NEVER_LET_GO = (
+    Workload("api", kind="Deployment", replicas=2, budget={"maxUnavailable": 0}),
+    Workload("web", after=("shop/api",)),
+)
+STRICT = (
+    Workload("database", replicas=2, budget={"minAvailable": 2}),
+    Workload("web", kind="Deployment", after=("shop/database",)),
+)
+_SMALL = Pool(name="new", count=1, version=NEW, pods=1)
+_MORE = Pool(name="new", count=1, version=NEW, first=1)
+
 ALL = (
     Scenario("chain", _chain(1, 2, 1, 1), {"mode": "Inject"}),
-    Scenario("diamond", DIAMOND, {"mode": "Inject"}, dies="shop/web"),
-    Scenario("ring", RING, {"mode": "Inject", "onCycle": "Collapse"}, linger=0.8),
+    Scenario("diamond", DIAMOND, {"mode": "Inject"}, dies="shop/web", repeats="chain"),
+    Scenario("ring", RING, {"mode": "Inject", "onCycle": "Collapse"}, linger=0.8, repeats="chain"),
     Scenario("budgets", BUDGETED, {"mode": "Inject", "hold": "Always"}),
     Scenario("labels", LABELLED, {"mode": "Inject", "hold": "Always"}, repeats="budgets"),
-    Scenario("abort", BUDGETED, {"mode": "Inject", "hold": "Always"}, HalfWay.ABORT, free_placement=True),
-    Scenario("rollback", _chain(1, 1, 1, 1), {"mode": "Inject", "target": NEW}, HalfWay.ROLL_BACK),
+    Scenario(
+        "abort",
+        BUDGETED,
+        {"mode": "Inject", "hold": "Always"},
+        HalfWay.ABORT,
+        free_placement=True,
+        repeats="budgets",
+    ),
+    Scenario(
+        "rollback", _chain(1, 1, 1, 1), {"mode": "Inject", "target": NEW}, HalfWay.ROLL_BACK, repeats="chain"
+    ),
     Scenario(
         "stripped-fence",
         _chain(1, 2, 1, 1),
@@ -239,7 +293,32 @@ ALL = (
         bystander=Bystander.REMOVES_THE_BINDING,
         repeats="chain",
     ),
+    Scenario(
+        "mistaken-pod",
+        MISTAKEN,
+        {"mode": "Inject"},
+        bystander=Bystander.MISTAKES_A_POD,
+        repeats="chain",
+    ),
+    Scenario(
+        "foreign-drain",
+        DRAINED,
+        {"mode": "Inject"},
+        bystander=Bystander.DRAINS,
+        new=(_SMALL,),
+        later=(_MORE,),
+        half=1,
+        repeats="budgets",
+    ),
+    Scenario(
+        "consolidate",
+        PACKED,
+        {"mode": "Inject", "target": NEW, "onNoCapacity": "Consolidate"},
+        new=(),
+        repeats="chain",
+    ),
+    Scenario("surge", NEVER_LET_GO, {"mode": "Inject", "onBlocked": "Surge"}, repeats="chain"),
+    Scenario("force", STRICT, {"mode": "Inject", "onBlocked": "Force"}, repeats="chain"),
     Scenario("template-chain", _chain(1, 2, 1, 1), {"mode": "Template"}),
     Scenario("template-budgets", BUDGETED, {"mode": "Template", "hold": "Always", "cleanup": "Immediate"}),
 )
-BY_NAME = {one.name: one for one in ALL}

@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 
-from tests.crash import invariants, oracle
+from tests.crash import oracle
 from tests.crash.calls import Call, Sort
 from tests.crash.director import Book, Entry
 from tests.crash.oracle import Evidence
 from tests.crash.plans import Spot
 from tests.crash.recorder import Change, Key, State, Trace
-from tests.crash.scenarios import HalfWay, Scenario, Workload
+from tests.crash.workloads import invariants
+from tests.crash.workloads.scenarios import HalfWay, Scenario, Workload
+from tests.crash.workloads.suite import SUITE
 
 Json = dict[str, Any]
 
@@ -89,8 +91,8 @@ GOOD = story(*moved("db-1", "new-0"), *moved("db-0", "new-1"), *moved("web-0", "
 def judged(
     trace: Trace, *, book: Book | None = None, log: str = "", scenario: Scenario = SCENARIO
 ) -> list[str]:
-    good = oracle.reference([oracle.clean_run(scenario, Evidence(GOOD, Book()))])
-    return oracle.judge(scenario, Evidence(trace, book or Book(), (log,)), good)
+    good = oracle.reference([oracle.clean_run(SUITE, scenario, Evidence(GOOD, Book()))])
+    return oracle.judge(SUITE, scenario, Evidence(trace, book or Book(), (log,)), good)
 
 
 def test_a_good_run_is_found_good() -> None:
@@ -214,7 +216,7 @@ def test_another_end_is_found() -> None:
 
 def test_what_differs_between_clean_runs_is_no_divergence() -> None:
     runs = [
-        oracle.clean_run(SCENARIO, Evidence(one, Book()))
+        oracle.clean_run(SUITE, SCENARIO, Evidence(one, Book()))
         for one in (GOOD, story(("PodDisruptionBudget", pdb("x", "x"))))
     ]
     clean = oracle.reference(runs)
@@ -251,5 +253,5 @@ def test_the_operators_own_doing_is_judged() -> None:
 
 def test_a_run_that_did_not_end_says_only_that() -> None:
     evidence = Evidence(story(), Book(), (), (f"{oracle.STUCK}: stuck",))
-    clean = oracle.reference([oracle.clean_run(SCENARIO, Evidence(GOOD, Book()))])
-    assert oracle.judge(SCENARIO, evidence, clean) == ["it did not end: stuck"]
+    clean = oracle.reference([oracle.clean_run(SUITE, SCENARIO, Evidence(GOOD, Book()))])
+    assert oracle.judge(SUITE, SCENARIO, evidence, clean) == ["it did not end: stuck"]
