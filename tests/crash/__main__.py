@@ -1,8 +1,8 @@
 """The crash harness.
 
 usage: python -m tests.crash [--layer NAME]... [--scenario NAME]... [--sample N] [--seed S] [--lanes N]
-                             [--match WORDS] [--no-mutants]
-       python -m tests.crash mutants [--layer NAME]... [--scenario NAME]...
+                             [--match WORDS]... [--no-mutants]
+       python -m tests.crash mutants [--layer NAME]... [--scenario NAME]... [--match WORDS]...
        python -m tests.crash replay FILE [--times N]
 
 Layers run one after the other, all of the product's where none is named; each ends with one line of JSON.
@@ -31,7 +31,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--lanes", type=int, default=cores())
     parser.add_argument("--times", type=int, default=1)
-    parser.add_argument("--match", default="", help="only plans with these words")
+    parser.add_argument(
+        "--match", action="append", default=[], help="only plans, or mutants, with these words"
+    )
     parser.add_argument("--no-mutants", action="store_true")
     return parser.parse_args()
 
@@ -51,11 +53,15 @@ def _scenarios(layer: str, asked: list[str]) -> list[str]:
     return list(dict.fromkeys(name for one in found for name in (one.repeats, one.name) if name))
 
 
+def _matches(text: str, asked: argparse.Namespace) -> bool:
+    return not asked.match or any(words in text for words in asked.match)
+
+
 def hunt(layer: str, asked: argparse.Namespace) -> Figures:
     with Lanes(asked.lanes, layer) as running:
         campaign = Campaign(running, layer, _scenarios(layer, asked.scenario))
         campaign.learn()
-        campaign.hunt()
+        campaign.hunt(lambda bug: _matches(bug.name, asked))
     return campaign.figures
 
 
@@ -66,7 +72,7 @@ def run(layer: str, asked: argparse.Namespace) -> Figures:
         every = [
             plan
             for plan in campaign.every_plan()
-            if asked.match in str(plan) and (not asked.scenario or plan.scenario in asked.scenario)
+            if _matches(str(plan), asked) and (not asked.scenario or plan.scenario in asked.scenario)
         ]
         campaign.run(generate.sample(every, asked.sample, asked.seed) if asked.sample else every)
         if not asked.no_mutants:

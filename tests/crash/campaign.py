@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -89,9 +89,10 @@ class Campaign:
         self.figures.seconds_per_plan = round(sum(one.seconds for one in results) / max(1, len(results)), 2)
         self.figures.slowest = round(max((one.seconds for one in results), default=0.0), 1)
 
-    def hunt(self) -> dict[str, str]:
+    def hunt(self, wanted: Callable[[Mutant], bool] = lambda _: True) -> dict[str, str]:
         """For each mutant whose scenarios are run, the plan that caught it, empty where none did."""
-        bugs = [bug for bug in self._suite.mutants if {name for name, _ in bug.plans} <= self._books.keys()]
+        there = [bug for bug in self._suite.mutants if {name for name, _ in bug.plans} <= self._books.keys()]
+        bugs = [bug for bug in there if wanted(bug)]
         caught = {bug.name: "" for bug in bugs}
         for done in self._lanes.map(self._hunts(bugs)):
             bug = done.task.mutant

@@ -99,7 +99,7 @@ class Lane:
         finally:
             self.crew.end()
         logs = tuple(path.read_text() for path in sorted((self._folder / "run").glob("*.log")))
-        return Evidence(trace, book, logs, complaints, player.beyond())
+        return Evidence(trace, book, logs, (*complaints, *player.complaints()), player.beyond())
 
     def _play(self, player: Player, clock: _Clock) -> tuple[str, ...]:
         if not self._wait(lambda: self.crew.led, _LONGEST):

@@ -54,6 +54,10 @@ class Player(Protocol):
         """Whether the end is reached."""
         ...
 
+    def complaints(self) -> list[str]:
+        """What was wrong that only they have seen."""
+        ...
+
     def beyond(self) -> State:
         """What the upstreams hold now, as objects: leaking one is residue like any other."""
         ...

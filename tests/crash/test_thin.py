@@ -88,3 +88,12 @@ def test_a_phase_without_work_is_before_it() -> None:
     assert [one for one in found if isinstance(one.trouble, Crash)] == [
         Plan("workloads", "made up", Crash(Spot(MARK, "new-0"), point)) for point in CrashPoint
     ]
+
+
+def test_the_way_back_is_a_phase_of_its_own() -> None:
+    there = [Spot(EVICT, "shop/disk-0"), Spot(TELL, "cluster", 1), Spot(EVICT, "shop/web-0")]
+    back = [Spot(EVICT, "shop/web-0", 2), Spot(TELL, "cluster", 2), Spot(EVICT, "shop/disk-0", 2)]
+    books = [book([*there, *back])]
+    every = generate.plans("workloads", "made up", books)
+    found = thin.thinned(SUITE, SCENARIO, every, books, books)
+    assert crashes([one.trouble for one in found]) == [*there, *back]

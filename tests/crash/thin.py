@@ -2,7 +2,7 @@
 
 Where a scenario repeats itself, one write of each kind of step, class of objects and phase is crashed at; a
 phase lasts from one object that is worked on to the next. A scenario that repeats another keeps its own kinds
-of steps and its pauses whole; for what the other has too, three phases do: before, amid and after the work.
+of steps and its pauses whole; for what the other has too, these phases do: before, amid and after the work.
 """
 
 from __future__ import annotations
@@ -67,17 +67,22 @@ def _groups(
 
 
 def _phases(suite: Suite[Any], spots: Sequence[Spot]) -> Iterator[str]:
+    """Work that is done to an object once more, as on a way back, is another phase."""
     work = [place for place, spot in enumerate(spots) if suite.is_work(spot.step)]
-    for place, _ in enumerate(spots):
+    round_ = 1
+    for place, spot in enumerate(spots):
         if not work or place < work[0]:
             yield Phase.BEFORE
+        elif place > work[-1]:
+            yield Phase.AFTER
         else:
-            yield Phase.AMID if place <= work[-1] else Phase.AFTER
+            round_ = max(round_, spot.occurrence) if suite.is_work(spot.step) else round_
+            yield f"{Phase.AMID} {round_}"
 
 
 def _worked_on(suite: Suite[Any], scenario: Scenario, spots: Sequence[Spot]) -> Iterator[str]:
-    """The same, with what is being worked on instead of AMID."""
+    """The same, with what is being worked on."""
     now = ""
     for spot, phase in zip(spots, _phases(suite, spots), strict=True):
         now = suite.alike(scenario, spot.about) if suite.is_work(spot.step) else now
-        yield now if phase == Phase.AMID else phase
+        yield f"{phase} {now}" if phase.startswith(Phase.AMID) else phase

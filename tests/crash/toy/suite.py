@@ -75,6 +75,9 @@ class Wishes:
         left = _space(state, LEAVES)
         return ("DELETE", LEAVES) in self._said and not {WISH, BERTH} & notes(left).keys()
 
+    def complaints(self) -> list[str]:
+        return []
+
     def beyond(self) -> State:
         return {Key("Berth", "", name): {"metadata": {"name": name}} for name in self._harbour.berths}
 

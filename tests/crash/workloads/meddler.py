@@ -36,6 +36,8 @@ class Meddler(Protocol):
     """Acts when it is told that half of the way is done."""
 
     done: bool
+    complaints: list[str]
+    """What it could do that it should not have been able to."""
 
     def play(self, state: State, *, half_way: bool) -> None: ...
 
@@ -43,7 +45,9 @@ class Meddler(Protocol):
 class Nobody:
     """Does nothing."""
 
-    done = True
+    def __init__(self) -> None:
+        self.done = True
+        self.complaints: list[str] = []
 
     def play(self, state: State, *, half_way: bool) -> None: ...
 
@@ -54,6 +58,7 @@ class StripsTheFence:
     def __init__(self, admin: Client) -> None:
         self._admin = admin
         self.done = False
+        self.complaints: list[str] = []
 
     def play(self, state: State, *, half_way: bool) -> None:
         if half_way:
@@ -70,6 +75,7 @@ class RemovesTheBinding:
         self._admin = admin
         self._gone_since = 0.0
         self.done = False
+        self.complaints: list[str] = []
 
     def play(self, state: State, *, half_way: bool) -> None:
         if self._gone_since and time.monotonic() > self._gone_since + _GONE_FOR:
@@ -101,6 +107,7 @@ class Drains:
         self._admin, self._scenario = admin, scenario
         self._node, self._since = "", 0.0
         self.done = False
+        self.complaints: list[str] = []
 
     def play(self, state: State, *, half_way: bool) -> None:
         if half_way and not self._node:
@@ -132,6 +139,7 @@ class Drains:
             return True
         except KubeError:
             return False
+        self.complaints.append(f"{owner(pod)} waits for its turn, and somebody else could evict a pod of it")
         return True
 
 
@@ -145,6 +153,7 @@ class MistakesAPod:
     def __init__(self, admin: Client, workload: Workload) -> None:
         self._admin, self._workload = admin, workload
         self.done = False
+        self.complaints: list[str] = []
 
     def play(self, state: State, *, half_way: bool) -> None:
         del half_way  # it happens as soon as the first pod is back

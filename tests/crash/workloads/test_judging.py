@@ -12,8 +12,8 @@ from tests.crash.director import Book, Entry
 from tests.crash.oracle import Evidence
 from tests.crash.plans import Spot
 from tests.crash.recorder import Change, Key, State, Trace
-from tests.crash.workloads import invariants
-from tests.crash.workloads.scenarios import HalfWay, Scenario, Workload
+from tests.crash.workloads import facts, invariants
+from tests.crash.workloads.scenarios import NEW, HalfWay, Scenario, Workload
 from tests.crash.workloads.suite import SUITE
 
 Json = dict[str, Any]
@@ -255,3 +255,23 @@ def test_a_run_that_did_not_end_says_only_that() -> None:
     evidence = Evidence(story(), Book(), (), (f"{oracle.STUCK}: stuck",))
     clean = oracle.reference([oracle.clean_run(SUITE, SCENARIO, Evidence(GOOD, Book()))])
     assert oracle.judge(SUITE, SCENARIO, evidence, clean) == ["it did not end: stuck"]
+
+
+def test_past_its_budget_a_workload_still_has_all_but_one() -> None:
+    strict = Workload("db", replicas=2, budget={"minAvailable": 2})
+    one_away = story(("Pod", pod("db-0", "old-0", ending=True)))
+    both_away = story(("Pod", pod("db-0", "old-0", ending=True)), ("Pod", pod("db-1", "old-1", ready=False)))
+    forced = Scenario("forced", (strict,), {"onBlocked": "Force"})
+    assert invariants.under_budget(one_away, Scenario("strict", (strict,), {}))
+    assert not invariants.under_budget(one_away, forced)
+    assert invariants.under_budget(both_away, forced)
+
+
+def test_a_node_that_was_changed_in_place_is_on_the_other_side() -> None:
+    changed = node("old-0")
+    changed["status"] = {"nodeInfo": {"kubeletVersion": NEW}}
+    state = {Key("Node", "", "old-0"): changed}
+    assert facts.side(state, pod("db-0", "old-0")) == "new"
+    assert facts.side({}, pod("db-0", "old-0")) == "old"
+    early = story(("Node", changed), *moved("web-0", "old-0"))
+    assert [one for one in invariants.out_of_order(early, SCENARIO) if "web-0 came to a target node" in one]

@@ -39,6 +39,9 @@ class World:
     def upstreams(self) -> Mapping[str, str]:
         return {}
 
+    def complaints(self) -> list[str]:
+        return self._meddler.complaints
+
     def beyond(self) -> State:
         return {}
 
