@@ -94,10 +94,10 @@ class Lane:
         self.director.arm(plan.trouble)
         try:
             self.crew.start()
-            complaints = self._play(player, clock)
-            trace, book = self.stage.recorder.end(), self.director.book()
+            complaints, book = self._play(player, clock), self.director.book()
         finally:
             self.crew.end()
+        trace = self.stage.recorder.end()
         logs = tuple(path.read_text() for path in sorted((self._folder / "run").glob("*.log")))
         return Evidence(trace, book, logs, (*complaints, *player.complaints()), player.beyond())
 

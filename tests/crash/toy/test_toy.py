@@ -17,6 +17,17 @@ from tests.crash.toy.suite import FORGOTTEN, GIVEN_BACK, LEAVES, MUTANTS, STAYS
 
 WISHED = Spot("wishes: POST wishes", STAYS)
 MOORED = Spot("harbour: PUT berths", STAYS)
+TROUBLES: tuple[Trouble, ...] = (
+    Crash(MOORED, CrashPoint.BEFORE_REPLY),
+    Crash(WISHED, CrashPoint.AFTER_REPLY),
+    Crash(Spot("wishes: DELETE wishes", LEAVES), CrashPoint.BEFORE_REPLY),
+    Crash(FORGOTTEN, CrashPoint.BEFORE_REPLY),
+    Fault(Spot(GIVEN_BACK.step), Failure.LOST),
+    Fault(Spot(WISHED.step), Failure.RESET),
+    Pause(Spot(GIVEN_BACK.step)),
+    Pause(Spot(WISHED.step)),
+)
+"""At calls to the provider, to the listener, and to the API server on behalf of either."""
 
 
 @pytest.fixture(scope="module")
@@ -34,49 +45,21 @@ def _clean(lane: Lane, scenario: str) -> CleanRun:
     return done.clean
 
 
-@pytest.fixture(scope="module")
-def clean(lane: Lane) -> CleanRun:
-    return _clean(lane, "berths")
-
-
 @pytest.mark.crash
-def test_calls_of_a_provider_and_of_a_listener_become_plans_with_their_names_in_front(
-    clean: CleanRun,
-) -> None:
-    made = [one.trouble for one in generate.plans("toy", "berths", [clean.book])]
-    for spot in (WISHED, MOORED, GIVEN_BACK, FORGOTTEN):
-        assert {Crash(spot, point) for point in CrashPoint} <= set(made)
-    steps = {one.at.step for one in made if isinstance(one, Fault | Pause)}
-    assert {"harbour: PUT berths", "wishes: POST wishes", "wishes: DELETE wishes"} <= steps
+def test_whatever_goes_wrong_with_a_provider_or_a_listener_the_end_is_the_same(lane: Lane) -> None:
+    clean = _clean(lane, "berths")
+    made = {one.trouble for one in generate.plans("toy", "berths", [clean.book])}
+    assert made.issuperset(TROUBLES)
     outside = {one.call.outside: one.call.inward for one in clean.book.entries}
     assert outside == {"": False, "harbour": False, "wishes": True}
+    for trouble in TROUBLES:
+        done = perform(lane, Task(Plan("toy", "berths", trouble), oracle.reference([clean])))
+        assert (done.result.found, done.result.fired) == ((), True), trouble
 
 
 @pytest.mark.crash
-@pytest.mark.parametrize(
-    "trouble",
-    [
-        Crash(MOORED, CrashPoint.BEFORE_REPLY),
-        Crash(Spot("wishes: DELETE wishes", LEAVES), CrashPoint.BEFORE_REPLY),
-        Crash(FORGOTTEN, CrashPoint.BEFORE_REPLY),
-        Fault(GIVEN_BACK, Failure.LOST),
-        Fault(WISHED, Failure.RESET),
-        Pause(GIVEN_BACK),
-        Pause(WISHED),
-    ],
-    ids=str,
-)
-def test_whatever_goes_wrong_between_them_the_end_is_the_same(
-    lane: Lane, clean: CleanRun, trouble: Trouble
-) -> None:
-    done = perform(lane, Task(Plan("toy", "berths", trouble), oracle.reference([clean])))
-    assert done.result.found == ()
-    assert done.result.fired
-
-
-@pytest.mark.crash
-def test_a_berth_that_nobody_knows_of_is_residue(lane: Lane, clean: CleanRun, tmp_path: Path) -> None:
-    (bug,) = MUTANTS
+def test_a_berth_that_nobody_knows_of_is_residue(lane: Lane, tmp_path: Path) -> None:
+    clean, (bug,) = _clean(lane, "berths"), MUTANTS
     lane.use(mutants.mutated(bug, tmp_path / "code"), bug)
     plans = [Plan("toy", scenario, trouble) for scenario, trouble in bug.plans]
     found = [perform(lane, Task(plan, oracle.reference([clean]), bug)).result.found for plan in plans]

@@ -10,7 +10,8 @@ from tests.crash.facts import labels, terminating
 from tests.crash.recorder import State
 from tests.crash.stage import Stage
 from tests.crash.workloads import facts
-from tests.crash.workloads.scenarios import OLD_POOL, ROLE, Scenario
+from tests.crash.workloads.scenarios import Scenario
+from tests.crash.workloads.shape import OLD_POOL, ROLE
 from tests.until import until
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from tests.crash.facts import OURS, Json, healthy, kind, labels, notes, owner, terminating
 from tests.crash.recorder import Key, State
-from tests.crash.workloads.scenarios import NEW, NEW_POOL, OLD, OLD_POOL, Workload
+from tests.crash.workloads.shape import NEW, NEW_POOL, OLD, OLD_POOL, Workload
 
 _SIDES = {NEW: NEW_POOL.name, OLD: OLD_POOL.name}
 

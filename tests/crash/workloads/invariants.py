@@ -5,16 +5,8 @@ from __future__ import annotations
 from tests.crash.facts import healthy, kind, owner
 from tests.crash.recorder import Change, State, Trace, moments
 from tests.crash.workloads import facts
-from tests.crash.workloads.scenarios import (
-    NEW,
-    NEW_POOL,
-    OLD,
-    OLD_POOL,
-    ROLE,
-    Json,
-    Scenario,
-    Workload,
-)
+from tests.crash.workloads.scenarios import Scenario
+from tests.crash.workloads.shape import NEW, NEW_POOL, OLD, OLD_POOL, ROLE, Json, Workload
 
 _POOLS = {NEW: NEW_POOL.name, OLD: OLD_POOL.name}
 

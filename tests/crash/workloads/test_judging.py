@@ -13,7 +13,8 @@ from tests.crash.oracle import Evidence
 from tests.crash.plans import Spot
 from tests.crash.recorder import Change, Key, State, Trace
 from tests.crash.workloads import facts, invariants
-from tests.crash.workloads.scenarios import NEW, HalfWay, Scenario, Workload
+from tests.crash.workloads.scenarios import HalfWay, Scenario
+from tests.crash.workloads.shape import NEW, Workload
 from tests.crash.workloads.suite import SUITE
 
 Json = dict[str, Any]

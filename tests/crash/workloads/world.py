@@ -18,7 +18,8 @@ from tests.crash.stage import Stage
 from tests.crash.workloads import facts
 from tests.crash.workloads.building import give_roles
 from tests.crash.workloads.meddler import meddler
-from tests.crash.workloads.scenarios import NEW, NEW_POOL, OLD, OLD_POOL, HalfWay, Scenario
+from tests.crash.workloads.scenarios import HalfWay, Scenario
+from tests.crash.workloads.shape import NEW, NEW_POOL, OLD, OLD_POOL
 
 _PROPAGATION = 0.1
 
