@@ -8,6 +8,7 @@ a URL may be part of an object that is put back for each run. What is behind the
 from __future__ import annotations
 
 import socket
+import ssl
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import msgspec
 import yaml
 
 from shiplift.kube.credentials import Credentials
+from shiplift.local import pki
 from shiplift.local.ports import free_ports
 from tests.crash.calls import Call, recognise, recognise_http
 from tests.crash.outside import Listener, Outside
@@ -62,8 +64,9 @@ class Web:
 class Doors:
     """The doors of a lane; those of the scenario that runs are the ones in use."""
 
-    def __init__(self, director: Director) -> None:
+    def __init__(self, director: Director, folder: Path) -> None:
         self._director = director
+        self._certificates = folder / "certificates"
         self._api: Proxy | None = None
         self._webs: dict[str, tuple[Outside, Web, Proxy]] = {}
         self._used: tuple[str, ...] = ()
@@ -74,14 +77,26 @@ class Doors:
         for one in given:
             if one.name not in self._webs:
                 web = Web(one)
-                self._webs[one.name] = (one, web, Proxy(web, self._director))
+                self._webs[one.name] = (one, web, Proxy(web, self._director, self._tls(one)))
         self._used = tuple(one.name for one in given)
 
-    def lead_to(self, credentials: Credentials, upstreams: Mapping[str, str]) -> None:
-        """What is behind them in the run that begins."""
+    def _tls(self, outside: Outside) -> ssl.SSLContext | None:
+        if not outside.trust:
+            return None
+        if not self._certificates.exists():
+            pki.write_all(self._certificates)
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(self._certificates / "server.crt", self._certificates / "server.key")
+        return context
+
+    def lead_to_api(self, credentials: Credentials) -> None:
+        """As whom the operator comes to the API server from now on."""
         if self._api:
             self._api.close()
         self._api = Proxy(ApiServer(credentials), self._director)
+
+    def lead_to(self, upstreams: Mapping[str, str]) -> None:
+        """Who is behind the doors in the run that begins."""
         for name, address in upstreams.items():
             self._webs[name][1].address = address
 
@@ -97,6 +112,8 @@ class Doors:
                 web.address = found[outside.variable] = f"127.0.0.1:{free_ports(1)[0]}"
             else:
                 found[outside.variable] = proxy.address
+            if outside.trust:
+                found[outside.trust] = str(self._certificates / "ca.crt")
         return found
 
     def kubeconfig(self, path: Path) -> Path:

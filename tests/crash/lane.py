@@ -48,7 +48,7 @@ class Lane:
         self.stage = Stage(cluster, tuple(watched), folder)
         self.crew = Crew(self.stage.admin, folder / "run")
         self.director = PlanDirector(self.crew)
-        self.doors = self.crew.doors = Doors(self.director)
+        self.doors = self.crew.doors = Doors(self.director, folder)
         self.stage.url = self.doors.url
         self.use(None)
 
@@ -78,7 +78,8 @@ class Lane:
         credentials = self.stage.set(plan.scenario, parts, lambda: self._suite.build(self.stage, scenario))
         player = self._suite.playing(self.stage, scenario)
         try:
-            self.doors.lead_to(credentials, player.upstreams)
+            self.doors.lead_to_api(credentials)
+            self.doors.lead_to(player.upstreams)
             clock.lap("reset")
             evidence = self._operate(plan, player, clock)
         finally:

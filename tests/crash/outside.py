@@ -22,6 +22,8 @@ class Outside(msgspec.Struct, frozen=True):
     variable: str
     recognise: Recogniser | None = None
     """How its requests are told apart, where method and path do not say it all."""
+    trust: str = ""
+    """Where https is demanded: the variable that tells whoever calls which authority to trust."""
 
 
 class Upstream(Outside, frozen=True):

@@ -1,8 +1,8 @@
 """The fault proxy: it stands where requests pass, and does to them what the director says.
 
 Mostly that is between an operator and the real API server; the same proxy stands before a provider that the
-operator calls, and before a port of the operator's own. It speaks plain HTTP on loopback. What is behind it
-is a `Door`. Watches pass event by event, as soon as each has come.
+operator calls, and before a port of the operator's own. It speaks HTTP on loopback, with TLS where that is
+wanted. What is behind it is a `Door`. Watches pass event by event, as soon as each has come.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import queue
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -76,9 +77,10 @@ class Door(Protocol):
 class Proxy:
     """Listens until closed; `hang_up` ends every connection, as the end of a process would."""
 
-    def __init__(self, behind: Door, director: Director) -> None:
+    def __init__(self, behind: Door, director: Director, tls: ssl.SSLContext | None = None) -> None:
         self._behind = behind
         self._director = director
+        self._tls = tls
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
@@ -87,7 +89,7 @@ class Proxy:
 
     @property
     def address(self) -> str:
-        return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        return f"{'https' if self._tls else 'http'}://127.0.0.1:{self._listener.getsockname()[1]}"
 
     def hang_up(self) -> None:
         with self._lock:
@@ -111,8 +113,20 @@ class Proxy:
             near.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             threading.Thread(target=self._serve, args=(near,), daemon=True).start()
 
-    def _serve(self, near: socket.socket) -> None:
-        with near, contextlib.suppress(OSError, ValueError), self._behind.open(10) as far:
+    def _serve(self, accepted: socket.socket) -> None:
+        with contextlib.suppress(OSError, ValueError), self._shaken(accepted) as near:
+            self._connect(near)
+
+    def _shaken(self, accepted: socket.socket) -> socket.socket:
+        """The connection, after the handshake of TLS where there is one."""
+        try:
+            return self._tls.wrap_socket(accepted, server_side=True) if self._tls else accepted
+        except OSError:
+            accepted.close()
+            raise
+
+    def _connect(self, near: socket.socket) -> None:
+        with self._behind.open(10) as far:
             far.settimeout(None)
             with self._lock:
                 self._open |= {near, far}

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
 from tests.crash.calls import Call, Sort, recognise_http
 from tests.crash.director import PlanDirector
-from tests.crash.doors import Web
+from tests.crash.doors import Doors, Web
 from tests.crash.outside import Listener, Outside, Upstream
 from tests.crash.plans import Crash, CrashPoint, Failure, Fault, Pause, Spot
 from tests.crash.proxy import Proxy
@@ -108,3 +110,30 @@ def test_nobody_behind_a_door_ends_the_connection(rig: Rig) -> None:
     with pytest.raises(_CUT_OFF):
         rig.put()
     assert not rig.director.book().entries
+
+
+def test_a_door_with_tls_is_trusted_by_who_knows_the_authority(closing: ExitStack, tmp_path: Path) -> None:
+    harbour = Harbour()
+    closing.callback(harbour.close)
+    doors = Doors(PlanDirector(Witness()), tmp_path)
+    closing.callback(doors.close)
+    doors.use([Upstream("harbour", "HARBOUR", trust="TRUST")])
+    doors.lead_to({"harbour": harbour.address})
+    told = doors.environment()
+    assert told["HARBOUR"] == doors.url("harbour")
+    request = urllib.request.Request(f"{told['HARBOUR']}/berths/ship", method="PUT")
+    trust = ssl.create_default_context(cafile=told["TRUST"])
+    with urllib.request.urlopen(request, timeout=5, context=trust) as answer:
+        assert answer.status == 200
+    with pytest.raises(urllib.error.URLError, match="certificate verify failed"):
+        urllib.request.urlopen(request, timeout=5)
+
+
+def test_each_operator_listens_for_itself_and_others_find_the_latest(tmp_path: Path) -> None:
+    doors = Doors(PlanDirector(Witness()), tmp_path)
+    doors.use([Listener("wishes", "LISTEN")])
+    first, url = doors.environment(), doors.url("wishes")
+    second = doors.environment()
+    assert first["LISTEN"] != second["LISTEN"]
+    assert doors.url("wishes") == url
+    doors.close()

@@ -1,14 +1,15 @@
 """A layer that exists only for tests: every namespace that wishes for a berth has one, and no other has.
 
-It talks with a provider (`TOY_HARBOUR`), and hears wishes on a port of its own (`TOY_LISTEN`). A berth is
-noted on the namespace after it is given, and given back before the note goes: a crash in between costs a
-second call that changes nothing, never a berth that nobody knows of.
+It talks over https with a provider (`TOY_HARBOUR`), and hears wishes on a port of its own (`TOY_LISTEN`). A
+berth is noted on the namespace after it is given, and given back before the note goes: a crash in between
+costs a second call that changes nothing, never a berth that nobody knows of.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import ssl
 import threading
 import urllib.request
 from collections.abc import Hashable, Iterable
@@ -31,7 +32,7 @@ from shiplift.kube.part import Context, LayerPart
 from shiplift.kube.watch import Watch
 
 NAME = "toy"
-HARBOUR, LISTEN = "TOY_HARBOUR", "TOY_LISTEN"
+HARBOUR, TRUST, LISTEN = "TOY_HARBOUR", "TOY_TRUST", "TOY_LISTEN"
 WISH, BERTH = "toy.shiplift.dev/wish", "toy.shiplift.dev/berth"
 _AGAIN = timedelta(milliseconds=300)
 
@@ -121,7 +122,8 @@ class Berths:
 
 def _harbour(method: str, name: str) -> Any:
     request = urllib.request.Request(f"{os.environ[HARBOUR]}/berths/{name}", method=method)
-    with urllib.request.urlopen(request, timeout=5) as answer:
+    trust = ssl.create_default_context(cafile=os.environ[TRUST])
+    with urllib.request.urlopen(request, timeout=5, context=trust) as answer:
         return json.load(answer)
 
 

@@ -17,10 +17,10 @@ from tests.crash.recorder import Change, Key, State, Trace, moments
 from tests.crash.stage import Stage
 from tests.crash.suite import Flat, Player, Scenario, Suite
 from tests.crash.toy.harbour import Harbour
-from tests.crash.toy.layer import BERTH, HARBOUR, LISTEN, PART, WISH
+from tests.crash.toy.layer import BERTH, HARBOUR, LISTEN, PART, TRUST, WISH
 
 LEAVES, STAYS = "leaves", "stays"
-OUTSIDE = (Upstream("harbour", HARBOUR), Listener("wishes", LISTEN))
+OUTSIDE = (Upstream("harbour", HARBOUR, trust=TRUST), Listener("wishes", LISTEN))
 GIVEN_BACK = Spot("harbour: DELETE berths", LEAVES)
 FORGOTTEN = Spot("patch namespaces [-annotations]", LEAVES, 2)
 """The first time is the wish that is taken back."""
