@@ -13,6 +13,7 @@ from tests.crash.workloads.scenarios import Scenario
 
 _FREE_STATUS = frozenset({"moves", "eta", "observedGeneration", "met"})
 _FREE_PROGRESS = frozenset({"progress", "pods", "waves", "workloads", "exceptions"})
+_HEALTH = "node.kubernetes.io/"
 _REVISION = "deployment.kubernetes.io/revision"
 
 
@@ -39,11 +40,12 @@ def _pod(pod: Json, state: State, scenario: Scenario) -> Json:
 
 
 def _node(node: Json) -> Json:
+    """What the node controller finds out about the health of a node is nobody's doing."""
     name, spec = node["metadata"]["name"], node["spec"]
     return {
         "node": name.rpartition("-")[0],
         "labels": {key: value for key, value in labels(node).items() if key.startswith(OURS)},
-        "taints": spec.get("taints", []),
+        "taints": [one for one in spec.get("taints", []) if not one["key"].startswith(_HEALTH)],
         "closed": spec.get("unschedulable", False),
     }
 

@@ -276,3 +276,12 @@ def test_a_node_that_was_changed_in_place_is_on_the_other_side() -> None:
     assert facts.side({}, pod("db-0", "old-0")) == "old"
     early = story(("Node", changed), *moved("web-0", "old-0"))
     assert [one for one in invariants.out_of_order(early, SCENARIO) if "web-0 came to a target node" in one]
+
+
+def test_what_the_node_controller_says_of_a_nodes_health_is_free() -> None:
+    ill = node("old-0", [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}])
+    theirs = node("old-0", [{"key": "theirs", "effect": "NoExecute"}])
+    well, other, tainted = (
+        SUITE.end(SCENARIO, {Key("Node", "", "old-0"): one}) for one in (node("old-0"), ill, theirs)
+    )
+    assert well == other != tainted
