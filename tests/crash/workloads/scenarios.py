@@ -183,7 +183,7 @@ _MORE = Pool(name="new", count=1, version=NEW, first=1)
 
 ALL = (
     Scenario("chain", _chain(1, 2, 1, 1), {"mode": "Inject"}),
-    Scenario("diamond", DIAMOND, {"mode": "Inject"}, dies="shop/web", repeats="chain"),
+    Scenario("diamond", DIAMOND, {"mode": "Inject"}, dies="shop/web"),
     Scenario("ring", RING, {"mode": "Inject", "onCycle": "Collapse"}, linger=0.8, repeats="chain"),
     Scenario("budgets", BUDGETED, {"mode": "Inject", "hold": "Always"}),
     Scenario("labels", LABELLED, {"mode": "Inject", "hold": "Always"}, repeats="budgets"),
@@ -239,5 +239,10 @@ ALL = (
     Scenario("surge", NEVER_LET_GO, {"mode": "Inject", "onBlocked": "Surge"}, repeats="chain"),
     Scenario("force", STRICT, {"mode": "Inject", "onBlocked": "Force"}, repeats="chain"),
     Scenario("template-chain", _chain(1, 2, 1, 1), {"mode": "Template"}),
-    Scenario("template-budgets", BUDGETED, {"mode": "Template", "hold": "Always", "cleanup": "Immediate"}),
+    Scenario(
+        "template-budgets",
+        BUDGETED,
+        {"mode": "Template", "hold": "Always", "cleanup": "Immediate"},
+        repeats="template-chain",
+    ),
 )
