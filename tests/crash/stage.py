@@ -148,6 +148,7 @@ class Stage:
         etcd = self.cluster.etcd
         with self._stopped():
             now = etcd.content()
+            content = with_heartbeats(content, now)
             etcd.put_back({k: v for k, v in now.items() if not (_is_pod(k) and content.get(k, v) != v)})
             etcd.put_back({**now, **content})
             etcd.put_back(content)
@@ -193,6 +194,19 @@ def kind_of(manifest: Json) -> Kind:
 
 def _established(conditions: list[Json]) -> bool:
     return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
+
+
+def with_heartbeats(content: Content, now: Content) -> Content:
+    """What is put back, with the Leases of nodes as they are now: old ones would be signs of dead nodes.
+
+    kwok renews what it has written last; where that is gone, its renewals fail, nodes become unreachable and
+    the pods on them unready.
+    """
+    return content | {key: value for key, value in now.items() if key in content and _is_heartbeat(key)}
+
+
+def _is_heartbeat(key: str) -> bool:
+    return base64.b64decode(key).startswith(b"/registry/leases/kube-node-lease/")
 
 
 def _is_pod(key: str) -> bool:
