@@ -297,6 +297,6 @@ ALL: tuple[Mutant, ...] = (
         "workloads/moves.py",
         "if not whole or not all(one.ready for one in others):",
         "if not others:",
-        (("force", _CLEAN),),
+        (("force", _CLEAN), ("force", Watching("pods", Disturbance.DELAYED))),
     ),
 )

@@ -175,7 +175,7 @@ NEVER_LET_GO = (
     Workload("web", after=("shop/api",)),
 )
 STRICT = (
-    Workload("database", replicas=2, budget={"minAvailable": 2}),
+    Workload("database", replicas=2, budget={"minAvailable": 2}, ready_after=0.4),
     Workload("web", kind="Deployment", after=("shop/database",)),
 )
 _SMALL = Pool(name="new", count=1, version=NEW, pods=1)
