@@ -12,7 +12,8 @@ help:
 	@echo "make test    all tests, against real parts"
 	@echo "make lint    format, style, types, layering"
 	@echo "make bench   the benchmarks, short"
-	@echo "make crash   every write of the operator interrupted (a good hour); ends with one line of JSON"
+	@echo "make crash   every write of the operator interrupted, layer by layer (an hour each; LAYER=name for one);"
+	@echo "             each ends with one line of JSON"
 
 setup: .venv/ready
 
@@ -56,7 +57,7 @@ bench: kubernetes
 	@$(BIN)/python -m benchmarks sync --short
 
 crash: kubernetes
-	@$(BIN)/python -m tests.crash
+	@$(BIN)/python -m tests.crash $(addprefix --layer ,$(LAYER))
 
 clean:
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache

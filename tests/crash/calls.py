@@ -2,7 +2,7 @@
 
 Names that differ from run to run (pods of a ReplicaSet) are cut down to what stays the same, so that a plan
 made from one run means the same in another. What keeps an operator alive rather than does its work (Lease,
-fence, Events) is apart and is never counted.
+fence, Events) is apart and is never counted. Calls to others than the API server have their name in front.
 """
 
 from __future__ import annotations
@@ -52,6 +52,10 @@ class Call(msgspec.Struct, frozen=True):
     manager: str = ""
     guarded: bool = True
     """Whether a removal says by uid which object it means."""
+    outside: str = ""
+    """With whom, where it is not the API server."""
+    inward: bool = False
+    """Whether it is a call of others to the operator."""
 
 
 def recognise(method: str, target: str, body: bytes) -> Call:
@@ -64,6 +68,13 @@ def recognise(method: str, target: str, body: bytes) -> Call:
     if method == "GET":
         return _reading(where, watching="watch" in query)
     return _writing(method, where, query, _decode(body))
+
+
+def recognise_http(name: str, method: str, target: str) -> Call:
+    """A call to or from somebody outside, as far as method and path tell: `cloud: PUT machines`, `a/b`."""
+    parts = [unquote(part) for part in urlsplit(target).path.strip("/").split("/")]
+    sort = Sort.READ if method in ("GET", "HEAD") else Sort.WRITE
+    return Call(sort, f"{name}: {method} {parts[0]}", "/".join(parts[1:]), outside=name)
 
 
 def address(path: str) -> Address:

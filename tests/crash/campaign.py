@@ -1,31 +1,33 @@
-"""All of it: clean runs, the plans made from them, the mutants, and the figures at the end."""
+"""All of it for one layer: clean runs, the plans made from them, its mutants, and the figures at the end."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
 
-from tests.crash import generate, mutants, oracle, plans
+from tests.crash import generate, layers, oracle, plans, thin
 from tests.crash.director import Book
 from tests.crash.lane import Result
 from tests.crash.mutants import Mutant
 from tests.crash.oracle import CleanRun, Reference
 from tests.crash.plans import Plan
 from tests.crash.runner import RIG, Done, Lanes, Task, say
-from tests.crash.scenarios import BY_NAME
 
 CLEAN_RUNS = 3
 FAILURES = Path("build/crash")
 
 
 class Figures(msgspec.Struct):
-    """What `make crash` ends with."""
+    """What `make crash` ends with, for each layer."""
 
+    layer: str
     scenarios: int = 0
     writes: int = 0
     plans: int = 0
+    thinned: int = 0
+    """Plans that were left out, because others stand for them."""
     divergences: int = 0
     seconds_per_plan: float = 0.0
     mutants: int = 0
@@ -37,17 +39,19 @@ class Figures(msgspec.Struct):
 class Campaign:
     """Runs on some lanes; whatever diverges is kept as a file that replays."""
 
-    def __init__(self, lanes: Lanes, scenarios: Iterable[str] = ()) -> None:
-        self._lanes = lanes
-        self._names = list(scenarios) or list(BY_NAME)
+    def __init__(self, lanes: Lanes, layer: str, scenarios: Iterable[str] = ()) -> None:
+        self._lanes, self._layer, self._suite = lanes, layer, layers.suite(layer)
+        self._names = list(scenarios) or [one.name for one in self._suite.scenarios]
         self._references: dict[str, Reference] = {}
         self._books: dict[str, list[Book]] = {}
-        self.figures = Figures(scenarios=len(self._names))
+        self.figures = Figures(layer, len(self._names))
 
     def learn(self) -> None:
         """Clean runs, which must be faultless themselves."""
         runs: dict[str, list[CleanRun]] = {name: [] for name in self._names}
-        for done in self._lanes.map(Task(Plan(name)) for name in self._names for _ in range(CLEAN_RUNS)):
+        for done in self._lanes.map(
+            Task(Plan(self._layer, name)) for name in self._names for _ in range(CLEAN_RUNS)
+        ):
             self._tell(done)
             if done.clean:
                 runs[done.task.plan.scenario].append(done.clean)
@@ -58,14 +62,19 @@ class Campaign:
         self.figures.writes = sum(len(generate.writes(books)) for books in self._books.values())
 
     def every_plan(self) -> list[Plan]:
-        return [plan for name in self._names for plan in self._plans(name)]
+        """All that are to be run; what is left out is told, and counted."""
+        kept = [plan for name in self._names for plan in self._plans(name)]
+        say(f"{len(kept)} plans, {self.figures.thinned} thinned")
+        return kept
 
     def _plans(self, name: str) -> list[Plan]:
-        every, repeats = generate.plans(name, self._books[name]), BY_NAME[name].repeats
-        if not repeats:
-            return every
-        kept = generate.thinned(every)
-        say(f"{name} repeats the calls of {repeats}: {len(kept)} of {len(every)} plans are run")
+        every = generate.plans(self._layer, name, self._books[name])
+        scenario = layers.scenario(self._layer, name)
+        repeated = self._books.get(scenario.repeats)
+        kept = thin.thinned(self._suite, scenario, every, self._books[name], repeated)
+        self.figures.thinned += len(every) - len(kept)
+        also = f" (it repeats {scenario.repeats})" if repeated else ""
+        say(f"{name}{also}: {len(kept)} of {len(every)} plans, {len(every) - len(kept)} thinned")
         return kept
 
     def run(self, chosen: Sequence[Plan]) -> None:
@@ -80,8 +89,10 @@ class Campaign:
         self.figures.seconds_per_plan = round(sum(one.seconds for one in results) / max(1, len(results)), 2)
         self.figures.slowest = round(max((one.seconds for one in results), default=0.0), 1)
 
-    def hunt(self, bugs: Sequence[Mutant] = mutants.ALL) -> dict[str, str]:
-        """For each mutant the plan that caught it, empty where none did."""
+    def hunt(self, wanted: Callable[[Mutant], bool] = lambda _: True) -> dict[str, str]:
+        """For each mutant whose scenarios are run, the plan that caught it, empty where none did."""
+        there = [bug for bug in self._suite.mutants if {name for name, _ in bug.plans} <= self._books.keys()]
+        bugs = [bug for bug in there if wanted(bug)]
         caught = {bug.name: "" for bug in bugs}
         for done in self._lanes.map(self._hunts(bugs)):
             bug = done.task.mutant
@@ -98,7 +109,7 @@ class Campaign:
     def _hunts(self, bugs: Sequence[Mutant]) -> Iterable[Task]:
         for bug in bugs:
             for scenario, trouble in bug.plans:
-                yield Task(Plan(scenario, trouble), self._references[scenario], bug)
+                yield Task(Plan(self._layer, scenario, trouble), self._references[scenario], bug)
 
     def _tell(self, done: Done, count: str = "") -> None:
         result = done.result

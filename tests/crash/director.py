@@ -104,6 +104,8 @@ class PlanDirector:
                 return failure
             case Pause(at=at) if self._reached(call, at):
                 self._crew.pause()
+                if call.inward:  # one that is stopped could not answer
+                    self._crew.wake()
             case _:
                 pass
         return None

@@ -25,20 +25,9 @@ from tests.crash.plans import (
 )
 
 
-def plans(scenario: str, books: Sequence[Book]) -> list[Plan]:
-    """All plans for a scenario."""
-    return [Plan(scenario, trouble) for trouble in _troubles(books)]
-
-
-def thinned(every: Sequence[Plan]) -> list[Plan]:
-    """Of a scenario that repeats another: crashes at the first and the last write of each kind of step, and
-    the pauses. Faults and disturbances are of calls that the other has too."""
-    crashes: dict[tuple[str, CrashPoint], list[Plan]] = {}
-    for plan in every:
-        if isinstance(plan.trouble, Crash):
-            crashes.setdefault((plan.trouble.at.step, plan.trouble.point), []).append(plan)
-    ends = [plan for group in crashes.values() for plan in dict.fromkeys((group[0], group[-1]))]
-    return ends + [plan for plan in every if isinstance(plan.trouble, Pause)]
+def plans(layer: str, scenario: str, books: Sequence[Book]) -> list[Plan]:
+    """All plans for a scenario of a layer."""
+    return [Plan(layer, scenario, trouble) for trouble in _troubles(books)]
 
 
 def sample(every: Sequence[Plan], number: int, seed: int) -> list[Plan]:
@@ -64,23 +53,23 @@ def writes(books: Sequence[Book]) -> list[Spot]:
 def _troubles(books: Sequence[Book]) -> Iterator[Trouble]:
     for spot in writes(books):
         yield from (Crash(spot, point) for point in CrashPoint)
-    for step, sort in _steps(books).items():
+    for step, sort in steps(books).items():
         for failure in Failure:
             if failure is not Failure.LOST or sort is Sort.WRITE:
                 yield Fault(Spot(step), failure)
-    for resource, number in _watched(books).items():
+    for resource, number in watched(books).items():
         for what in Disturbance:
             yield Watching(resource, what, 0 if what is Disturbance.DELAYED else (number + 1) // 2)
     for step in sorted({spot.step for spot in writes(books)}):
         yield Pause(Spot(step))
 
 
-def _steps(books: Sequence[Book]) -> dict[str, Sort]:
+def steps(books: Sequence[Book]) -> dict[str, Sort]:
     """The kinds of steps that all runs have; watches have disturbances of their own."""
     rows = [{one.call.step: one.call.sort for one in book.entries} for book in books]
     return {step: sort for step, sort in rows[0].items() if all(step in row for row in rows[1:])}
 
 
-def _watched(books: Sequence[Book]) -> dict[str, int]:
+def watched(books: Sequence[Book]) -> dict[str, int]:
     """The watched kinds, with the least number of events that each had."""
     return {name: min(book.events.get(name, 0) for book in books) for name in sorted(books[0].events)}

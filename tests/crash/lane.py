@@ -1,4 +1,4 @@
-"""One plan after the other on one cluster: the operator, the proxy, the cloud and the user, and the judge."""
+"""One plan after the other on one cluster: the operator, its doors, everybody else, and the judge."""
 
 from __future__ import annotations
 
@@ -10,17 +10,15 @@ from pathlib import Path
 import msgspec
 
 from shiplift.local.cluster import Cluster
-from tests.crash import oracle
+from tests.crash import layers, oracle
 from tests.crash.director import PlanDirector
-from tests.crash.driver import layer
+from tests.crash.doors import Doors
 from tests.crash.mutants import Mutant
 from tests.crash.operators import Crew, Factory
 from tests.crash.oracle import Evidence, Reference
 from tests.crash.plans import Plan
-from tests.crash.proxy import Proxy
-from tests.crash.scenarios import BY_NAME
 from tests.crash.stage import Stage
-from tests.crash.world import World
+from tests.crash.suite import Player
 
 _LONGEST = 30.0
 _QUIET = 0.5
@@ -39,70 +37,85 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class Lane:
-    """Runs plans on its own cluster; `source` is a copy of the product's code to run instead of it."""
+    """Runs plans of one layer on its own cluster."""
 
-    def __init__(self, cluster: Cluster, folder: Path, layer_name: str = "workloads") -> None:
+    def __init__(self, cluster: Cluster, folder: Path, layer: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._folder, self._layer = folder, layer_name
-        self.stage = Stage(cluster, layer(layer_name), folder)
-        self._credentials = self.stage.operator_credentials()
+        self._folder, self._layer = folder, layer
+        self._suite = layers.suite(layer)
+        involved = {layer, *(name for one in self._suite.scenarios for name in one.layers)}
+        watched = {kind: None for name in sorted(involved) for kind in layers.suite(name).watched}
+        self.stage = Stage(cluster, tuple(watched), folder)
+        self.crew = Crew(self.stage.admin, folder / "run")
+        self.director = PlanDirector(self.crew)
+        self.doors = self.crew.doors = Doors(self.director, folder)
+        self.stage.url = self.doors.url
         self.use(None)
 
     def use(self, source: Path | None, mutant: Mutant | None = None) -> None:
-        """From now on the operators run that code: of the mutant, if any."""
+        """From now on the operators run that copy of the code, of the mutant if any; without one, ours."""
         self._end_factory()
         self.mutant = mutant
-        self._factory = Factory(self._layer, source)
-        self.crew = Crew(self._factory, self.stage.admin, self._folder / "run")
-        self.director = PlanDirector(self.crew)
-        self.crew.proxy = Proxy(self._credentials, self.director)
+        self.crew.factory = Factory(source)
 
     def close(self) -> None:
         self._end_factory()
+        self.doors.close()
         self.stage.close()
 
     def _end_factory(self) -> None:
-        if hasattr(self, "crew"):
-            self.crew.end()
-            assert self.crew.proxy
-            self.crew.proxy.close()
-            self._factory.close()
+        self.crew.end()
+        if self.crew.factory:
+            self.crew.factory.close()
 
     def run(self, plan: Plan, clean: Reference | None = None) -> tuple[Result, Evidence]:
         """One plan from start to verdict."""
-        scenario = BY_NAME[plan.scenario]
         clock = _Clock()
-        self.stage.set(scenario)
-        self.stage.recorder.begin()
-        clock.lap("reset")
+        scenario = layers.scenario(self._layer, plan.scenario)
+        self.crew.layers = names = layers.run_by(self._layer, scenario)
+        self.doors.use(scenario.outside)
+        parts = [layers.part(name) for name in names]
+        credentials = self.stage.set(plan.scenario, parts, lambda: self._suite.build(self.stage, scenario))
+        player = self._suite.playing(self.stage, scenario)
+        try:
+            self.doors.lead_to_api(credentials)
+            self.doors.lead_to(player.upstreams)
+            clock.lap("reset")
+            evidence = self._operate(plan, player, clock)
+        finally:
+            player.close()
+        others = [layers.suite(name) for name in names if name != self._layer]
+        found = tuple(oracle.judge(self._suite, scenario, evidence, clean, others))
+        clock.lap("judge")
+        return Result(plan, clock.total, evidence.book.fired, found, clock.laps), evidence
+
+    def _operate(self, plan: Plan, player: Player, clock: _Clock) -> Evidence:
         shutil.rmtree(self._folder / "run", ignore_errors=True)
+        self.stage.recorder.begin()
         self.director.arm(plan.trouble)
         try:
             self.crew.start()
-            complaints = self._play(World(self.stage, scenario), clock)
-            trace, book = self.stage.recorder.end(), self.director.book()
+            complaints, book = self._play(player, clock), self.director.book()
         finally:
             self.crew.end()
+        trace = self.stage.recorder.end()
         logs = tuple(path.read_text() for path in sorted((self._folder / "run").glob("*.log")))
-        evidence = Evidence(trace, book, logs, complaints)
-        found = tuple(oracle.judge(scenario, evidence, clean))
-        clock.lap("judge")
-        return Result(plan, clock.total, book.fired, found, clock.laps), evidence
+        return Evidence(trace, book, logs, (*complaints, *player.complaints()), player.beyond())
 
-    def _play(self, world: World, clock: _Clock) -> tuple[str, ...]:
+    def _play(self, player: Player, clock: _Clock) -> tuple[str, ...]:
         if not self._wait(lambda: self.crew.led, _LONGEST):
             return (f"{oracle.STUCK}: nobody came to lead", *self._why())
         clock.lap("lead")
 
         def over() -> bool:
             state = self.stage.recorder.live()
-            world.play(state)
-            return world.over(state)
+            player.play(state)
+            return player.over(state)
 
         ended = self._wait(over, _LONGEST)
-        clock.lap("migrate")
+        clock.lap("work")
         if not ended:
-            return (f"{oracle.STUCK}: {oracle.ends(self.stage.recorder.live())}", *self._why())
+            return (f"{oracle.STUCK}: {self._suite.told(self.stage.recorder.live())}", *self._why())
         calm = self._wait(self._is_quiet, _RESTLESS)
         clock.lap("quiet")
         return (*self._dead(), *(() if calm else ("writes go on after the end",)))

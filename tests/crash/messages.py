@@ -35,6 +35,12 @@ class Head(msgspec.Struct, frozen=True):
     def chunked(self) -> bool:
         return self.headers.get("transfer-encoding", "").lower() == "chunked"
 
+    @property
+    def ends_connection(self) -> bool:
+        """Whether no other message follows it."""
+        said = self.headers.get("connection", "").lower()
+        return "close" in said or (self.line.startswith("HTTP/1.0") and "keep-alive" not in said)
+
     def encode(self, more: Iterable[tuple[str, str]] = ()) -> bytes:
         fields = {**self.headers, **{name.lower(): value for name, value in more}}
         return "\r\n".join([self.line, *(f"{k}: {v}" for k, v in fields.items()), "", ""]).encode("latin-1")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import shutil
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
-import shiplift
-from tests.crash.plans import Clean, Crash, CrashPoint, Disturbance, Failure, Fault, Spot, Trouble, Watching
+from tests.crash.plans import Trouble
 
 
 class Mutant(msgspec.Struct, frozen=True):
@@ -21,14 +22,17 @@ class Mutant(msgspec.Struct, frozen=True):
     old: str
     new: str
     plans: tuple[tuple[str, Trouble], ...]
+    """Scenarios of the layer, and what goes wrong in them."""
+    package: str = "shiplift"
+    """The package that the file is in: a layer that lives in the tests has its bugs there."""
 
 
 def mutated(mutant: Mutant, folder: Path) -> Path:
-    """A copy of the product's source with that bug in it."""
+    """A copy of the source with that bug in it."""
     shutil.rmtree(folder, ignore_errors=True)
-    source = Path(shiplift.__file__).parent
-    shutil.copytree(source, folder / "shiplift", ignore=shutil.ignore_patterns("__pycache__"))
-    path = folder / "shiplift" / mutant.file
+    source = Path(str(importlib.import_module(mutant.package).__file__)).parent
+    shutil.copytree(source, folder / mutant.package, ignore=shutil.ignore_patterns("__pycache__"))
+    path = folder / mutant.package / mutant.file
     text = path.read_text()
     if text.count(mutant.old) != 1:
         raise ValueError(f"mutant {mutant.name}: its text is {text.count(mutant.old)} times in {mutant.file}")
@@ -38,257 +42,8 @@ def mutated(mutant: Mutant, folder: Path) -> Path:
     return folder
 
 
-def check() -> None:
+def check(mutants: Iterable[Mutant]) -> None:
     """Every mutant fits the code as it is; else an error says which does not."""
     with tempfile.TemporaryDirectory() as folder:
-        for mutant in ALL:
+        for mutant in mutants:
             mutated(mutant, Path(folder) / "code")
-
-
-_CLEAN = Clean()
-
-
-def _undoing(kind: str, failure: Failure) -> Fault:
-    return Fault(Spot(f"patch {kind} [-spec.template]"), failure)
-
-
-_STATUS = Spot("patch workloadmigrations/status")
-_SPEC_OF_API = Spot("patch poddisruptionbudgets [spec.maxUnavailable]", "shop/api")
-
-ALL: tuple[Mutant, ...] = (
-    Mutant(
-        "no order",
-        "everybody is released at once",
-        "workloads/ordering.py",
-        "ready, gone = frozenset(progress.ready), frozenset(done)",
-        "ready, gone = frozenset(tallies), frozenset(done)",
-        (("chain", _CLEAN),),
-    ),
-    Mutant(
-        "forgotten uid",
-        "an eviction does not say which pod it means",
-        "kube/client.py",
-        '"deleteOptions": _preconditions(uid, None, grace, dry_run),',
-        '"deleteOptions": {},',
-        (("chain", _CLEAN),),
-    ),
-    Mutant(
-        "no epoch",
-        "writes are not told from those of an earlier leader",
-        "operator/process.py",
-        "field_manager=manager(epoch), on_forbidden=heed)",
-        'field_manager="shiplift", on_forbidden=heed)',
-        (("chain", _CLEAN),),
-    ),
-    Mutant(
-        "budget restored from the wrong place",
-        "a user's PodDisruptionBudget gets what we had put there",
-        "engine/ledger.py",
-        "return pointer.put(document, entry.path, entry.before, entry.position), []",
-        "return pointer.put(document, entry.path, entry.after, entry.position), []",
-        (("budgets", _CLEAN),),
-    ),
-    Mutant(
-        "second budget",
-        "a workload with a budget gets another one from us",
-        "workloads/holds.py",
-        "    if not rows:\n        found = _make(tally, picking)",
-        "    if rows or not rows:\n        found = _make(tally, picking)",
-        (("budgets", _CLEAN),),
-    ),
-    Mutant(
-        "budgets by template",
-        "a budget is not seen that asks for a label which pods get at run time",
-        "workloads/selecting.py",
-        "budgets = own if _agree(keys, template, last) else self.selecting(namespace, last)",
-        "budgets = own",
-        (("labels", _CLEAN),),
-    ),
-    Mutant(
-        "second budget beside that of a sibling",
-        "a workload gets a budget of ours although some of its pods have one",
-        "workloads/holds.py",
-        "rows = [view.budgets[uid] for uid in covering(tally) if uid in view.budgets]",
-        "rows = [view.budgets[uid] for uid in tally.budgets if uid in view.budgets]",
-        (("labels", _CLEAN),),
-    ),
-    Mutant(
-        "hold is not let go",
-        "a released workload stays held by its own budget",
-        "workloads/holds.py",
-        "right = len(ids) == 1 and ids[0] in held",
-        "right = len(ids) == 1",
-        (("budgets", _CLEAN),),
-    ),
-    Mutant(
-        "hold left behind",
-        "after an abort budgets of ours stay",
-        "workloads/cleaning.py",
-        "    steps += [holds.undo(budget) for budget in view.holds]\n",
-        "",
-        (("abort", _CLEAN),),
-    ),
-    Mutant(
-        "own hold is not let go",
-        "a released workload stays held by the budget that we made for it",
-        "workloads/holds.py",
-        "len(owner) == 1 and owner[0] in held and",
-        "len(owner) == 1 and",
-        (("budgets", _CLEAN),),
-    ),
-    Mutant(
-        "two at once",
-        "a StatefulSet loses a second pod while the first is away",
-        "workloads/budgeting.py",
-        "return 0 if missing else 1",
-        "return 2",
-        (("chain", _CLEAN), ("diamond", _CLEAN)),
-    ),
-    Mutant(
-        "budget spent twice",
-        "pods of a Deployment that are away already do not count",
-        "workloads/budgeting.py",
-        "return max(most - max(tally.row.replicas - tally.ready, 0), 0)",
-        "return most",
-        (("diamond", _CLEAN), ("diamond", Watching("pods", Disturbance.DELAYED))),
-    ),
-    Mutant(
-        "ratchet lost",
-        "who has arrived is forgotten at the next look",
-        "workloads/decide.py",
-        "known = view.status.met",
-        "known: tuple[str, ...] = ()",
-        (("chain", _CLEAN),),
-    ),
-    Mutant(
-        "ends too early",
-        "the end comes while nodes of the old version are there",
-        "workloads/decide.py",
-        "if view.fleet.off or not view.fleet.targets or view.stale:",
-        "if not view.fleet.targets or view.stale:",
-        (("ring", _CLEAN),),
-    ),
-    Mutant(
-        "labels stay",
-        "a node is taken for marked rightly when it has a label too many",
-        "workloads/aim.py",
-        "if have == labels and not retaint:",
-        "if labels.items() <= have.items() and not retaint:",
-        (("chain", _CLEAN),),
-    ),
-    Mutant(
-        "taints stay",
-        "our taints are added and never taken away",
-        "workloads/act.py",
-        'taints = [one for one in old if one["key"] not in OUR_TAINTS] + wanted',
-        "taints = [one for one in old if one not in wanted] + wanted",
-        (("template-chain", _CLEAN),),
-    ),
-    Mutant(
-        "placement left behind",
-        "new pods are sent somewhere for ever",
-        "workloads/cleaning.py",
-        "return (steps or [turns.deletion(placement)]), {}",
-        "return steps, {}",
-        (("chain", _CLEAN),),
-    ),
-    Mutant(
-        "held pods go anywhere",
-        "a pod that dies before its turn comes back on a target node",
-        "workloads/turns.py",
-        "turn = Turn.RELEASED if id_ in going else Turn.HELD",
-        "turn = Turn.RELEASED",
-        (("diamond", _CLEAN),),
-    ),
-    Mutant(
-        "record forgotten",
-        "a toleration that stays on purpose is not written down",
-        "workloads/cleaning.py",
-        "if not record.toleration or not ours:",
-        "if record.toleration or not record.toleration:",
-        (("template-chain", _CLEAN),),
-    ),
-    Mutant(
-        "record gone before its change",
-        "what is to be undone is forgotten in the same moment",
-        "workloads/cleaning.py",
-        'return [SetTolerations(tally.id, tally.row.uid, "")], record',
-        'return [SetTolerations(tally.id, tally.row.uid, "")], Record()',
-        (
-            ("template-budgets", _undoing("statefulsets", Failure.CONFLICT)),
-            ("template-budgets", _undoing("deployments", Failure.CONFLICT)),
-            ("template-budgets", _CLEAN),
-        ),
-    ),
-    Mutant(
-        "abort ignored",
-        "it goes on after the user has said stop",
-        "workloads/aim.py",
-        "if migration.spec.abort:",
-        "if migration.spec.abort and migration.spec.paused:",
-        (("abort", _CLEAN),),
-    ),
-    Mutant(
-        "refusals of the fence are not heard",
-        "a leader whose epoch somebody took away goes on, and everything that it sends is refused",
-        "operator/process.py",
-        "if refused(error, self._settings.names):",
-        "if refused(error, self._settings.names) and epoch < 0:",
-        (("stripped-fence", _CLEAN),),
-    ),
-    Mutant(
-        "strays are not seen",
-        "pods that come back without our rule are evicted again and again",
-        "workloads/strays.py",
-        "return not is_kept_off(pod, label, steered.target)",
-        "return False",
-        (("binding-gone", _CLEAN), ("binding-gone", Watching("nodes", Disturbance.DELAYED))),
-    ),
-    Mutant(
-        "no way back",
-        "another target is not heard once a migration has begun",
-        "workloads/aim.py",
-        "wanted = normal(migration.spec.target)",
-        "wanted = latched or normal(migration.spec.target)",
-        (("rollback", _CLEAN),),
-    ),
-    Mutant(
-        "status written once",
-        "a status that could not be written is not written again",
-        "workloads/publish.py",
-        'raise Retry(f"the status cannot be written: {error}") from error',
-        "return",
-        (("chain", Fault(_STATUS, Failure.ERROR)), ("ring", Fault(_STATUS, Failure.ERROR))),
-    ),
-    Mutant(
-        "record written after the change",
-        "a budget is changed first and what it said is written down later: a crash in between loses it",
-        "workloads/act.py",
-        "return self._json_patch(step, kinds.POD_DISRUPTION_BUDGET, live, patched.patch, kept)",
-        """first = [one for one in patched.patch if "annotations" not in one["path"]]
-        self._json_patch(step, kinds.POD_DISRUPTION_BUDGET, live, first)
-        live = self._client.get(kinds.POD_DISRUPTION_BUDGET, step.name, namespace)
-        rest = [one for one in patched.patch if one not in first]
-        return self._json_patch(step, kinds.POD_DISRUPTION_BUDGET, live, rest, kept)""",
-        tuple(("budgets", Crash(_SPEC_OF_API, point)) for point in CrashPoint),
-    ),
-    Mutant(
-        "event missed",
-        "a watch that broke off goes on with what is there, and never hears of what went meanwhile",
-        "kube/watch.py",
-        'return self._watch({"resourceVersion": str(self._table.revision)})',
-        "return self._watch({})",
-        tuple(("chain", Watching("pods", Disturbance.CUT, number)) for number in (2, 3, 4)),
-    ),
-    Mutant(
-        "cleaning in one go",
-        "marks are only taken off nodes as long as a placement is there",
-        "workloads/cleaning.py",
-        "steps: list[Step] = [*view.fleet.taints.values()]",
-        "steps: list[Step] = [*view.fleet.taints.values()] if view.placements else []",
-        (
-            ("chain", Fault(Spot("patch nodes [-labels]"), Failure.CONFLICT)),
-            ("chain", Crash(Spot("delete workloadplacements", "shop/shiplift"), CrashPoint.BEFORE_REPLY)),
-        ),
-    ),
-)

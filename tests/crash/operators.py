@@ -22,11 +22,9 @@ import msgspec
 from shiplift.facts.kinds import LEASE
 from shiplift.kube.client import Client
 from shiplift.kube.errors import KubeError, NotFound
-from tests.crash.driver import Order
-from tests.crash.proxy import Proxy
+from tests.crash.doors import Doors
+from tests.crash.orders import SPACE, Order
 from tests.until import until
-
-SPACE = "shiplift-system"
 
 
 class Operator:
@@ -82,13 +80,15 @@ class Operator:
 class Factory:
     """Forks operators from a process that has imported everything; `source` is the code that they run."""
 
-    def __init__(self, layer: str, source: Path | None = None) -> None:
-        environment = os.environ | ({"PYTHONPATH": f"{source}:{Path.cwd()}"} if source else {})
+    def __init__(self, source: Path | None = None) -> None:
+        path = [str(source), os.environ.get("PYTHONPATH", ""), str(Path.cwd())]
+        environment = os.environ | ({"PYTHONPATH": ":".join(filter(None, path))} if source else {})
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.crash.driver", layer],
+            [sys.executable, "-m", "tests.crash.driver"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,
+            cwd=source,  # what is there comes first, before everything else
             text=True,
         )
         self._lock = threading.Lock()
@@ -119,21 +119,26 @@ class Factory:
 class Crew:
     """Runs the operators of one plan, and does to them what its director says."""
 
-    def __init__(self, factory: Factory, admin: Client, folder: Path) -> None:
-        self._factory, self._admin, self._folder = factory, admin, folder
+    def __init__(self, admin: Client, folder: Path) -> None:
+        self._admin, self._folder = admin, folder
         self.operators: list[Operator] = []
         self._stopped: Operator | None = None
-        self.proxy: Proxy | None = None
+        self.factory: Factory | None = None
+        self.doors: Doors | None = None
+        self.layers: tuple[str, ...] = ()
+        """What each operator runs."""
         self._led_since = math.inf
 
     def start(self) -> Operator:
-        assert self.proxy
+        assert self.doors
+        assert self.factory
         self._folder.mkdir(parents=True, exist_ok=True)
-        kubeconfig = self.proxy.kubeconfig(self._folder / "kubeconfig")
+        kubeconfig = self.doors.kubeconfig(self._folder / "kubeconfig")
         log = self._folder / f"operator-{len(self.operators)}.log"
         log.unlink(missing_ok=True)
         self._led_since = math.inf
-        self.operators.append(self._factory.start(Order(str(kubeconfig), SPACE, str(log))))
+        order = Order(str(kubeconfig), SPACE, str(log), self.layers, self.doors.environment())
+        self.operators.append(self.factory.start(order))
         return self.operators[-1]
 
     def end(self) -> None:
@@ -142,16 +147,16 @@ class Crew:
             operator.kill()
         self.operators = []
         self._stopped = None
-        if self.proxy:
-            self.proxy.hang_up()
+        if self.doors:
+            self.doors.hang_up()
 
     # --- what the director asks for ---
 
     def crash(self) -> None:
-        assert self.proxy
+        assert self.doors
         for operator in self.operators:
             operator.kill()
-        self.proxy.hang_up()
+        self.doors.hang_up()
         self._free_the_lease()
         self.start()
 

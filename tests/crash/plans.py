@@ -36,7 +36,10 @@ class Disturbance(StrEnum):
 
 
 class Spot(msgspec.Struct, frozen=True):
-    """A call, by its step kind, its object (empty: any) and which time it is, from 1."""
+    """A call, by its step kind, its object (empty: any) and which time it is, from 1.
+
+    A step kind of somebody else than the API server has their name in front.
+    """
 
     step: str
     about: str = ""
@@ -97,8 +100,9 @@ Trouble = Clean | Crash | Fault | Watching | Pause
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """One run: which scenario, and what goes wrong in it."""
+    """One run: which scenario of which layer, and what goes wrong in it."""
 
+    layer: str
     scenario: str
     trouble: Trouble = Clean()
 
@@ -108,7 +112,7 @@ class Plan(msgspec.Struct, frozen=True):
     @property
     def file_name(self) -> str:
         digest = hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
-        return f"{self.scenario}-{digest[:10]}.json"
+        return f"{self.layer}-{self.scenario}-{digest[:10]}.json"
 
 
 def read(path: Path) -> Plan:

@@ -1,7 +1,8 @@
-"""The fault proxy: between one operator and the real API server, it does to requests what the director says.
+"""The fault proxy: it stands where requests pass, and does to them what the director says.
 
-It speaks plain HTTP on loopback to the operator and holds the operator's own credentials towards the server,
-so that RBAC and fence apply as they would without it. Watches pass event by event, as soon as each has come.
+Mostly that is between an operator and the real API server; the same proxy stands before a provider that the
+operator calls, and before a port of the operator's own. It speaks HTTP on loopback, with TLS where that is
+wanted. What is behind it is a `Door`. Watches pass event by event, as soon as each has come.
 """
 
 from __future__ import annotations
@@ -9,18 +10,16 @@ from __future__ import annotations
 import contextlib
 import queue
 import socket
+import ssl
 import struct
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import BinaryIO, Protocol
 
-import yaml
-
-from shiplift.kube.credentials import Credentials, hang_up
+from shiplift.kube.credentials import hang_up
 from tests.crash import messages
-from tests.crash.calls import Call, Sort, recognise
+from tests.crash.calls import Call, Sort
 from tests.crash.messages import Frames, Head
 from tests.crash.plans import Disturbance, Failure
 
@@ -59,12 +58,29 @@ class Director(Protocol):
         ...
 
 
+class Door(Protocol):
+    """What is behind a proxy."""
+
+    def open(self, timeout: float) -> socket.socket:
+        """A connection to it."""
+        ...
+
+    def headers(self) -> Iterable[tuple[str, str]]:
+        """What every request that passes is given."""
+        ...
+
+    def recognise(self, method: str, target: str, body: bytes) -> Call:
+        """The call that a request is."""
+        ...
+
+
 class Proxy:
     """Listens until closed; `hang_up` ends every connection, as the end of a process would."""
 
-    def __init__(self, behind: Credentials, director: Director) -> None:
+    def __init__(self, behind: Door, director: Director, tls: ssl.SSLContext | None = None) -> None:
         self._behind = behind
         self._director = director
+        self._tls = tls
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
@@ -73,20 +89,7 @@ class Proxy:
 
     @property
     def address(self) -> str:
-        return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
-
-    def kubeconfig(self, path: Path) -> Path:
-        """For a client that is to go through the proxy."""
-        config: dict[str, Any] = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "proxy", "cluster": {"server": self.address}}],
-            "users": [{"name": "nobody", "user": {}}],
-            "contexts": [{"name": "proxy", "context": {"cluster": "proxy", "user": "nobody"}}],
-            "current-context": "proxy",
-        }
-        path.write_text(yaml.safe_dump(config))
-        return path
+        return f"{'https' if self._tls else 'http'}://127.0.0.1:{self._listener.getsockname()[1]}"
 
     def hang_up(self) -> None:
         with self._lock:
@@ -110,8 +113,20 @@ class Proxy:
             near.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             threading.Thread(target=self._serve, args=(near,), daemon=True).start()
 
-    def _serve(self, near: socket.socket) -> None:
-        with near, contextlib.suppress(OSError, ValueError), self._behind.open(10) as far:
+    def _serve(self, accepted: socket.socket) -> None:
+        with contextlib.suppress(OSError, ValueError), self._shaken(accepted) as near:
+            self._connect(near)
+
+    def _shaken(self, accepted: socket.socket) -> socket.socket:
+        """The connection, after the handshake of TLS where there is one."""
+        try:
+            return self._tls.wrap_socket(accepted, server_side=True) if self._tls else accepted
+        except OSError:
+            accepted.close()
+            raise
+
+    def _connect(self, near: socket.socket) -> None:
+        with self._behind.open(10) as far:
             far.settimeout(None)
             with self._lock:
                 self._open |= {near, far}
@@ -123,11 +138,9 @@ class Proxy:
 
 
 class _Connection:
-    """One connection of the operator, and the one that stands for it at the server."""
+    """One connection of whoever asks, and the one that stands for it at whoever answers."""
 
-    def __init__(
-        self, near: socket.socket, far: socket.socket, behind: Credentials, director: Director
-    ) -> None:
+    def __init__(self, near: socket.socket, far: socket.socket, behind: Door, director: Director) -> None:
         self._near, self._far = near, far
         self._asked: BinaryIO = near.makefile("rb")
         self._told: BinaryIO = far.makefile("rb")
@@ -137,7 +150,7 @@ class _Connection:
         with self._asked, self._told:
             while head := messages.read_head(self._asked):
                 body = messages.read_body(self._asked, head)
-                if not self._one(head, body, recognise(head.method, head.target, body)):
+                if not self._one(head, body, self._behind.recognise(head.method, head.target, body)):
                     return
 
     def _one(self, head: Head, body: bytes, call: Call) -> bool:
@@ -156,8 +169,10 @@ class _Connection:
         return self._hand_back(call, answer, lost=failure is Failure.LOST)
 
     def _pass_on(self, head: Head, body: bytes) -> Head:
-        more = [("host", self._behind.server.authority), *self._behind.headers()]
-        self._far.sendall(head.encode(more) + body)
+        # a body that came in chunks is passed on whole
+        self._far.sendall(
+            messages.whole(Head(head.line, head.headers | _lower(self._behind.headers())), body)
+        )
         answer = messages.read_head(self._told)
         if answer is None:
             raise OSError("the server has hung up")
@@ -174,7 +189,7 @@ class _Connection:
         self._near.sendall(messages.whole(answer, body))
         if counted:
             self._director.answered(call, answer.status)
-        return "close" not in answer.headers.get("connection", "").lower()
+        return not answer.ends_connection
 
     def _stream(self, call: Call, answer: Head, *, syncing: bool) -> None:
         frames = Frames(answer.headers.get("content-type", ""))
@@ -204,6 +219,10 @@ class _Connection:
                 if frame:
                     self._near.sendall(messages.chunk(frame))
                 return True
+
+
+def _lower(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers}
 
 
 def _later(frames: Iterable[bytes], seconds: float) -> Iterator[bytes]:

@@ -10,11 +10,11 @@ import contextlib
 import random
 import threading
 import time
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 
-from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.kube.client import Client
 from shiplift.kube.credentials import Credentials
@@ -23,16 +23,6 @@ from shiplift.kube.stream import JSON, Stream, lines
 from tests.until import until
 
 Json = dict[str, Any]
-WATCHED = (
-    kinds.NODE,
-    kinds.POD,
-    kinds.DEPLOYMENT,
-    kinds.STATEFUL_SET,
-    kinds.POD_DISRUPTION_BUDGET,
-    kinds.WORKLOAD_MIGRATION,
-    kinds.WORKLOAD_ORDER,
-    kinds.WORKLOAD_PLACEMENT,
-)
 
 
 class Key(msgspec.Struct, frozen=True, order=True):
@@ -73,6 +63,16 @@ class Trace(msgspec.Struct, frozen=True):
         return state
 
 
+def moments(trace: Trace) -> Iterator[tuple[Change, State]]:
+    """Each change, and all objects as they were right after it."""
+    state = dict(trace.start)
+    for change in trace.changes:
+        state.pop(change.key, None)
+        if not change.gone:
+            state[change.key] = change.object
+        yield change, state
+
+
 def key_of(kind: str, thing: Json) -> Key:
     return Key(kind, thing["metadata"].get("namespace", ""), thing["metadata"]["name"])
 
@@ -80,8 +80,8 @@ def key_of(kind: str, thing: Json) -> Key:
 class Recorder:
     """Watches for as long as it lives; `begin` and `end` cut one run out of what it sees."""
 
-    def __init__(self, credentials: Credentials, admin: Client) -> None:
-        self._credentials, self._admin = credentials, admin
+    def __init__(self, credentials: Credentials, admin: Client, watched: Sequence[Kind]) -> None:
+        self._credentials, self._admin, self._watched = credentials, admin, watched
         self._lock = threading.Lock()
         self._live: State = {}
         self._start: State = {}
@@ -89,9 +89,9 @@ class Recorder:
         self._streams: dict[Kind, Stream] = {}
         self._synced: set[Kind] = set()
         self._closed = False
-        for kind in WATCHED:
+        for kind in watched:
             threading.Thread(target=self._follow, args=(kind,), name=f"record {kind}", daemon=True).start()
-        until(lambda: len(self._synced) == len(WATCHED), 30)
+        until(lambda: len(self._synced) == len(watched), 30)
 
     def live(self) -> State:
         with self._lock:
@@ -122,7 +122,7 @@ class Recorder:
     def _versions_now(self) -> dict[Key, str]:
         return {
             key_of(kind.kind, thing): thing["metadata"]["resourceVersion"]
-            for kind in WATCHED
+            for kind in self._watched
             for thing in self._admin.list(kind)
         }
 

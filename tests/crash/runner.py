@@ -21,12 +21,11 @@ import msgspec
 from shiplift.local import guard
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import Settings
-from tests.crash import oracle
+from tests.crash import layers, oracle
 from tests.crash.lane import Lane, Result
 from tests.crash.mutants import Mutant, mutated
 from tests.crash.oracle import CleanRun, Evidence, Reference
 from tests.crash.plans import Plan
-from tests.crash.scenarios import BY_NAME
 
 RIG = "the rig failed"
 _TRIES = 2
@@ -73,9 +72,13 @@ def perform(lane: Lane, task: Task) -> Done:
             continue
         wanted = task.clean is None or result.fired or result.found
         if wanted or last:
-            kept = oracle.clean_run(BY_NAME[task.plan.scenario], evidence) if task.clean is None else None
+            kept = _kept(task.plan, evidence) if task.clean is None else None
             return Done(task, result, kept, _said(evidence) if result.found else ())
     raise AssertionError("the last try returns")
+
+
+def _kept(plan: Plan, evidence: Evidence) -> CleanRun:
+    return oracle.clean_run(layers.suite(plan.layer), layers.scenario(plan.layer, plan.scenario), evidence)
 
 
 def _said(evidence: Evidence) -> tuple[str, ...]:
@@ -85,11 +88,11 @@ def _said(evidence: Evidence) -> tuple[str, ...]:
     return ("\n".join(calls), *evidence.logs)
 
 
-def _lane(number: int, root: Path, tasks: Any, results: Any) -> None:
+def _lane(layer: str, number: int, root: Path, tasks: Any, results: Any) -> None:
     """The main function of a lane's process: until there is nothing left to do."""
     with ExitStack() as closing:
         cluster = closing.enter_context(own_cluster(f"lane-{number}", root))
-        lane = Lane(cluster, root / f"runs-{number}")
+        lane = Lane(cluster, root / f"runs-{number}", layer)
         closing.callback(lane.close)
         for task in _until_orphaned(tasks):
             results.put(_on_its_code(lane, task, root / f"code-{number}"))
@@ -117,11 +120,11 @@ def _until_orphaned(tasks: Any) -> Iterator[Task]:
 
 
 class Lanes:
-    """The processes; `map` gives the results as they come."""
+    """The processes, for plans of one layer; `map` gives the results as they come."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, layer: str) -> None:
         self._context = multiprocessing.get_context("spawn")
-        self._number = number
+        self._number, self._layer = number, layer
         self._root = Path(tempfile.mkdtemp(prefix="shiplift-crash-"))
         self._tasks: Any = self._context.Queue()
         self._results: Any = self._context.Queue()
@@ -131,7 +134,7 @@ class Lanes:
         guard.own(self._root)
         guard.start_once(self._root)
         for number in range(self._number):
-            arguments = (number, self._root, self._tasks, self._results)
+            arguments = (self._layer, number, self._root, self._tasks, self._results)
             process = self._context.Process(target=_lane, args=arguments)
             process.start()
             self._processes.append(process)

@@ -1,9 +1,9 @@
 """A cluster that goes back to the start of any scenario within a moment.
 
-Each scenario is built once through the API server, and what etcd holds then is kept. Going back puts that
-into etcd again while the controllers are stopped; pods are taken out before they are put back, so that
-everybody sees that they are others. It is done when every object is there and nobody has
-anything to do.
+The manifests of the layers that a scenario runs are installed once, each scenario is built once through the
+API server, and what etcd holds then is kept. Going back puts that into etcd again while the controllers are
+stopped; pods are taken out before they are put back, so that everybody sees that they are others. It is done
+when every object is there and nobody has anything to do.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import base64
 import contextlib
 import signal
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +23,15 @@ from shiplift.api import crd
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.kube.credentials import Credentials, load
-from shiplift.kube.errors import AlreadyExists, KubeError
+from shiplift.kube.errors import AlreadyExists
 from shiplift.kube.part import LayerPart
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import Component
 from shiplift.local.nodes import SERVICE_ACCOUNT, is_schedulable
 from shiplift.operator import install
 from tests.crash import facts
-from tests.crash.operators import SPACE
+from tests.crash.orders import SPACE
 from tests.crash.recorder import Recorder, State
-from tests.crash.scenarios import NEW_POOL, OLD_POOL, ROLE, Scenario
 from tests.until import until
 
 Json = dict[str, Any]
@@ -43,23 +42,85 @@ _TRIES = 4
 _IRREGULAR = {"WorkloadMigration": kinds.WORKLOAD_MIGRATION, "WorkloadOrder": kinds.WORKLOAD_ORDER}
 
 
-class Stage:
-    """One cluster with our manifests, an eye on it, and the scenarios that were built there so far."""
+class _Installed(msgspec.Struct, frozen=True):
+    """A cluster with the manifests of some layers and nothing else, and the account that they run as."""
 
-    def __init__(self, cluster: Cluster, layer: LayerPart, folder: Path) -> None:
+    content: Content
+    credentials: Credentials
+
+
+class Stage:
+    """One cluster, an eye on it, and the scenarios that were built there so far."""
+
+    def __init__(self, cluster: Cluster, watched: Sequence[Kind], folder: Path) -> None:
         self.cluster = cluster
         self.admin = cluster.client()
         self._folder = folder
-        self._install(layer)
-        self.recorder = Recorder(cluster.credentials(), self.admin)
-        self._bare = cluster.etcd.content()
+        self.url: Callable[[str], str] = _nobody
+        """Where, through its fault proxy, somebody outside is found by name."""
+        self._define()
+        self.recorder = Recorder(cluster.credentials(), self.admin, watched)
+        self._empty = cluster.etcd.content()
+        self._installed: dict[tuple[str, ...], _Installed] = {}
         self._built: dict[str, tuple[Content, State]] = {}
 
     def close(self) -> None:
         self.recorder.close()
         self.admin.close()
 
-    def operator_credentials(self) -> Credentials:
+    def set(self, name: str, parts: Sequence[LayerPart], build: Callable[[], None]) -> Credentials:
+        """The cluster as it is at the start of that scenario; the credentials of its operator."""
+        installed = self._with(parts)
+        if name not in self._built:
+            self._put_back(installed.content)
+            build()
+            self.settle()
+            self._built[name] = (self.cluster.etcd.content(), self.recorder.live())
+        else:
+            self._go_back(*self._built[name])
+        return installed.credentials
+
+    def create(self, manifests: Iterable[Json]) -> None:
+        for manifest in manifests:
+            self.admin.create(kind_of(manifest), manifest, manifest["metadata"].get("namespace", ""))
+
+    def create_namespaces(self, names: Iterable[str]) -> None:
+        """With the account that every pod runs as, which their controller would make a moment later."""
+        for name in names:
+            self.create([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}])
+            with contextlib.suppress(AlreadyExists):
+                self.admin.create(SERVICE_ACCOUNT, {"metadata": {"name": "default"}}, name)
+
+    def _go_back(self, content: Content, state: State) -> None:
+        """A controller may have acted on half of it: then once more."""
+        for _ in range(_TRIES):
+            self._put_back(content)
+            with contextlib.suppress(AssertionError):
+                until(lambda: _same(self.recorder.live(), state), 5)
+                self.settle()
+                if _same(self.recorder.live(), state):
+                    return
+        raise AssertionError("the cluster does not go back to the start of the scenario")
+
+    # --- installing ---
+
+    def _define(self) -> None:
+        self.create(crd.manifests())
+        until(self._serves_ours, 20)
+
+    def _serves_ours(self) -> bool:
+        defined = self.admin.list(kinds.CUSTOM_RESOURCE_DEFINITION)
+        return all(_established(one["status"].get("conditions") or []) for one in defined)
+
+    def _with(self, parts: Sequence[LayerPart]) -> _Installed:
+        names = tuple(part.name for part in parts)
+        if names not in self._installed:
+            self._put_back(self._empty)
+            self.create(install.manifests(SPACE, parts))
+            self._installed[names] = _Installed(self.cluster.etcd.content(), self._account(names))
+        return self._installed[names]
+
+    def _account(self, names: tuple[str, ...]) -> Credentials:
         """Of the operator's own account, as its pod would have them."""
         path = SERVICE_ACCOUNT.path(SPACE, install.ACCOUNT, "token")
         body = {
@@ -72,82 +133,10 @@ class Stage:
         config["users"] = [
             {"name": one["name"], "user": {"token": answer["status"]["token"]}} for one in config["users"]
         ]
-        file = self._folder / "account"
+        file = self._folder / f"account-{'-'.join(names)}"
         file.write_text(yaml.safe_dump(config))
         file.chmod(0o600)
         return load(file)
-
-    def set(self, scenario: Scenario) -> None:
-        """The cluster as it is at the start of the scenario."""
-        if scenario.name not in self._built:
-            self._put_back(self._bare)
-            self._build(scenario)
-            self._built[scenario.name] = (self.cluster.etcd.content(), self.recorder.live())
-        else:
-            self._go_back(*self._built[scenario.name])
-
-    def _go_back(self, content: Content, state: State) -> None:
-        """A controller may have acted on half of it: then once more."""
-        for _ in range(_TRIES):
-            self._put_back(content)
-            with contextlib.suppress(AssertionError):
-                until(lambda: _same(self.recorder.live(), state), 5)
-                self._settle()
-                if _same(self.recorder.live(), state):
-                    return
-        raise AssertionError("the cluster does not go back to the start of the scenario")
-
-    # --- building ---
-
-    def _install(self, layer: LayerPart) -> None:
-        for manifest in crd.manifests():
-            self._create(manifest)
-        until(self._serves_ours, 20)
-        for manifest in install.manifests(SPACE, [layer]):
-            self._create(manifest)
-
-    def _serves_ours(self) -> bool:
-        defined = self.admin.list(kinds.CUSTOM_RESOURCE_DEFINITION)
-        return all(_established(one["status"].get("conditions") or []) for one in defined)
-
-    def _build(self, scenario: Scenario) -> None:
-        self.cluster.nodes.add(OLD_POOL)
-        self.cluster.nodes.wait_schedulable(OLD_POOL)
-        for namespace in scenario.namespaces:
-            self._create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
-            with contextlib.suppress(AlreadyExists):
-                self.admin.create(SERVICE_ACCOUNT, {"metadata": {"name": "default"}}, namespace)
-        for manifest in scenario.manifests():
-            self._create(manifest)
-        until(lambda: self._all_on_old(scenario), 30)
-        self.give_roles(scenario, self.recorder.live())
-        self.cluster.nodes.add(NEW_POOL)
-        self.cluster.nodes.wait_schedulable(NEW_POOL)
-        self._create(scenario.migration())
-        self._settle()
-
-    def _all_on_old(self, scenario: Scenario) -> bool:
-        state = self.recorder.live()
-        return all(facts.all_on(state, one, OLD_POOL.name) for one in scenario.workloads)
-
-    def give_roles(self, scenario: Scenario, state: State) -> None:
-        """Label the pods that have none with their roles, as the operator of a database would."""
-        for workload in (one for one in scenario.workloads if one.roles):
-            for pod in facts.pods_of(state, workload):
-                about = pod["metadata"]
-                if ROLE not in facts.labels(pod) and not facts.terminating(pod):
-                    labels = {ROLE: workload.role_of(about["name"])}
-                    with contextlib.suppress(KubeError):  # it went meanwhile
-                        self.admin.patch(
-                            kinds.POD,
-                            about["name"],
-                            {"metadata": {"labels": labels}},
-                            about["namespace"],
-                            uid=about["uid"],
-                        )
-
-    def _create(self, manifest: Json) -> None:
-        self.admin.create(kind_of(manifest), manifest, manifest["metadata"].get("namespace", ""))
 
     # --- going back ---
 
@@ -159,6 +148,7 @@ class Stage:
         etcd = self.cluster.etcd
         with self._stopped():
             now = etcd.content()
+            content = with_heartbeats(content, now)
             etcd.put_back({k: v for k, v in now.items() if not (_is_pod(k) and content.get(k, v) != v)})
             etcd.put_back({**now, **content})
             etcd.put_back(content)
@@ -174,7 +164,7 @@ class Stage:
             for one in running:
                 one.send(signal.SIGCONT)
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """Until nothing has changed for a moment, with every node open and every budget reckoned."""
         before: State = {}
         since = time.monotonic()
@@ -189,6 +179,10 @@ class Stage:
         self.recorder.catch_up()
 
 
+def _nobody(name: str) -> str:
+    raise LookupError(f"nobody called {name} is outside")
+
+
 def kind_of(manifest: Json) -> Kind:
     if manifest["kind"] in _IRREGULAR:
         return _IRREGULAR[manifest["kind"]]
@@ -200,6 +194,19 @@ def kind_of(manifest: Json) -> Kind:
 
 def _established(conditions: list[Json]) -> bool:
     return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
+
+
+def with_heartbeats(content: Content, now: Content) -> Content:
+    """What is put back, with the Leases of nodes as they are now: old ones would be signs of dead nodes.
+
+    kwok renews what it has written last; where that is gone, its renewals fail, nodes become unreachable and
+    the pods on them unready.
+    """
+    return content | {key: value for key, value in now.items() if key in content and _is_heartbeat(key)}
+
+
+def _is_heartbeat(key: str) -> bool:
+    return base64.b64decode(key).startswith(b"/registry/leases/kube-node-lease/")
 
 
 def _is_pod(key: str) -> bool:

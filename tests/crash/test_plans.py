@@ -42,12 +42,12 @@ BOOK = Book((entry(Sort.READ, Spot("get nodes", "new-0")), entry(Sort.WRITE, WRI
     ],
 )
 def test_a_file_replays(trouble: Trouble, tmp_path: Path) -> None:
-    plan = Plan("chain", trouble)
+    plan = Plan("workloads", "chain", trouble)
     assert plans.read(plans.write(plan, tmp_path)) == plan
 
 
 def test_every_write_is_interrupted_twice_and_every_step_fails_in_every_way() -> None:
-    made = [one.trouble for one in generate.plans("chain", [BOOK, BOOK])]
+    made = [one.trouble for one in generate.plans("workloads", "chain", [BOOK, BOOK])]
     assert [one for one in made if isinstance(one, Crash)] == [Crash(WRITE, point) for point in CrashPoint]
     faults = {(one.at.step, one.failure) for one in made if isinstance(one, Fault)}
     every = {("patch nodes [labels]", failure) for failure in Failure}
@@ -66,15 +66,7 @@ def test_what_is_not_in_every_clean_run_is_no_plan() -> None:
 
 
 def test_a_sample_is_the_same_for_the_same_seed_and_has_every_kind_of_trouble() -> None:
-    every = generate.plans("chain", [BOOK])
+    every = generate.plans("workloads", "chain", [BOOK])
     chosen = generate.sample(every, 8, seed=3)
     assert chosen == generate.sample(every, 8, seed=3)
     assert {type(one.trouble) for one in chosen} == {Crash, Fault, Watching, Pause}
-
-
-def test_a_scenario_that_repeats_another_is_thinned_to_its_first_and_last_writes_and_its_pauses() -> None:
-    spots = [Spot("patch nodes [labels]", f"new-{number}") for number in range(4)]
-    book = Book(tuple(entry(Sort.WRITE, spot) for spot in spots), {"pods": 5})
-    kept = [one.trouble for one in generate.thinned(generate.plans("binding-gone", [book]))]
-    wanted = [Crash(spot, point) for point in CrashPoint for spot in (spots[0], spots[3])]
-    assert kept == [*wanted, Pause(Spot("patch nodes [labels]"))]

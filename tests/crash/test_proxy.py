@@ -22,6 +22,7 @@ from shiplift.local.cluster import Cluster
 from tests.crash import messages
 from tests.crash.calls import Sort
 from tests.crash.director import PlanDirector
+from tests.crash.doors import ApiServer, kubeconfig
 from tests.crash.plans import (
     Crash,
     CrashPoint,
@@ -58,9 +59,9 @@ class Rig:
     def __init__(self, cluster: Cluster, namespace: str, folder: Path, closing: ExitStack) -> None:
         self.namespace, self.witness = namespace, Witness()
         self.director = PlanDirector(self.witness)
-        self.proxy = Proxy(cluster.credentials(), self.director)
+        self.proxy = Proxy(ApiServer(cluster.credentials()), self.director)
         closing.callback(self.proxy.close)
-        self.credentials = load(self.proxy.kubeconfig(folder / "proxy"))
+        self.credentials = load(kubeconfig(self.proxy, folder / "proxy"))
         self.through = closing.enter_context(Client(self.credentials, field_manager="shiplift-1", timeout=5))
         self.direct = closing.enter_context(cluster.client())
 

@@ -6,13 +6,16 @@ from typing import Any
 
 import pytest
 
-from tests.crash import invariants, oracle
+from tests.crash import oracle
 from tests.crash.calls import Call, Sort
 from tests.crash.director import Book, Entry
 from tests.crash.oracle import Evidence
 from tests.crash.plans import Spot
 from tests.crash.recorder import Change, Key, State, Trace
-from tests.crash.scenarios import HalfWay, Scenario, Workload
+from tests.crash.workloads import facts, invariants
+from tests.crash.workloads.scenarios import HalfWay, Scenario
+from tests.crash.workloads.shape import NEW, Workload
+from tests.crash.workloads.suite import SUITE
 
 Json = dict[str, Any]
 
@@ -89,8 +92,8 @@ GOOD = story(*moved("db-1", "new-0"), *moved("db-0", "new-1"), *moved("web-0", "
 def judged(
     trace: Trace, *, book: Book | None = None, log: str = "", scenario: Scenario = SCENARIO
 ) -> list[str]:
-    good = oracle.reference([oracle.clean_run(scenario, Evidence(GOOD, Book()))])
-    return oracle.judge(scenario, Evidence(trace, book or Book(), (log,)), good)
+    good = oracle.reference([oracle.clean_run(SUITE, scenario, Evidence(GOOD, Book()))])
+    return oracle.judge(SUITE, scenario, Evidence(trace, book or Book(), (log,)), good)
 
 
 def test_a_good_run_is_found_good() -> None:
@@ -214,7 +217,7 @@ def test_another_end_is_found() -> None:
 
 def test_what_differs_between_clean_runs_is_no_divergence() -> None:
     runs = [
-        oracle.clean_run(SCENARIO, Evidence(one, Book()))
+        oracle.clean_run(SUITE, SCENARIO, Evidence(one, Book()))
         for one in (GOOD, story(("PodDisruptionBudget", pdb("x", "x"))))
     ]
     clean = oracle.reference(runs)
@@ -251,5 +254,34 @@ def test_the_operators_own_doing_is_judged() -> None:
 
 def test_a_run_that_did_not_end_says_only_that() -> None:
     evidence = Evidence(story(), Book(), (), (f"{oracle.STUCK}: stuck",))
-    clean = oracle.reference([oracle.clean_run(SCENARIO, Evidence(GOOD, Book()))])
-    assert oracle.judge(SCENARIO, evidence, clean) == ["it did not end: stuck"]
+    clean = oracle.reference([oracle.clean_run(SUITE, SCENARIO, Evidence(GOOD, Book()))])
+    assert oracle.judge(SUITE, SCENARIO, evidence, clean) == ["it did not end: stuck"]
+
+
+def test_past_its_budget_a_workload_still_has_all_but_one() -> None:
+    strict = Workload("db", replicas=2, budget={"minAvailable": 2})
+    one_away = story(("Pod", pod("db-0", "old-0", ending=True)))
+    both_away = story(("Pod", pod("db-0", "old-0", ending=True)), ("Pod", pod("db-1", "old-1", ready=False)))
+    forced = Scenario("forced", (strict,), {"onBlocked": "Force"})
+    assert invariants.under_budget(one_away, Scenario("strict", (strict,), {}))
+    assert not invariants.under_budget(one_away, forced)
+    assert invariants.under_budget(both_away, forced)
+
+
+def test_a_node_that_was_changed_in_place_is_on_the_other_side() -> None:
+    changed = node("old-0")
+    changed["status"] = {"nodeInfo": {"kubeletVersion": NEW}}
+    state = {Key("Node", "", "old-0"): changed}
+    assert facts.side(state, pod("db-0", "old-0")) == "new"
+    assert facts.side({}, pod("db-0", "old-0")) == "old"
+    early = story(("Node", changed), *moved("web-0", "old-0"))
+    assert [one for one in invariants.out_of_order(early, SCENARIO) if "web-0 came to a target node" in one]
+
+
+def test_what_the_node_controller_says_of_a_nodes_health_is_free() -> None:
+    ill = node("old-0", [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}])
+    theirs = node("old-0", [{"key": "theirs", "effect": "NoExecute"}])
+    well, other, tainted = (
+        SUITE.end(SCENARIO, {Key("Node", "", "old-0"): one}) for one in (node("old-0"), ill, theirs)
+    )
+    assert well == other != tainted

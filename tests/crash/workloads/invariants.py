@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from tests.crash import facts
-from tests.crash.recorder import Change, State, Trace
-from tests.crash.scenarios import NEW, NEW_POOL, OLD, OLD_POOL, ROLE, Json, Scenario, Workload
+from tests.crash.facts import healthy, kind, owner
+from tests.crash.recorder import Change, State, Trace, moments
+from tests.crash.workloads import facts
+from tests.crash.workloads.scenarios import Scenario
+from tests.crash.workloads.shape import NEW, NEW_POOL, OLD, OLD_POOL, ROLE, Json, Workload
 
 _POOLS = {NEW: NEW_POOL.name, OLD: OLD_POOL.name}
-
-
-def moments(trace: Trace) -> Iterator[tuple[Change, State]]:
-    """Each change, and all objects as they were right after it."""
-    state = dict(trace.start)
-    for change in trace.changes:
-        state.pop(change.key, None)
-        if not change.gone:
-            state[change.key] = change.object
-        yield change, state
 
 
 def under_budget(trace: Trace, scenario: Scenario) -> list[str]:
@@ -29,15 +19,20 @@ def under_budget(trace: Trace, scenario: Scenario) -> list[str]:
             continue
         for workload in scenario.workloads:
             pods = facts.pods_of(state, workload)
-            for labels, limit in list(workload.limits()) or [({}, {})]:
-                healthy = sum(facts.healthy(pod) and facts.has(pod, labels) for pod in pods)
-                if healthy < needed(workload, limit) and workload.id not in found:
+            for labels, limit in _limits(scenario, workload):
+                well = sum(healthy(pod) and facts.has(pod, labels) for pod in pods)
+                if well < needed(workload, limit) and workload.id not in found:
                     who = " ".join((workload.id, *filter(None, [labels.get(ROLE)])))
                     found[workload.id] = (
-                        f"{who} had {healthy} healthy pods at version {change.version},"
+                        f"{who} had {well} healthy pods at version {change.version},"
                         f" its budget needs {needed(workload, limit)}"
                     )
     return list(found.values())
+
+
+def _limits(scenario: Scenario, workload: Workload) -> list[tuple[dict[str, str], Json]]:
+    """Where the user lets us go past budgets, they do not count: still one pod at a time."""
+    return [({}, {})] if scenario.forces else list(workload.limits()) or [({}, {})]
 
 
 def needed(workload: Workload, limit: Json) -> int:
@@ -53,11 +48,11 @@ def two_budgets(trace: Trace) -> list[str]:
     for change, state in moments(trace):
         if change.key.kind not in ("Pod", "PodDisruptionBudget"):
             continue
-        budgets = list(facts.kind(state, "PodDisruptionBudget"))
-        for pod in facts.kind(state, "Pod"):
+        budgets = list(kind(state, "PodDisruptionBudget"))
+        for pod in kind(state, "Pod"):
             names = [one["metadata"]["name"] for one in budgets if facts.selects(one, pod)]
             if len(names) > 1:
-                found.setdefault(facts.owner(pod), f"a pod of {facts.owner(pod)} had the budgets {names}")
+                found.setdefault(owner(pod), f"a pod of {owner(pod)} had the budgets {names}")
     return list(found.values())
 
 
@@ -91,18 +86,18 @@ class _Order:
             self._under_way = {one.id: facts.missing(state, one) for one in self._scenario.workloads}
         if not target:
             return
-        if change.key.kind == "Pod" and facts.pool(change.object) and not change.gone and not bound_before:
-            self._bound(change)
+        if change.key.kind == "Pod" and facts.node_of(change.object) and not change.gone and not bound_before:
+            self._bound(change, facts.side(state, change.object))
         for workload in self._scenario.workloads:
             if workload.id not in self._met and facts.all_on(state, workload, target):
                 self._met.add(workload.id)
 
-    def _bound(self, change: Change) -> None:
-        id_ = facts.owner(change.object)
+    def _bound(self, change: Change, side: str) -> None:
+        id_ = owner(change.object)
         early = self._before.get(id_, set()) - self._met
         if self._under_way.get(id_):
             self._under_way[id_] -= 1
-        elif facts.pool(change.object) != self._target:
+        elif side != self._target:
             # whoever comes back to where it was has not been met, though it looked so
             self._met.discard(id_)
         elif early:
@@ -114,11 +109,11 @@ class _Order:
 def out_of_order(trace: Trace, scenario: Scenario) -> list[str]:
     """Pods that were bound to a target node before all that they depend on had been met."""
     order = _Order(scenario)
-    bound = {key for key, thing in trace.start.items() if key.kind == "Pod" and facts.pool(thing)}
+    bound = {key for key, thing in trace.start.items() if key.kind == "Pod" and facts.node_of(thing)}
     for change, state in moments(trace):
         order.see(change, state, change.key in bound)
         if change.key.kind == "Pod":
-            (bound.discard if change.gone or not facts.pool(change.object) else bound.add)(change.key)
+            (bound.discard if change.gone or not facts.node_of(change.object) else bound.add)(change.key)
     return order.found
 
 

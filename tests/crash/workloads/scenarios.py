@@ -7,22 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Any
-
-import msgspec
 
 from shiplift.local.nodes import Pool
-from shiplift.local.stages import GONE_AFTER, READY_AFTER
-
-Json = dict[str, Any]
-
-OLD, NEW = "v1.35.4", "v1.36.3"
-OLD_POOL = Pool(name="old", count=2, version=OLD)
-NEW_POOL = Pool(name="new", count=2, version=NEW)
-
-
-ROLE, PRIMARY, REPLICA = "role", "primary", "replica"
-"""A label that pods get at run time."""
+from tests.crash import suite
+from tests.crash.workloads.shape import NEW, NEW_POOL, OLD_POOL, PRIMARY, REPLICA, Json, Workload
 
 
 class HalfWay(StrEnum):
@@ -34,82 +22,16 @@ class HalfWay(StrEnum):
 
 
 class Bystander(StrEnum):
-    """What somebody does to shiplift itself, half-way."""
+    """What somebody else does half-way."""
 
     NOBODY = "nobody"
     STRIPS_THE_FENCE = "strips the fence's annotations"
     REMOVES_THE_BINDING = "removes the binding of shiplift-pods and puts it back"
+    DRAINS = "cordons an old node and evicts its pods"
+    MISTAKES_A_POD = "takes a pod that is back for the one that was evicted, as the disruption controller may"
 
 
-_LEAVING = "0.2"
-"""Seconds. A pod of a StatefulSet that is gone and back under its name before the disruption controller has
-seen it go counts as disrupted for two minutes."""
-
-
-class Workload(msgspec.Struct, frozen=True):
-    """A workload of a scenario; `after` are the ids of those that it depends on."""
-
-    name: str
-    namespace: str = "shop"
-    kind: str = "StatefulSet"
-    replicas: int = 1
-    after: tuple[str, ...] = ()
-    budget: Json = {}
-    """The user's PodDisruptionBudget, less its selector; none when empty."""
-    roles: dict[str, Json] = {}
-    """Likewise for each role; somebody labels pods with theirs as soon as they are there."""
-    ready_after: float = 0.0
-    """How long a pod takes to become Ready, in seconds."""
-
-    @property
-    def id(self) -> str:
-        return f"{self.namespace}/{self.name}"
-
-    @property
-    def labels(self) -> dict[str, str]:
-        return {"app": self.name}
-
-    def manifest(self) -> Json:
-        pod = {
-            "terminationGracePeriodSeconds": 1,
-            "containers": [{"name": "main", "image": "none", "resources": {"requests": {"cpu": "100m"}}}],
-        }
-        slow = {GONE_AFTER: _LEAVING} | ({READY_AFTER: str(self.ready_after)} if self.ready_after else {})
-        spec: Json = {
-            "replicas": self.replicas,
-            "selector": {"matchLabels": self.labels},
-            "template": {"metadata": {"labels": self.labels, "annotations": slow}, "spec": pod},
-        }
-        spec |= {"serviceName": self.name} if self.kind == "StatefulSet" else {}
-        return {"apiVersion": "apps/v1", "kind": self.kind, "metadata": self._about(), "spec": spec}
-
-    def role_of(self, pod: str) -> str:
-        """The role that a pod of that name has; empty where its workload knows no roles."""
-        if not self.roles:
-            return ""
-        return PRIMARY if pod.endswith("-0") else REPLICA
-
-    def limits(self) -> Iterator[tuple[dict[str, str], Json]]:
-        """The labels that each of its budgets asks for, and what it says."""
-        if self.budget:
-            yield self.labels, self.budget
-        for role, budget in self.roles.items():
-            yield {ROLE: role}, budget
-
-    def pdbs(self) -> Iterator[Json]:
-        for labels, limit in self.limits():
-            yield {
-                "apiVersion": "policy/v1",
-                "kind": "PodDisruptionBudget",
-                "metadata": self._about(labels.get(ROLE, "")),
-                "spec": {"selector": {"matchLabels": labels}, **limit},
-            }
-
-    def _about(self, role: str = "") -> Json:
-        return {"name": f"{self.name}-{role}" if role else self.name, "namespace": self.namespace}
-
-
-class Scenario(msgspec.Struct, frozen=True):
+class Scenario(suite.Scenario, frozen=True):
     """What is there when the operator starts, and what the user does half-way."""
 
     name: str
@@ -118,14 +40,18 @@ class Scenario(msgspec.Struct, frozen=True):
     """Of the WorkloadMigration."""
     half_way: HalfWay = HalfWay.NOTHING
     bystander: Bystander = Bystander.NOBODY
-    repeats: str = ""
-    """Another scenario whose calls it makes again: its plans are thinned."""
     free_placement: bool = False
     """Whether it is open where the pods are at the end."""
     linger: float = 0.0
     """How long the cloud leaves old nodes after everybody has moved, in seconds."""
     dies: str = ""
     """A workload of one pod that dies while it is held."""
+    new: tuple[Pool, ...] = (NEW_POOL,)
+    """The nodes of the new version; none where old ones are changed in place as soon as they are empty."""
+    later: tuple[Pool, ...] = ()
+    """Those that the cloud adds when the bystander is done."""
+    half: int = 0
+    """How many workloads, from the first, are half of the way; half of them where it is 0."""
 
     @property
     def namespaces(self) -> list[str]:
@@ -135,6 +61,19 @@ class Scenario(msgspec.Struct, frozen=True):
     def destination(self) -> str:
         """The pool that all pods are on at the end."""
         return OLD_POOL.name if self.half_way is HalfWay.ROLL_BACK else NEW_POOL.name
+
+    @property
+    def in_place(self) -> bool:
+        return not self.new
+
+    @property
+    def forces(self) -> bool:
+        """Whether the user lets us go past budgets."""
+        return self.spec.get("onBlocked") == "Force"
+
+    @property
+    def first_half(self) -> tuple[Workload, ...]:
+        return self.workloads[: self.half or len(self.workloads) // 2]
 
     @property
     def interrupted(self) -> bool:
@@ -217,14 +156,48 @@ LABELLED = (
     Workload("web", kind="Deployment", replicas=2, after=("shop/database",)),
 )
 
+MISTAKEN = (
+    Workload("database", replicas=2, budget={"maxUnavailable": 1}, ready_after=0.4),
+    Workload("web", kind="Deployment", after=("shop/database",)),
+)
+DRAINED = (
+    Workload("disk"),
+    Workload("queue", after=("shop/disk",)),
+    Workload("web", after=("shop/queue",)),
+    Workload("api", kind="Deployment", replicas=2, after=("shop/queue",), budget={"maxUnavailable": 1}),
+)
+PACKED = (
+    Workload("database", replicas=3),
+    Workload("api", kind="Deployment", replicas=2, after=("shop/database",), budget={"maxUnavailable": 1}),
+)
+NEVER_LET_GO = (
+    Workload("api", kind="Deployment", replicas=2, budget={"maxUnavailable": 0}),
+    Workload("web", after=("shop/api",)),
+)
+STRICT = (
+    Workload("database", replicas=2, budget={"minAvailable": 2}, ready_after=0.4),
+    Workload("web", kind="Deployment", after=("shop/database",)),
+)
+_SMALL = Pool(name="new", count=1, version=NEW, pods=1)
+_MORE = Pool(name="new", count=1, version=NEW, first=1)
+
 ALL = (
     Scenario("chain", _chain(1, 2, 1, 1), {"mode": "Inject"}),
     Scenario("diamond", DIAMOND, {"mode": "Inject"}, dies="shop/web"),
-    Scenario("ring", RING, {"mode": "Inject", "onCycle": "Collapse"}, linger=0.8),
+    Scenario("ring", RING, {"mode": "Inject", "onCycle": "Collapse"}, linger=0.8, repeats="chain"),
     Scenario("budgets", BUDGETED, {"mode": "Inject", "hold": "Always"}),
     Scenario("labels", LABELLED, {"mode": "Inject", "hold": "Always"}, repeats="budgets"),
-    Scenario("abort", BUDGETED, {"mode": "Inject", "hold": "Always"}, HalfWay.ABORT, free_placement=True),
-    Scenario("rollback", _chain(1, 1, 1, 1), {"mode": "Inject", "target": NEW}, HalfWay.ROLL_BACK),
+    Scenario(
+        "abort",
+        BUDGETED,
+        {"mode": "Inject", "hold": "Always"},
+        HalfWay.ABORT,
+        free_placement=True,
+        repeats="budgets",
+    ),
+    Scenario(
+        "rollback", _chain(1, 1, 1, 1), {"mode": "Inject", "target": NEW}, HalfWay.ROLL_BACK, repeats="chain"
+    ),
     Scenario(
         "stripped-fence",
         _chain(1, 2, 1, 1),
@@ -239,7 +212,37 @@ ALL = (
         bystander=Bystander.REMOVES_THE_BINDING,
         repeats="chain",
     ),
+    Scenario(
+        "mistaken-pod",
+        MISTAKEN,
+        {"mode": "Inject"},
+        bystander=Bystander.MISTAKES_A_POD,
+        repeats="chain",
+    ),
+    Scenario(
+        "foreign-drain",
+        DRAINED,
+        {"mode": "Inject"},
+        bystander=Bystander.DRAINS,
+        new=(_SMALL,),
+        later=(_MORE,),
+        half=1,
+        repeats="budgets",
+    ),
+    Scenario(
+        "consolidate",
+        PACKED,
+        {"mode": "Inject", "target": NEW, "onNoCapacity": "Consolidate"},
+        new=(),
+        repeats="chain",
+    ),
+    Scenario("surge", NEVER_LET_GO, {"mode": "Inject", "onBlocked": "Surge"}, repeats="chain"),
+    Scenario("force", STRICT, {"mode": "Inject", "onBlocked": "Force"}, repeats="chain"),
     Scenario("template-chain", _chain(1, 2, 1, 1), {"mode": "Template"}),
-    Scenario("template-budgets", BUDGETED, {"mode": "Template", "hold": "Always", "cleanup": "Immediate"}),
+    Scenario(
+        "template-budgets",
+        BUDGETED,
+        {"mode": "Template", "hold": "Always", "cleanup": "Immediate"},
+        repeats="template-chain",
+    ),
 )
-BY_NAME = {one.name: one for one in ALL}

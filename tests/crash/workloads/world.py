@@ -5,17 +5,21 @@ from __future__ import annotations
 import contextlib
 import math
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from shiplift.api.marks import TARGET_LABEL
 from shiplift.api.workloads import PLACEMENT
 from shiplift.facts import kinds
 from shiplift.kube.errors import KubeError
-from tests.crash import facts
-from tests.crash.meddler import Meddler
+from tests.crash.facts import healthy, kind, labels
 from tests.crash.recorder import Key, State
-from tests.crash.scenarios import NEW_POOL, OLD, OLD_POOL, HalfWay, Scenario
 from tests.crash.stage import Stage
+from tests.crash.workloads import facts
+from tests.crash.workloads.building import give_roles
+from tests.crash.workloads.meddler import meddler
+from tests.crash.workloads.scenarios import HalfWay, Scenario
+from tests.crash.workloads.shape import NEW, NEW_POOL, OLD, OLD_POOL
 
 _PROPAGATION = 0.1
 
@@ -29,17 +33,39 @@ class World:
         self._removed = False
         self._held_since = self._there_since = math.inf
         self._died = not scenario.dies
-        self._meddler = Meddler(stage.admin, scenario.bystander)
+        self._later = list(scenario.later)
+        self._meddler = meddler(stage.admin, scenario)
+
+    @property
+    def upstreams(self) -> Mapping[str, str]:
+        return {}
+
+    def complaints(self) -> list[str]:
+        return self._meddler.complaints
+
+    def beyond(self) -> State:
+        return {}
+
+    def close(self) -> None:
+        """It has started nothing."""
 
     def play(self, state: State) -> None:
-        self._stage.give_roles(self._scenario, state)
+        give_roles(self._stage, self._scenario, state)
         if not self._died and self._is_held(state):
             self._let_die(state)
         if not self._meddler.done:
-            self._meddler.play(half_way=self._half_way(state))
+            self._meddler.play(state, half_way=self._half_way(state))
         if not self._stepped_in and self._half_way(state):
             self._step_in()
-        if self._stepped_in and self._meddler.done and not self._removed and self._time_to_remove(state):
+        if self._stepped_in and self._meddler.done:
+            self._cloud(state)
+
+    def _cloud(self, state: State) -> None:
+        if self._later:
+            self._stage.cluster.nodes.add(self._later.pop())
+        if self._scenario.in_place:
+            self._change_in_place(state)
+        elif not self._removed and self._time_to_remove(state):
             self._remove_the_other_pool()
 
     def over(self, state: State) -> bool:
@@ -53,7 +79,7 @@ class World:
         """For long enough that the API server goes by it too."""
         namespace, _, name = self._scenario.dies.partition("/")
         placement = state.get(Key("WorkloadPlacement", namespace, PLACEMENT), {"spec": {}})
-        marked = all(TARGET_LABEL in facts.labels(state[Key("Node", "", one)]) for one in NEW_POOL.names())
+        marked = all(TARGET_LABEL in labels(state[Key("Node", "", one)]) for one in NEW_POOL.names())
         held = marked and placement["spec"].get("turns", {}).get(f"Deployment.{name}") == "Held"
         self._held_since = min(self._held_since, time.monotonic()) if held else math.inf
         return time.monotonic() - self._held_since > _PROPAGATION
@@ -66,8 +92,7 @@ class World:
         self._died = True
 
     def _half_way(self, state: State) -> bool:
-        first = self._scenario.workloads[: len(self._scenario.workloads) // 2]
-        return all(facts.all_on(state, one, NEW_POOL.name) for one in first)
+        return all(facts.all_on(state, one, NEW_POOL.name) for one in self._scenario.first_half)
 
     @property
     def _aborts(self) -> bool:
@@ -78,7 +103,7 @@ class World:
         complete = all(
             len(found) == one.replicas for found, one in zip(pods, self._scenario.workloads, strict=True)
         )
-        return complete and all(facts.healthy(pod) for found in pods for pod in found)
+        return complete and all(healthy(pod) for found in pods for pod in found)
 
     def _all_there(self, state: State) -> bool:
         where = self._scenario.destination
@@ -100,3 +125,13 @@ class World:
         pool = NEW_POOL if self._scenario.destination == OLD_POOL.name else OLD_POOL
         self._stage.cluster.nodes.remove(*pool.names())
         self._removed = True
+
+    def _change_in_place(self, state: State) -> None:
+        """Every old node on which nothing is left gets the new version."""
+        taken = {facts.node_of(pod) for pod in kind(state, "Pod")}
+        nodes = {one["metadata"]["name"]: one for one in kind(state, "Node")}
+        old = [name for name, one in nodes.items() if one["status"]["nodeInfo"]["kubeletVersion"] == OLD]
+        for name in old:
+            if name not in taken:
+                self._stage.cluster.nodes.set_version(name, NEW)
+        self._removed = not old

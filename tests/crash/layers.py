@@ -1,0 +1,41 @@
+"""Which layer is tested by what: each has a folder of its name here, with a module `suite`."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from shiplift.kube.part import LayerPart
+from shiplift.operator.layers import LAYERS
+from tests.crash.suite import Scenario, Suite
+
+ALL: tuple[str, ...] = tuple(LAYERS)
+"""The layers of the product. Others (`toy`) are found by name, and only where they are named."""
+
+
+def suite(name: str) -> Suite[Any]:
+    """What that layer brings to the harness."""
+    module = f"tests.crash.{name}.suite"
+    try:
+        return importlib.import_module(module).SUITE
+    except ModuleNotFoundError as error:
+        if error.name and module.startswith(error.name):
+            raise LookupError(f"layer {name} has no folder tests/crash/{name} with a module suite") from error
+        raise
+
+
+def scenario(layer: str, name: str) -> Scenario:
+    for one in suite(layer).scenarios:
+        if one.name == name:
+            return one
+    raise LookupError(f"layer {layer} has no scenario {name!r}")
+
+
+def run_by(layer: str, one: Scenario) -> tuple[str, ...]:
+    """The layers that the operator runs in a scenario of that layer."""
+    return one.layers or (layer,)
+
+
+def part(name: str) -> LayerPart:
+    """The layer itself, as an operator takes it in."""
+    return suite(name).part
