@@ -24,6 +24,7 @@ from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.kube.credentials import Credentials, load
 from shiplift.kube.errors import AlreadyExists
+from shiplift.kube.manifests import kind_of
 from shiplift.kube.part import LayerPart
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import Component
@@ -39,7 +40,6 @@ Content = dict[str, str]
 
 _ACTIVE = (Component.CONTROLLERS, Component.SCHEDULER, Component.KWOK)
 _TRIES = 4
-_IRREGULAR = {"WorkloadMigration": kinds.WORKLOAD_MIGRATION, "WorkloadOrder": kinds.WORKLOAD_ORDER}
 
 
 class _Installed(msgspec.Struct, frozen=True):
@@ -181,15 +181,6 @@ class Stage:
 
 def _nobody(name: str) -> str:
     raise LookupError(f"nobody called {name} is outside")
-
-
-def kind_of(manifest: Json) -> Kind:
-    if manifest["kind"] in _IRREGULAR:
-        return _IRREGULAR[manifest["kind"]]
-    group, _, version = manifest["apiVersion"].rpartition("/")
-    name = manifest["kind"].lower()
-    plural = f"{name[:-1]}ies" if name.endswith("policy") else f"{name}s"
-    return Kind(manifest["kind"], plural, group, version, namespaced="namespace" in manifest["metadata"])
 
 
 def _established(conditions: list[Json]) -> bool:

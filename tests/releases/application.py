@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import msgspec
 
-from tests.crash.scenarios import Json as Json  # noqa: PLC0414 - handed on
-from tests.crash.scenarios import Scenario, Workload
+from tests.crash.workloads.scenarios import Scenario
+from tests.crash.workloads.shape import Json as Json  # noqa: PLC0414 - handed on
+from tests.crash.workloads.shape import Workload
 
 _READY_AFTER = 1.0
 """Seconds: long enough that an operator can be stopped between two workloads."""

@@ -25,11 +25,12 @@ import yaml
 from shiplift import __version__
 from shiplift.facts import kinds
 from shiplift.kube.client import Client
+from shiplift.kube.manifests import kind_of
 from shiplift.local.cluster import Cluster
 from shiplift.local.nodes import SERVICE_ACCOUNT
 from tests.crash import facts
-from tests.crash.scenarios import NEW_POOL, OLD_POOL, Scenario
-from tests.crash.stage import kind_of
+from tests.crash.workloads.scenarios import Scenario
+from tests.crash.workloads.shape import NEW_POOL, OLD_POOL
 from tests.releases.application import APPLICATION, Json, in_mode
 from tests.releases.situation import FOLDER, SPACE, save, stored
 from tests.until import until

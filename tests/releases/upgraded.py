@@ -14,9 +14,10 @@ from shiplift.kube.credentials import load as load_credentials
 from shiplift.local.cluster import Cluster
 from shiplift.operator import install
 from shiplift.operator.layers import LAYERS
-from tests.crash import facts
 from tests.crash.recorder import Recorder
-from tests.crash.scenarios import OLD_POOL
+from tests.crash.workloads.facts import node_of
+from tests.crash.workloads.shape import OLD_POOL
+from tests.crash.workloads.suite import SUITE
 from tests.releases import loading
 from tests.releases.application import WORKLOADS, Json
 from tests.releases.record import kubectl_apply
@@ -47,7 +48,7 @@ class Migration:
         self.rig = Rig(cluster)
         self.client = self.rig.client
         self.scene = Scene(self.rig)
-        self._recorder = Recorder(load_credentials(cluster.kubeconfig), self.client)
+        self._recorder = Recorder(load_credentials(cluster.kubeconfig), self.client, SUITE.watched)
         self.observer = Observer(self._recorder)
 
     def __enter__(self) -> Self:
@@ -113,7 +114,9 @@ class Upgraded(Migration):
     def recorded_pods(self, pool: str) -> set[str]:
         """The uids of the pods that were on nodes of that pool before the upgrade."""
         return {
-            one["metadata"]["uid"] for one in of_kind(self.recorded, kinds.POD) if facts.pool(one) == pool
+            one["metadata"]["uid"]
+            for one in of_kind(self.recorded, kinds.POD)
+            if node_of(one).rpartition("-")[0] == pool
         }
 
     def recorded_generations(self) -> dict[str, int]:

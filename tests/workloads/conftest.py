@@ -12,6 +12,7 @@ from shiplift.kube.credentials import load
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import Settings
 from tests.crash.recorder import Recorder
+from tests.crash.workloads.suite import SUITE
 from tests.workloads import rig as rigs
 from tests.workloads.observer import Observer
 from tests.workloads.rig import Rig, Scene
@@ -36,7 +37,7 @@ def scene(rig: Rig) -> Iterator[Scene]:
 
 @pytest.fixture(scope="session")
 def recorder(rig: Rig) -> Iterator[Recorder]:
-    made = Recorder(load(rig.cluster.kubeconfig), rig.client)
+    made = Recorder(load(rig.cluster.kubeconfig), rig.client, SUITE.watched)
     yield made
     made.close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tests.crash import facts
-from tests.crash.invariants import moments
+from tests.crash.recorder import moments
 from tests.workloads.observer import History
 
 

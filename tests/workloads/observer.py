@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from tests.crash import facts
-from tests.crash.invariants import moments
-from tests.crash.recorder import Change, Recorder, State, Trace
+from tests.crash.recorder import Change, Recorder, State, Trace, moments
 
 _KINDS = ("Deployment", "StatefulSet")
 

@@ -166,7 +166,7 @@ def _forget_eviction(world: World, step: steps.ForgetEviction) -> None:
     if row is None or noted is None:
         return
     if pod is None or pod.deleting or pod.created <= noted:
-        raise RefusedError(f"pod {step.pod} may be the one that was evicted")
+        raise RefusedError(f"pod {step.pod} may be about to go")
     del world.noted[step.uid, step.pod]
     world.put(
         msgspec.structs.replace(

@@ -276,7 +276,7 @@ def test_a_pod_that_is_back_under_its_name_and_still_taken_for_evicted_is_named(
     view = look(world)
     assert explained(view, tally(view, "web"), a_pod(view)) == (
         f"PodDisruptionBudget {SPACE}/web needs 2 healthy pods and has 2;"
-        f" it takes pod {pod.name}, which is back, for evicted"
+        f" it takes pod {pod.name}, which is there, for evicted"
     )
 
 

@@ -1,4 +1,5 @@
-"""A pod of a StatefulSet is back before the disruption controller saw it go: its budget lets nobody go."""
+"""A budget takes a pod that is there for evicted, and lets nobody go: the pod is back under its name, or its
+eviction was cut off."""
 
 from __future__ import annotations
 
@@ -26,11 +27,11 @@ from shiplift.workloads.model import Migrating
 from shiplift.workloads.steps import Evict, ForgetEviction
 from tests.model import nature
 from tests.workloads.rig import NEW, OLD, Scene
-from tests.workloads.views import STATEFUL_SET, an_id, change_pod, look, say, under_way
+from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, change_pod, look, say, under_way
 from tests.workloads.world import SPACE, World
 
 Json = dict[str, Any]
-DB = an_id("db", STATEFUL_SET)
+DB, WEB = an_id("db", STATEFUL_SET), an_id("web")
 
 
 # --- when ---
@@ -65,7 +66,7 @@ def test_what_the_controller_had_time_to_notice_is_forgotten() -> None:
         ForgetEviction(SPACE, "db", row.uid, pod.name, pod.uid)
     ]
     assert not any(isinstance(step, Evict) for step in decision.steps)
-    assert "which is back, for evicted" in decision.lines[DB].message
+    assert "which is there, for evicted" in decision.lines[DB].message
 
 
 def test_for_a_budget_of_several_workloads_it_is_asked_for_once() -> None:
@@ -91,21 +92,38 @@ def test_until_then_it_is_looked_at_again_in_time() -> None:
     assert timedelta(seconds=1) < decision.look_again.after <= timedelta(seconds=3)
 
 
-def test_a_pod_that_is_not_back_is_left_to_the_controller() -> None:
+def test_a_pod_of_a_deployment_is_there_though_its_eviction_was_granted() -> None:
+    world = under_way((DEPLOYMENT, "web", 2))
+    world.budget("web", {"app": "web"}, {"maxUnavailable": 1})
+    nature.settle(world)
+    say(world, {WEB.owner_key: Turn.RELEASED})
+    pod, row = change_pod(world, world.pods(WEB)[0], ready_since=1), world.named(PodDisruptionBudget, "web")
+    assert row is not None
+    world.put(msgspec.structs.replace(row, disruptions_allowed=0, disrupted_pods=(pod.name,)))
+    decision = decided(world)
+    (step,) = [one for one in decision.steps if isinstance(one, ForgetEviction)]
+    assert (step.pod, step.pod_uid) == (pod.name, pod.uid)
+    assert f"takes pod {pod.name}, which is there, for evicted" in decision.lines[WEB].message
+
+
+def test_a_pod_that_is_not_ready_is_left_to_the_controller() -> None:
     world, pod = a_shop_held_up()
     change_pod(world, pod, ready=False)
     assert not any(isinstance(step, ForgetEviction) for step in decided(world).steps)
 
 
+def ago(seconds: float) -> str:
+    return f"{datetime.now(UTC) - timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%SZ}"
+
+
 class Papers:
     """A budget and a pod as they are read, one after the other, and what is then written."""
 
-    def __init__(self, **about: str) -> None:
-        pod = {"uid": "now", "creationTimestamp": "2026-11-01T10:00:05Z", **about}
+    def __init__(self, noted: float, made: float, about: Json) -> None:
+        pod = {"uid": "now", "creationTimestamp": ago(made), **about}
         budget = {"name": "db", "namespace": "shop", "uid": "b", "resourceVersion": "7"}
-        noted = {"db-1": "2026-11-01T10:00:00Z"}
         self._papers: list[Json] = [
-            {"metadata": budget, "status": {"disruptedPods": noted}},
+            {"metadata": budget, "status": {"disruptedPods": {"db-1": ago(noted)}}},
             {"metadata": pod},
         ]
         self.written: list[Json] = []
@@ -120,20 +138,31 @@ class Papers:
 
 
 @pytest.mark.parametrize(
-    ("about", "answer"),
+    ("noted", "made", "about", "answer"),
     [
-        ({}, Answer.OK),
-        ({"uid": "another"}, Answer.REFUSED),
-        ({"deletionTimestamp": "2026-11-01T10:00:09Z"}, Answer.REFUSED),
-        ({"creationTimestamp": "2026-11-01T10:00:00Z"}, Answer.REFUSED),
-        ({"creationTimestamp": "2026-11-01T09:00:00Z"}, Answer.REFUSED),
+        (5, 1, {}, Answer.OK),
+        (5, 1, {"uid": "another"}, Answer.REFUSED),
+        (5, 1, {"deletionTimestamp": ago(0)}, Answer.REFUSED),
+        (5, 60, {}, Answer.REFUSED),
+        (20, 60, {}, Answer.OK),
+        (20, 60, {"uid": "another"}, Answer.REFUSED),
+        (20, 60, {"deletionTimestamp": ago(0)}, Answer.REFUSED),
+    ],
+    ids=[
+        "back under its name",
+        "another by now",
+        "back, and goes again",
+        "may be about to go",
+        "cut off",
+        "cut off, another by now",
+        "cut off, and goes after all",
     ],
 )
-def test_a_note_is_taken_away_only_if_the_pod_is_certainly_another(
-    about: dict[str, str], answer: Answer
+def test_a_note_is_taken_away_only_if_the_pod_certainly_stays(
+    noted: float, made: float, about: Json, answer: Answer
 ) -> None:
     """What cannot be brought about at will on a real cluster: its controller is mostly faster."""
-    papers = Papers(**about)
+    papers = Papers(noted, made, about)
     actor = Actor(cast("Client", papers), InForce(), Memory())
     assert actor.act(ForgetEviction("shop", "db", "b", "db-1", "now")).answer is answer
     assert len(papers.written) == (answer is Answer.OK)

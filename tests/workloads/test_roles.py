@@ -10,7 +10,7 @@ from typing import Any
 from shiplift.facts import kinds
 from shiplift.kube.errors import KubeError
 from shiplift.local.nodes import Pool
-from tests.crash.invariants import two_budgets
+from tests.crash.workloads.invariants import two_budgets
 from tests.workloads.film import departures, fewest_ready
 from tests.workloads.halfway import budgets, generation, wait_line
 from tests.workloads.observer import Observer

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from shiplift.engine.budgets import Disruptions
 from shiplift.facts.pods import Pod
-from shiplift.facts.workloads import PodDisruptionBudget, StatefulSet
+from shiplift.facts.workloads import PodDisruptionBudget
 from shiplift.pdb.allowances import budget_of
 from shiplift.pdb.coverage import budgets_of, covered, not_made
 from shiplift.pdb.holds import is_hold
@@ -99,18 +99,18 @@ def explained(books: Books, owner: Owner, pod: Pod) -> str:
     if budget.observed_generation < budget.generation:
         return f"{name} was changed and has not been looked at by its controller yet"
     has = f"{name} needs {budget.desired_healthy} healthy pods and has {budget.current_healthy}"
-    back = taken_for_evicted(books, budget)
-    return f"{has}; it takes pod {back[0].name}, which is back, for evicted" if back else has
+    there = taken_for_evicted(books, budget)
+    return f"{has}; it takes pod {there[0].name}, which is there, for evicted" if there else has
 
 
 def taken_for_evicted(books: Books, budget: PodDisruptionBudget) -> list[Pod]:
-    """Pods under the name of one that was evicted, which went before the disruption controller saw it go.
+    """Pods that are there and Ready, and that the budget counts as going.
 
-    Only those of a StatefulSet come back under their names.
+    Either a pod of a StatefulSet is back under the name of one that went before the disruption controller saw
+    it go; or an eviction was granted and never carried out, because whoever asked for it was cut off.
     """
     if not budget.disrupted_pods:
         return []
     owners = [books.tallies[id_] for id_ in books.covers.get(budget.uid, ())]
-    sets = [owner for owner in owners if isinstance(owner.row, StatefulSet)]
-    pods = [pod for owner in sets for pod in covered(owner, budget.uid)]
+    pods = [pod for owner in owners for pod in covered(owner, budget.uid)]
     return [pod for pod in pods if pod.ready and pod.name in budget.disrupted_pods]

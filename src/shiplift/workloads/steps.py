@@ -107,10 +107,11 @@ class DeletePlacement(Step, frozen=True):
 
 
 class ForgetEviction(Step, frozen=True):
-    """Take a pod's name off a budget's list of pods that are going: the one that went had the same name.
+    """Take a pod's name off a budget's list of pods that are going, though it is there.
 
-    The disruption controller does that itself where it sees the pod go; where the next of a StatefulSet was
-    there before it looked, it lets nobody go for two minutes.
+    The disruption controller does that itself where it sees the pod go. Where the next of a StatefulSet was
+    there before it looked, or an eviction was granted and never carried out, the budget would let nobody go
+    for two minutes.
     """
 
     namespace: str
@@ -127,7 +128,7 @@ class ForgetEviction(Step, frozen=True):
     def describe(self) -> str:
         return (
             f"let PodDisruptionBudget {self.namespace}/{self.budget} forget the eviction of {self.pod},"
-            " which is back"
+            " which is there"
         )
 
 
