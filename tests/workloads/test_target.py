@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from benchmarks.decide import make
-from shiplift.api.values import LabelSelector
+from shiplift.api.values import LabelSelector, selector_of
 from shiplift.api.workloads import (
     MigrationState,
     Mode,
@@ -18,7 +18,7 @@ from shiplift.api.workloads import (
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node, Taint
 from shiplift.workloads.model import Reason, Role, Target
-from shiplift.workloads.target import counted, in_scope, marks, role, selector_of, target_of
+from shiplift.workloads.target import counted, in_scope, marks, role, target_of
 
 OLD, NEW = "v1.35.4", "v1.36.3"
 EVERYWHERE = selector_of(LabelSelector())

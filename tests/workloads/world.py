@@ -9,6 +9,7 @@ import msgspec
 
 from shiplift.api.base import ObjectMeta
 from shiplift.api.marks import OFF_TARGET_LABEL, TARGET_LABEL
+from shiplift.api.values import selector_of
 from shiplift.api.workloads import (
     MigrationState,
     Mode,
@@ -35,7 +36,7 @@ from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Target
 from shiplift.workloads.names import MIGRATION, PLACEMENT
 from shiplift.workloads.observe.observer import READS
-from shiplift.workloads.target import marks, role, selector_of
+from shiplift.workloads.target import marks, role
 from tests.model import world as model
 from tests.model.world import NEW, OLD, SPACE
 

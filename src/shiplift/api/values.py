@@ -13,6 +13,8 @@ from typing import Annotated, Any
 from msgspec import Meta, field
 
 from shiplift.api.base import TEXTS, Rule, Value
+from shiplift.facts.meta import Labels
+from shiplift.facts.selectors import Requirement, Selector
 
 _DNS = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUFFIX = r"([-+][0-9A-Za-z.+-]{1,40})?"
@@ -219,6 +221,14 @@ class LabelSelector(Value, frozen=True, kw_only=True):
     """Labels that must have exactly these values."""
     match_expressions: Annotated[tuple[SelectorRequirement, ...], ordered(most=32)] = ()
     """Expressions that must all hold."""
+
+
+def selector_of(selector: LabelSelector) -> Selector:
+    """The selector of one of our objects as facts have it."""
+    expressions = tuple(
+        Requirement(one.key, one.operator.value, one.values) for one in selector.match_expressions
+    )
+    return Selector(Labels(selector.match_labels), expressions)
 
 
 class Window(Value, frozen=True, kw_only=True):

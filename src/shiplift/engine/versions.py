@@ -14,6 +14,7 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 import msgspec
 
@@ -142,3 +143,12 @@ def kubelet_fits(kubelet: Version, api_server: Version) -> bool:
     if kubelet.major != api_server.major:
         return False
     return 0 <= minors_between(kubelet, api_server) <= KUBELET_MAY_LAG
+
+
+@lru_cache(4096)
+def normal(text: str) -> str:
+    """`1.36.3` and `v1.36.3` are the same; what is no version stays as it is."""
+    try:
+        return str(parse(text))
+    except VersionError:
+        return text

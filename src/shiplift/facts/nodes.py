@@ -35,3 +35,18 @@ class Node(Row, frozen=True, gc=False, kw_only=True):
     architecture: str
     volumes_in_use: tuple[str, ...]
     volumes_attached: tuple[str, ...]
+
+
+CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
+"""The labels, and the taints, of nodes that run a control plane."""
+
+
+def is_control_plane(node: Node) -> bool:
+    return any(label in node.labels for label in CONTROL_PLANE)
+
+
+def is_closed_control_plane(node: Node) -> bool:
+    """Whether it runs a control plane and takes no other pods."""
+    if not node.taints or not is_control_plane(node):
+        return False
+    return any(taint.key in CONTROL_PLANE and taint.effect != "PreferNoSchedule" for taint in node.taints)

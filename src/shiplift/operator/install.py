@@ -7,12 +7,12 @@ namespace keep our own Lease and the epoch's home. No wildcards, no secrets acro
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
-from shiplift.kube import events, fence, lease
+from shiplift.kube import events, fence, lease, rbac
 from shiplift.kube.fence import Names
 from shiplift.kube.part import LayerPart
 
@@ -22,7 +22,6 @@ NAMESPACE = "shiplift-system"
 ACCOUNT = "shiplift"
 TOKEN_ROLE = "shiplift-token"  # noqa: S105 - the name of a Role
 """Bound to nobody: whoever is to run the operator from elsewhere is bound to it."""
-_RBAC = "rbac.authorization.k8s.io"
 
 
 def names(namespace: str, user: str = "") -> Names:
@@ -39,54 +38,34 @@ def manifests(namespace: str, layers: Iterable[LayerPart], user: str = "") -> li
     near = [*lease.rules(our.lease), *fence.rules(our)]
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _about(namespace)},
-        {"apiVersion": f"{_RBAC}/v1", "kind": "ClusterRole", "metadata": _about(), "rules": wide},
-        _binding("ClusterRole", _about(), namespace),
-        {"apiVersion": f"{_RBAC}/v1", "kind": "Role", "metadata": _about(namespace), "rules": near},
-        _binding("Role", _about(namespace), namespace),
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": rbac.about(ACCOUNT, namespace)},
+        *_granted(wide, "", namespace),
+        *_granted(near, namespace, namespace),
         *([] if user else [_token_role(namespace)]),
         *fence.manifests(our, [*wide, *near]),
         *(dict(manifest) for part in parts for manifest in part.manifests),
     ]
 
 
-def _reads(parts: Iterable[LayerPart]) -> list[Mapping[str, Any]]:
+def _granted(rules: list[rbac.Rule], where: str, namespace: str) -> list[Manifest]:
+    """A role of our account's name, in that namespace or in the whole cluster, bound to our account."""
+    role = rbac.role(ACCOUNT, rules, where)
+    return [role, rbac.binding(role, ACCOUNT, namespace)]
+
+
+def _reads(parts: Iterable[LayerPart]) -> list[rbac.Rule]:
     """List and watch, for each API group, what the layers watch."""
     watched = {kinds.NODE, *(watch.kind for part in parts for watch in part.watches)}
     by_group: dict[str, list[Kind]] = defaultdict(list)
     for kind in sorted(watched):
         by_group[kind.group].append(kind)
     return [
-        {
-            "apiGroups": [group],
-            "resources": [kind.plural for kind in of_group],
-            "verbs": ["get", "list", "watch"],
-        }
+        rbac.rule(group, [kind.plural for kind in of_group], ["get", "list", "watch"])
         for group, of_group in sorted(by_group.items())
     ]
 
 
 def _token_role(namespace: str) -> Manifest:
     """The one right that a person needs who runs the operator with a kubeconfig of their own."""
-    rule = {
-        "apiGroups": [""],
-        "resources": [f"{kinds.SERVICE_ACCOUNT.plural}/token"],
-        "resourceNames": [ACCOUNT],
-        "verbs": ["create"],
-    }
-    about = {"name": TOKEN_ROLE, "namespace": namespace}
-    return {"apiVersion": f"{_RBAC}/v1", "kind": "Role", "metadata": about, "rules": [rule]}
-
-
-def _about(namespace: str = "") -> Manifest:
-    return {"name": ACCOUNT} | ({"namespace": namespace} if namespace else {})
-
-
-def _binding(role: str, about: Manifest, namespace: str) -> Manifest:
-    return {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": f"{role}Binding",
-        "metadata": about,
-        "roleRef": {"apiGroup": _RBAC, "kind": role, "name": ACCOUNT},
-        "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": namespace}],
-    }
+    rule = rbac.rule("", [f"{kinds.SERVICE_ACCOUNT.plural}/token"], ["create"], [ACCOUNT])
+    return rbac.role(TOKEN_ROLE, [rule], namespace)

@@ -10,54 +10,34 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from shiplift.api.marks import OFF_TARGET_LABEL, OFF_TARGET_TAINT, TARGET_LABEL, UPGRADE_TAINT, label_value
-from shiplift.api.values import LabelSelector
 from shiplift.api.workloads import MigrationState, Mode, WorkloadMigration
 from shiplift.engine import versions
 from shiplift.facts.meta import NO_LABELS, Labels
-from shiplift.facts.nodes import Node, Taint
-from shiplift.facts.selectors import Requirement, Selector
+from shiplift.facts.nodes import CONTROL_PLANE, Node, Taint, is_closed_control_plane
+from shiplift.facts.selectors import Selector
 from shiplift.workloads.marks import upgrade_taint
 from shiplift.workloads.model import Reason, Role, Target
 from shiplift.workloads.steps import MarkNode
 
-CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 OUR_LABELS = (TARGET_LABEL, OFF_TARGET_LABEL)
 OUR_TAINTS = (UPGRADE_TAINT, OFF_TARGET_TAINT)
-
-
-@lru_cache(4096)
-def normal(version: str) -> str:
-    """`1.36.3` and `v1.36.3` are the same; what is no version stays as it is."""
-    try:
-        return str(versions.parse(version))
-    except versions.VersionError:
-        return version
-
-
-def selector_of(selector: LabelSelector) -> Selector:
-    """The node selector as facts have it."""
-    expressions = tuple(
-        Requirement(one.key, one.operator.value, one.values) for one in selector.match_expressions
-    )
-    return Selector(Labels(selector.match_labels), expressions)
 
 
 def in_scope(node: Node, selector: Selector) -> bool:
     """Whether workloads move off or onto that node; control planes that take no pods are left out."""
     if not selector.matches(node.labels):
         return False
-    if not node.taints or not any(label in node.labels for label in CONTROL_PLANE):
+    if not is_closed_control_plane(node):
         return True
-    closed = any(taint.key in CONTROL_PLANE and taint.effect != "PreferNoSchedule" for taint in node.taints)
     asked = {*selector.labels, *(one.key for one in selector.expressions)}
-    return not closed or not asked.isdisjoint(CONTROL_PLANE)
+    return not asked.isdisjoint(CONTROL_PLANE)
 
 
 def role(node: Node, selector: Selector, target: str) -> Role:
     """What a node is to a migration to that target."""
     if not target or not in_scope(node, selector):
         return Role.OUTSIDE
-    return Role.TARGET if normal(node.kubelet_version) == target else Role.OFF
+    return Role.TARGET if versions.normal(node.kubelet_version) == target else Role.OFF
 
 
 def target_of(migration: WorkloadMigration | None, seen: Mapping[str, int], *, inject: bool | None) -> Target:
@@ -86,10 +66,10 @@ def _no_order(seen: Mapping[str, int], error: versions.VersionError) -> str:
 
 def _target(migration: WorkloadMigration, seen: Mapping[str, int]) -> str:
     begun = migration.status.state is MigrationState.UPGRADE
-    latched = normal(migration.status.target or "") if begun else ""
+    latched = versions.normal(migration.status.target or "") if begun else ""
     if migration.spec.target is None:
         return latched or (str(versions.highest(map(versions.parse, seen))) if len(seen) > 1 else "")
-    wanted = normal(migration.spec.target)
+    wanted = versions.normal(migration.spec.target)
     return wanted if latched == wanted or any(version != wanted for version in seen) else ""
 
 
@@ -157,6 +137,6 @@ def counted(nodes: Iterable[Node], selector: Selector) -> dict[str, int]:
     seen: dict[str, int] = {}
     for node in nodes:
         if in_scope(node, selector):
-            version = normal(node.kubelet_version)
+            version = versions.normal(node.kubelet_version)
             seen[version] = seen.get(version, 0) + 1
     return dict(sorted(seen.items()))

@@ -208,7 +208,7 @@ ALL: tuple[Mutant, ...] = (
         "no way back",
         "another target is not heard once a migration has begun",
         "workloads/target.py",
-        "wanted = normal(migration.spec.target)",
+        "wanted = versions.normal(migration.spec.target)",
         "wanted = latched or normal(migration.spec.target)",
         (("rollback", _CLEAN),),
     ),

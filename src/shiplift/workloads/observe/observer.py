@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import cast
 
+from shiplift.api.values import selector_of
 from shiplift.api.workloads import (
     MigrationState,
     Mode,
@@ -40,7 +41,7 @@ from shiplift.workloads.observe.strays import Strays
 from shiplift.workloads.observe.unmarked import Unmarked
 from shiplift.workloads.record import RECORDS
 from shiplift.workloads.steps import MarkNode, evicting
-from shiplift.workloads.target import counted, selector_of, target_of
+from shiplift.workloads.target import counted, target_of
 
 READS = (
     kinds.NAMESPACE,
