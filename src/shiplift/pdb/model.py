@@ -1,4 +1,4 @@
-"""What a question about budgets is asked of: all budgets, whom each covers, and the pods of each owner.
+"""What a question about budgets is asked of: all budgets, the owners that each covers, and their pods.
 
 A layer's own view of a cluster satisfies these as it is; nothing is copied.
 """
@@ -24,7 +24,7 @@ class Owner(Protocol):
 
     @property
     def evicting(self) -> tuple[Pod, ...]:
-        """Those that we are evicting, and nothing shows it yet; not among `pods`."""
+        """Its pods that we are evicting, and nothing shows it yet; not among `pods`."""
         ...
 
     @property

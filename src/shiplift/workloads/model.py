@@ -156,11 +156,11 @@ class Tally(msgspec.Struct, frozen=True, gc=False):
     id: WorkloadId
     row: Deployment | StatefulSet
     pods: tuple[Pod, ...]
-    """All that are not on their way out."""
+    """All of its pods that are not on their way out."""
     away: tuple[Pod, ...]
-    """Those on nodes of another version: the ones to move."""
+    """Its pods on nodes of another version: those to move."""
     pending: tuple[Pod, ...]
-    """Those on no node yet."""
+    """Its pods that are on no node yet."""
     leaving: int
     """Pods that are terminating or being evicted, or whose node is gone."""
     ready: int
@@ -177,25 +177,25 @@ class Tally(msgspec.Struct, frozen=True, gc=False):
     evicted: tuple[str, ...]
     """Its pods, by uid, that somebody is evicting at this moment."""
     evicting: tuple[Pod, ...] = ()
-    """Those of the leaving that look as if they stayed: we are evicting them, and nothing shows it yet."""
+    """Leaving pods that look as if they stayed: we are evicting them, and nothing shows it yet."""
     alike: Pod | None = None
-    """Any of its pods, though it may be leaving: what those that are missing will be like."""
+    """Any of its pods, though it may be leaving: missing pods will be like it."""
     apart: Mapping[str, tuple[str, ...]] = {}
     """The budgets of those pods, by uid, whose own labels are covered otherwise than the template's."""
 
 
 class Order(msgspec.Struct, frozen=True):
-    """Who waits for whom, and how far that has come."""
+    """Which workload waits for which, and how far that has come."""
 
     graph: Graph[WorkloadId]
     progress: Progress[WorkloadId]
     ready: frozenset[WorkloadId]
-    """May go now: not met, and waiting for nothing."""
+    """Workloads that may go now: not met, and waiting for nothing."""
     met: frozenset[WorkloadId]
     open: frozenset[WorkloadId]
-    """Both of these."""
+    """Ready or met."""
     ours: frozenset[WorkloadId]
-    """All that take part."""
+    """All workloads that take part."""
     depth: Mapping[WorkloadId, int]
     problems: tuple[str, ...]
     cycles: tuple[EdgeSpec, ...]
@@ -210,9 +210,9 @@ class Placement(msgspec.Struct, frozen=True):
     records: Mapping[str, Record]
     broken: Mapping[str, str]
     listed: frozenset[WorkloadId] = frozenset()
-    """Whom its turns name."""
+    """The workloads that its turns name."""
     released: frozenset[WorkloadId] = frozenset()
-    """Those of them that are released."""
+    """The listed workloads that are released."""
     tolerating: Mapping[WorkloadId, str] = {}
     """Mode Template: for which target each was released."""
 
@@ -282,7 +282,7 @@ class View(msgspec.Struct, frozen=True):
     covers: Mapping[str, Mapping[WorkloadId, None]]
     """The workloads of which each covers a pod."""
     holds: tuple[PodDisruptionBudget, ...]
-    """Those of ours, and those of users that we hold."""
+    """PodDisruptionBudgets that we made, and users' budgets that we hold."""
     daemon_sets: tuple[str, ...]
     """DaemonSets that do not tolerate the taint of mode Template."""
     room: Room
@@ -292,7 +292,7 @@ class View(msgspec.Struct, frozen=True):
     in_force: Mapping[str, int]
     """For each placement, by uid, the generation that the API servers were last seen to go by."""
     changes: Changes
-    """Those that we have made to what is not ours."""
+    """Changes that we have made to what is not ours."""
     stale: tuple[Kind, ...]
     outcomes: Outcomes
     unreadable: tuple[Unreadable, ...] = ()

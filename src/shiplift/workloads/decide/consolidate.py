@@ -24,7 +24,7 @@ from shiplift.workloads.steps import Evict
 
 
 def chosen(view: View, *, stuck: bool) -> str:
-    """The node to empty: the one begun, as long as it is old; else, if nobody can move, the emptiest."""
+    """The node to empty: the one begun, as long as it is old; else, if no workload can move, the emptiest."""
     begun = view.status.emptying
     if view.fleet.roles.get(begun) is Role.OFF:
         return begun

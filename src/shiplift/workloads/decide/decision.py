@@ -1,8 +1,9 @@
 """The decision: from what is seen to what is done, without I/O, clock or chance.
 
 What is kept true, whatever happens in between:
-- the target is written down before anything is changed, and so is who has arrived before others follow;
-- who is held keeps off the target nodes; who is released is moved once, within its budget, into a slot;
+- the target is written down before anything is changed, and each arrival before dependents follow;
+- pods of held workloads stay off target nodes; each pod of a released workload is moved once, within its
+  budget, to a node that has room for it;
 - the end is the seed's: every workload has arrived, and no node in scope is of another version.
 """
 
@@ -97,7 +98,7 @@ def _begin(view: View, now: datetime) -> Migrating:
 
 
 def arrived(view: View, now: datetime) -> tuple[str, ...]:
-    """Who has arrived, by uid: those that had before, and those that are complete and have soaked now."""
+    """Workloads that have arrived, by uid: earlier ones, and those that are complete and have soaked now."""
     known = view.status.met
     if view.stale:
         return known
@@ -126,7 +127,7 @@ def _has_arrived(view: View, tally: Tally, now: datetime, soak: float) -> bool:
 
 
 def _finished(view: View, met: tuple[str, ...]) -> bool:
-    """Nobody is on the way, and no node is left to move off."""
+    """No workload is on the way, and no node is left to move off."""
     if view.fleet.off or not view.fleet.targets or view.stale or view.unreadable:
         return False
     done = set(met)

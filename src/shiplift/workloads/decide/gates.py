@@ -160,7 +160,7 @@ def _not_between_old_nodes(books: Books, tally: Tally) -> Closed | None:
 
 
 def _room_to_begin(books: Books, tally: Tally) -> Closed | None:
-    """Nobody is released before a target node can take one of its pods: new pods must fit somewhere. Once
+    """No workload is released before a target node can take a pod of it: new pods must fit somewhere. Once
     released a workload cannot make room among the old nodes: with Consolidate it has to fit whole."""
     for pod in tally.away if _consolidates(books) else tally.away[:1]:
         if (slot := books.no_slot(pod)) is not None:
@@ -247,7 +247,7 @@ def _placement_in_force(books: Books, tally: Tally) -> Closed | None:
 
 
 def _placements_are_there(books: Books, _tally: Tally) -> Closed | None:
-    """Before every namespace has its placement nobody is moved: new pods of others could come first."""
+    """Before every namespace has its placement no pod moves: new pods of others could come first."""
     text = f"the placement of {books.without_placement[0]} is being written first"
     return _closed(WorkloadState.MOVING, Reason.PREPARING, text)
 

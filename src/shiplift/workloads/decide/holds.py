@@ -38,7 +38,7 @@ class Holding(msgspec.Struct, frozen=True):
 
     @property
     def complete(self) -> bool:
-        """Whether everybody who has to be held is, as far as that is possible."""
+        """Whether every workload that has to be held is, as far as that is possible."""
         return not any(isinstance(step, HoldBudget | MakeHold) for step in self.steps)
 
 
@@ -59,7 +59,7 @@ def wanted(view: View, may_move: frozenset[WorkloadId]) -> bool:
 
 
 def holding(view: View, may_move: frozenset[WorkloadId]) -> Holding:
-    """Hold those whose turn has not come, let go of the others."""
+    """Hold workloads whose turn has not come, let go of the others."""
     if not wanted(view, may_move):
         return Holding()
     held = [
@@ -196,7 +196,7 @@ def _loosened(tally: Tally, budget: PodDisruptionBudget) -> str | None:
 
 
 def _others(view: View, budget: PodDisruptionBudget, tally: Tally) -> str:
-    """Who else a budget covers; empty where it covers that workload alone."""
+    """What else a budget covers; empty where it covers that workload alone."""
     others = [id_ for id_ in view.covers.get(budget.uid, ()) if id_ != tally.id]
     if others:
         return str(others[0])

@@ -53,7 +53,7 @@ class Moves:
         return bool(self._books.without_placement)
 
     def stopped(self, why: str) -> None:
-        """Somebody has to act before anything more is done: who would have moved is told so."""
+        """Somebody has to act before anything more is done: workloads that would have moved say so."""
         asked = {one.workload for one in self.steps if isinstance(one, PodStep)}
         for id_ in asked & self.lines.keys():
             if self.lines[id_].state is not WorkloadState.BLOCKED:

@@ -1,4 +1,4 @@
-"""Whose pods a selector picks: by the labels of those that are there, and by the template for those to come.
+"""Pods of which workloads a selector picks: by the pods' own labels, and by the template for pods to come.
 
 Made for one decision, and for a namespace only when it is asked for: with many workloads to hold, each is
 looked up by one label that its selector asks for.

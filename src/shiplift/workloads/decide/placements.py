@@ -1,4 +1,4 @@
-"""Whose turn it is: who is held, who is released, and what the placements have to say for that.
+"""Which workloads are held and which released, and what the placements have to say for that.
 
 A release is kept: once a placement says Released for this target (in mode Template: once the record says that
 the toleration was given), the workload stays released, whatever becomes of its dependencies.
@@ -36,7 +36,7 @@ def is_released(view: View, id_: WorkloadId) -> bool:
 
 
 def released(view: View) -> Collection[WorkloadId]:
-    """Whose release was written down for this target."""
+    """Workloads whose release was written down for this target."""
     if view.target.mode is Mode.INJECT:
         return view.all_placements.released.get(label_value(view.target.version), frozenset())
     return {
@@ -48,7 +48,7 @@ def released(view: View) -> Collection[WorkloadId]:
 
 
 def may_move(view: View, early: frozenset[WorkloadId]) -> frozenset[WorkloadId]:
-    """Who is released or may be: those that are, and unless we are paused, those that wait for nothing."""
+    """Workloads that are released, and unless we are paused, those that wait for nothing."""
     makes_room = view.spec.on_no_capacity is OnNoCapacity.CONSOLIDATE
     if view.target.mode is Mode.INJECT and not view.fleet.targets and not makes_room:
         # whoever was released before the target nodes went could run nowhere
@@ -146,7 +146,7 @@ def _placement(
 
 
 def _news(before: Mapping[str, Turn], after: Mapping[str, Turn]) -> str:
-    """Who is newly held or released, the first few by name."""
+    """Workloads that are newly held or released, the first few by name."""
     released = sorted(owner for owner, turn in after.items() if turn is Turn.RELEASED != before.get(owner))
     held = sum(turn is Turn.HELD and owner not in before for owner, turn in after.items())
     named = ", ".join(released[:3]) + (f" and {len(released) - 3} more" if len(released) > 3 else "")

@@ -25,7 +25,7 @@ MOST_EXCEPTIONS = 256
 
 
 class Rescued(msgspec.Struct, frozen=True):
-    """Who is released before its turn, what is done for single pods, and what to record."""
+    """Workloads released before their turn, what is done for single pods, and what to record."""
 
     early: frozenset[WorkloadId] = frozenset()
     steps: tuple[Step, ...] = ()
@@ -82,12 +82,13 @@ def _held(view: View) -> Iterable[Tally]:
 
 
 def _may_be_stranded(view: View, id_: WorkloadId) -> bool:
-    """Who has arrived goes to target nodes by itself, but not in mode Template if it had no pods then."""
+    """New pods of a workload that has arrived go to target nodes by themselves, but not in mode Template
+    where it had no pods when it arrived."""
     return view.target.mode is Mode.TEMPLATE or id_ not in view.order.met
 
 
 def out_of_turn(view: View, known: tuple[OrderException, ...], now: datetime) -> tuple[OrderException, ...]:
-    """Those, and pods of held workloads that nothing kept off the target nodes when they were made."""
+    """The known exceptions, and pods of held workloads that nothing kept off target nodes from the start."""
     released = placements.released(view) if view.strays else ()
     told = {(one.pod, one.workload) for one in known}
     fresh = [

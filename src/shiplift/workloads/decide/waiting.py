@@ -19,14 +19,14 @@ def line_of(decision: Migrating, tally: Tally) -> Line:
 
 
 def for_others(view: View, tally: Tally) -> Line | None:
-    """Whom it waits for; None for a workload that waits for nobody."""
+    """Which workload it waits for; None for one that waits for none."""
     order = view.order
     waits = order.progress.waits_for(tally.id) if tally.id in order.graph.number else ()
     return None if tally.id in order.ready or not waits else _held(view, tally.id, waits)
 
 
 def at_its_turn(view: View, tally: Tally) -> Line:
-    """It waits for nobody, and nothing was decided about it yet."""
+    """A workload that waits for no other, and about which nothing was decided yet."""
     if tally.complete:
         return Line(WorkloadState.MOVING, Reason.SOAKING, "all pods are there")
     if not view.fleet.targets:

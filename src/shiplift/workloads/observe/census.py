@@ -246,7 +246,7 @@ class Census:
         return self._ids.get(self._deployment_of.get(controller.uid, controller.uid))
 
     def _owners(self, uids: Iterable[str]) -> set[WorkloadId]:
-        """Whose these pods are; what became of those that are gone was heard."""
+        """The workloads of these pods; of pods that are gone, the end was heard."""
         pods = (pod for uid in uids if (pod := self._pods.get(uid)) is not None)
         return {owner for pod in pods if (owner := self._owner(pod)) is not None}
 
@@ -359,7 +359,7 @@ class Census:
         self._selecting.drop(row)
 
     def _cover(self, before: Tally | None, after: Tally | None) -> None:
-        """Note whom each budget covers."""
+        """Note the workloads that each budget covers."""
         had, has = covering(before) if before else (), covering(after) if after else ()
         if had == has:
             return

@@ -1,4 +1,4 @@
-"""Who waits for whom: every declared dependency as an edge that says where it was written.
+"""Which workload waits for which: every declared dependency as an edge that says where it was written.
 
 What is kept true: no text makes this raise; what cannot be followed is named in a `Problem` and spoils
 nothing beside it; nothing waits for itself; two workloads have at most one edge in each direction, from the

@@ -1,4 +1,4 @@
-"""Who may go now: the declared dependencies as a graph, and how far they are met."""
+"""Which workloads may go now: the declared dependencies as a graph, and how far they are met."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Ordering:
         declarations: int,
         unreadable: tuple[Unreadable, ...] = (),
     ) -> Order:
-        """The order for these declarations; `met` names workloads by uid. Who waits for a workload that
-        cannot be read waits: it is there, and has not been seen to arrive."""
+        """The order for these declarations; `met` names workloads by uid. A workload
+        that depends on one that cannot be read waits: it is there, and has not been seen to arrive."""
         unknown = _workloads(unreadable)
         declared = (declarations, spec.on_cycle, spec.on_missing, unknown)
         if self._order is None or declared != self._declared:

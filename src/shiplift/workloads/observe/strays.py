@@ -38,7 +38,7 @@ class _Steered(NamedTuple):
 
 
 class Strays:
-    """Those that were found, until they do not matter any more."""
+    """The strays that were found, until they do not matter any more."""
 
     def __init__(self, now: Callable[[], float], proven_since: Since) -> None:
         self._now, self._proven_since = now, proven_since

@@ -81,7 +81,7 @@ def tally(
 
 
 def with_evicting(counted: Tally, evicting: Sequence[Pod]) -> Tally:
-    """Those pods, which were not counted, are leaving: they are being evicted, and nothing shows it yet."""
+    """With these pods, not counted so far, as leaving: they are being evicted, and nothing shows it yet."""
     return msgspec.structs.replace(
         counted,
         leaving=counted.leaving + len(evicting),

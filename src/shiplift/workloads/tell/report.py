@@ -121,7 +121,7 @@ def _waves(view: View, done: set[str]) -> tuple[Wave, ...]:
 def _workloads(
     decision: Migrating, before: Iterable[WorkloadStatus], done: set[str], evicted: Evicted, now: datetime
 ) -> tuple[WorkloadStatus, ...]:
-    """Those that have not arrived, those that need somebody first."""
+    """Workloads that have not arrived, first those that need somebody."""
     view = decision.view
     earlier = {WorkloadId(one.kind.value, one.namespace, one.name): one for one in before}
     waiting = [tally for tally in view.tallies.values() if not tally.skipped and tally.row.uid not in done]
@@ -176,7 +176,7 @@ def _no_progress(earlier: WorkloadStatus, line: Line, pods: Progress) -> bool:
 
 
 def _overdue(view: View, line: Line, since: datetime, now: datetime) -> str:
-    """Who is on the way and has not moved for longer than the deadline is stuck."""
+    """A workload that is on the way and has not moved for longer than the deadline is stuck."""
     late = progress.overdue(since, now, duration(view.spec.progress_deadline))
     if line.state is WorkloadState.HELD or late is None:
         return ""
