@@ -226,9 +226,8 @@ def test_a_slip_is_answered_from_what_is_there(
 HALFWAY = """\
 GATE         WHAT Deployment shop/web HAS TO PASS
 closed       all that it depends on have moved
-             MissingDependency: waits for Deployment shop/nowhere, which does not exist (said by \
-WorkloadOrder shop/order) and 1 more; correct it, or set spec.onMissing of WorkloadMigration cluster to \
-Ignore
+             WaitsForDependency: waits for StatefulSet shop/db, 0 of 3 pods moved (said by WorkloadOrder \
+shop/order) and 1 more
 not reached  nobody keeps it from its turn
 """
 
