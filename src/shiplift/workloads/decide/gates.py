@@ -264,12 +264,7 @@ WORKLOAD_GATES = (
         concerns=lambda books: bool(books.view.fleet.taints),
         mode=Mode.TEMPLATE,
     ),
-    Gate(
-        "its namespace's placement can name it",
-        _fits_into_placement,
-        before_release=True,
-        mode=Mode.INJECT,
-    ),
+    Gate("its namespace's placement can name it", _fits_into_placement, before_release=True),
     Gate(
         "nodes of the target version are there",
         _target_nodes,
@@ -358,9 +353,8 @@ def blocked(books: Books, tally: Tally, found: Obstacle) -> Closed | None:
 
 
 def _ever_evictable(books: Books, tally: Tally, _pod: Pod) -> Closed | None:
-    found, due = never_evictable(books, tally)
-    closed = None if found is None else blocked(books, tally, found)
-    return closed and msgspec.structs.replace(closed, due=due)
+    found, _ = never_evictable(books, tally)
+    return None if found is None else blocked(books, tally, found)
 
 
 IS_PAUSED = Closed(Line(WorkloadState.RELEASED, Reason.PAUSED, PAUSED))
@@ -403,7 +397,7 @@ OLDER_TEMPLATE = Closed(
 )
 
 
-def comes_back(books: Books, _tally: Tally, pod: Pod) -> Closed | None:
+def does_not_come_back(books: Books, _tally: Tally, pod: Pod) -> Closed | None:
     """In mode Template a replacement that does not tolerate the taint would only come back."""
     view = books.view
     if view.target.mode is not Mode.TEMPLATE:
@@ -421,7 +415,7 @@ POD_GATES = (
     PodGate("the migration is not paused", _not_paused),
     PodGate("evictions of this decision have room for it", in_this_decision),
     PodGate("its PodDisruptionBudget lets it go", _budget_allows),
-    PodGate("its replacement does not come back to old nodes", comes_back),
+    PodGate("its replacement does not come back to old nodes", does_not_come_back),
     PodGate("a target node has room for it", target_has_room),
 )
 """In the order in which a pod passes them."""

@@ -193,7 +193,7 @@ class Moves:
         pods = in_order(tally)
         if self.view.target.mode is not Mode.TEMPLATE:
             return pods
-        movable = [pod for pod in pods if gates.comes_back(self._books, tally, pod) is None]
+        movable = [pod for pod in pods if gates.does_not_come_back(self._books, tally, pod) is None]
         if pods and not movable:
             self._heed(tally, gates.OLDER_TEMPLATE)
         return movable

@@ -14,7 +14,6 @@ from itertools import takewhile
 
 import msgspec
 
-from shiplift.api.workloads import WorkloadStatus
 from shiplift.facts.pods import Pod
 from shiplift.view.values import ago, plain
 from shiplift.workloads.decide.books import Books
@@ -99,16 +98,8 @@ def _said(view: View, id_: WorkloadId, now: int) -> Said | None:
             WorkloadId(one.kind.value, one.namespace, one.name) == id_
             and one.uid == view.tallies[id_].row.uid
         ):
-            return said(one, now)
+            return Said(one.reason or "", plain(one.message), ago(one.since, now))
     return None
-
-
-def said(one: WorkloadStatus, now: int) -> Said:
-    """The operator's word in its status."""
-    return Said(one.reason or "", plain(one.message), ago(one.since, now))
-
-
-# --- gates ---
 
 
 def _workload_gates(books: Books, tally: Tally, said: Said | None) -> Iterator[GateView]:
