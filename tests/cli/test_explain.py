@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from shiplift.facts.kinds import Kind
 from shiplift.kube.client import Client
 from shiplift.local.cluster import Cluster
 from shiplift.workloads.face.explain import EXPLAIN
+from shiplift.workloads.observe.observer import READS
 from tests.cli.conftest import Migrate
 from tests.cli.test_layout import GOLDEN
 from tests.until import until
@@ -185,7 +186,7 @@ def test_a_pod_is_told_of_with_its_workload(
     assert (code, errors) == (0, "")
     first, rest = said.split("\n", 1)
     assert first == "Pod         shop/web-1-b, starting on node new-1, v1.36.3"
-    assert rest == told
+    assert rest == f"{told}\nNothing to pass  there is no migration\n"
     assert explain("po/web-1-b", "-n", "shop")[1] == said
 
 
@@ -222,13 +223,82 @@ def test_a_slip_is_answered_from_what_is_there(
     )
 
 
+HALFWAY = """\
+GATE         WHAT Deployment shop/web HAS TO PASS
+closed       all that it depends on have moved
+             WaitsForDependency: waits for StatefulSet shop/db, 0 of 3 pods moved (said by WorkloadOrder \
+shop/order) and 1 more
+not reached  nobody keeps it from its turn
+"""
+
+
+def test_who_may_only_read_is_told_what_a_pod_has_to_pass(
+    api_server: Cluster,
+    client: Client,
+    shop: dict[str, str],
+    migrate: Migrate,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    moving = {"observedGeneration": 1, "state": "Upgrade", "target": NEW, "mode": "Inject"}
+    migrate(moving | {"met": [shop["queue"]]})
+    allow_to_read(client, "reader", READS)
+    command = ["--kubeconfig", str(as_user(api_server, tmp_path, "reader"))]
+    until(lambda: main.run(["explain", "pod/web-1-a", *command]) == 0, 20)
+    capsys.readouterr()
+    assert main.run(["explain", "pod/web-1-a", *command]) == 0
+    assert HALFWAY in capsys.readouterr().out
+    assert main.run(["explain", "pod/web-1-b", *command]) == 0
+    assert capsys.readouterr().out.endswith("\nNothing to pass  it is on a target node already, new-1\n")
+
+
+def test_what_may_not_be_read_is_named(
+    api_server: Cluster,
+    client: Client,
+    shop: dict[str, str],
+    migrate: Migrate,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    migrate({"observedGeneration": 1, "state": "Upgrade", "target": NEW, "mode": "Inject"})
+    allow_to_read(client, "guest", [kind for kind in READS if kind != kinds.PERSISTENT_VOLUME])
+    command = ["explain", "pod/web-1-a", "--kubeconfig", str(as_user(api_server, tmp_path, "guest"))]
+    until(
+        lambda: (
+            main.run(command) == 1 and "error: cannot read persistentvolumes: 403 " in capsys.readouterr().err
+        ),
+        20,
+    )
+
+
+def as_user(cluster: Cluster, folder: Path, user: str) -> Path:
+    """A kubeconfig of somebody else."""
+    config = json.loads(cluster.kubeconfig.read_text())
+    config["users"][0]["user"]["as"] = user
+    path = folder / "kubeconfig"
+    path.write_text(json.dumps(config))
+    return path
+
+
 def allow_to_list_migrations(client: Client, user: str) -> None:
-    group = "rbac.authorization.k8s.io"
     rule = {"apiGroups": ["shiplift.dev"], "resources": ["workloadmigrations"], "verbs": ["list"]}
-    about = {"name": f"lists-migrations-{user}"}
+    allow(client, user, rule)
+
+
+def allow_to_read(client: Client, user: str, of: Iterable[Kind]) -> None:
+    allow(
+        client,
+        user,
+        *({"apiGroups": [one.group], "resources": [one.plural], "verbs": ["list", "watch"]} for one in of),
+    )
+
+
+def allow(client: Client, user: str, *rules: dict[str, Any]) -> None:
+    group = "rbac.authorization.k8s.io"
+    about = {"name": f"explains-{user}"}
     role = Kind("ClusterRole", "clusterroles", group, namespaced=False)
     binding = Kind("ClusterRoleBinding", "clusterrolebindings", group, namespaced=False)
-    client.create(role, {"metadata": about, "rules": [rule]})
+    client.create(role, {"metadata": about, "rules": list(rules)})
     ref = {"apiGroup": group, "kind": "ClusterRole", "name": about["name"]}
     subjects = [{"apiGroup": group, "kind": "User", "name": user}]
     client.create(binding, {"metadata": about, "roleRef": ref, "subjects": subjects})
@@ -241,11 +311,7 @@ def test_who_may_not_read_is_told_at_once(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    nobody = tmp_path / "kubeconfig"
-    config = json.loads(api_server.kubeconfig.read_text())
-    config["users"][0]["user"]["as"] = "nobody"
-    nobody.write_text(json.dumps(config))
-    command = ["explain", "deploy/web", "--kubeconfig", str(nobody)]
+    command = ["explain", "deploy/web", "--kubeconfig", str(as_user(api_server, tmp_path, "nobody"))]
 
     assert main.run(command) == 1
     first, second = capsys.readouterr().err.splitlines()

@@ -69,6 +69,82 @@ def test_what_stands_still_and_why_can_be_read(run: Run, space: str) -> None:
     assert "PodDisruptionBudget gate needs fewer: it needs 1, has 1, and lets none go\n" in gate
 
 
+HELD = """\
+GATE         WHAT Deployment {space}/web HAS TO PASS
+closed       all that it depends on have moved
+             WaitsForDependency: waits for Deployment {space}/gate, 0 of 1 pods moved (said by WorkloadOrder \
+{space}/order)
+not reached  nobody keeps it from its turn
+not reached  its namespace's placement can name it
+not reached  nodes of the target version are there
+not reached  no pod of it makes room on an old node
+not reached  a target node has room for a pod of it
+not reached  its release is written down
+not reached  no surge of it is under way
+not reached  pods of it are left to move, or to come
+not reached  nothing stops all moves
+not reached  its pods were not evicted again and again
+not reached  its PodDisruptionBudget is given back
+not reached  API servers go by its placement
+not reached  every namespace has its placement
+not reached  no rollout of it is running
+
+GATE         WHAT POD {pod} HAS TO PASS
+not reached  a pod of its workload can be evicted at some time
+not reached  the migration is not paused
+not reached  evictions of this decision have room for it
+not reached  its PodDisruptionBudget lets it go
+not reached  its replacement does not come back to old nodes
+not reached  a target node has room for it
+"""
+BLOCKED = """\
+GATE     WHAT Deployment {space}/gate HAS TO PASS
+passed   all that it depends on have moved
+passed   nobody keeps it from its turn
+passed   its namespace's placement can name it
+passed   nodes of the target version are there
+passed   no pod of it makes room on an old node
+passed   a target node has room for a pod of it
+passed   its release is written down
+open     no surge of it is under way
+open     pods of it are left to move, or to come
+unknown  nothing stops all moves
+         only the operator knows
+unknown  its pods were not evicted again and again
+         only the operator knows
+open     its PodDisruptionBudget is given back
+unknown  API servers go by its placement
+         only the operator knows
+open     every namespace has its placement
+open     no rollout of it is running
+
+GATE         WHAT POD {pod} HAS TO PASS
+closed       a pod of its workload can be evicted at some time
+             NeverEvictable: PodDisruptionBudget {space}/gate needs 1 of 1 pods healthy: it never lets one \
+go; change the budget, or set spec.onBlocked of WorkloadMigration cluster to Surge
+not reached  the migration is not paused
+not reached  evictions of this decision have room for it
+not reached  its PodDisruptionBudget lets it go
+not reached  its replacement does not come back to old nodes
+not reached  a target node has room for it
+"""
+
+
+@pytest.mark.parametrize(("name", "gates"), [("web", HELD), ("gate", BLOCKED)])
+def test_why_a_pod_has_not_moved_can_be_read_gate_by_gate(
+    run: Run, rig: Rig, scene: Scene, space: str, name: str, gates: str
+) -> None:
+    pod = scene.pods(space, name)[0]["metadata"]["name"]
+    told = run("explain", f"pod/{pod}", "-n", space)
+    assert gates_of(told) == gates.format(space=space, pod=pod)
+    rig.stop()
+    assert gates_of(run("explain", f"pod/{pod}")) == gates_of(told)
+
+
+def gates_of(told: str) -> str:
+    return told[told.index("GATE ") :]
+
+
 def test_the_operator_pauses_goes_on_and_aborts_when_told(run: Run, scene: Scene, space: str) -> None:
     assert run("pause").startswith("paused: ")
     until(lambda: run("status").startswith(f"Workloads  paused on the way to {NEW}") and seen(scene))

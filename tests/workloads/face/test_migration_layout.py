@@ -6,6 +6,7 @@ import io
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from rich.console import Console
 
@@ -15,6 +16,7 @@ from shiplift.workloads.face import explanation_layout
 from shiplift.workloads.face import migration_layout as layout
 from shiplift.workloads.face.explanation import BudgetView, Explanation, Neighbour, OnNode, Standing
 from shiplift.workloads.face.migration import MigrationView, WaitingView, migration_view
+from shiplift.workloads.face.passage import GateView, Passage, Passing, Said
 from tests.cli.test_layout import drawn
 from tests.workloads.face.migrations import BUSY, NEW, NOW, OLD, migration, progress, waiting
 
@@ -68,6 +70,27 @@ EXPLAINED = Explanation(
     budgets=(BudgetView("web", 2, 2, 0, False), BudgetView("shiplift-hold-deployment-web", 3, 2, 0, True)),
     unblocked_by=("StatefulSet shop/db moves its 2 other pods", "Deployment other/gone is created"),
 )
+GATES = (
+    GateView("all that it depends on have moved", Passing.PASSED),
+    GateView("nothing stops all moves", Passing.UNKNOWN),
+    GateView(
+        "API servers go by its placement",
+        Passing.CLOSED,
+        said=Said("PlacementNotInForce", "API server [::1]:6443 does not answer: connection refused", 720),
+    ),
+    GateView("no rollout of it is running", Passing.NOT_REACHED),
+)
+POD_GATES = (
+    GateView("the migration is not paused", Passing.OPEN),
+    GateView(
+        "its PodDisruptionBudget lets it go",
+        Passing.CLOSED,
+        "BudgetExhausted",
+        "2 pods to move; PodDisruptionBudget shop/web needs 2 healthy pods and has 2, which is quite enough",
+    ),
+    GateView("a target node has room for it", Passing.NOT_REACHED),
+)
+TOLD = Said("Evicting", "evict pod web-1 from old-1", None)
 ALONE = Explanation(
     kind="Deployment",
     namespace="shop",
@@ -86,6 +109,10 @@ ALONE = Explanation(
 )
 
 
+def passing(**values: Any) -> Explanation:
+    return msgspec.structs.replace(ALONE, passage=Passage(**values))
+
+
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize(
     ("name", "picture"),
@@ -95,6 +122,21 @@ ALONE = Explanation(
         ("migration-done", layout.migration(view(DONE), 20)),
         ("explain-held", explanation_layout.explanation(EXPLAINED)),
         ("explain-alone", explanation_layout.explanation(ALONE)),
+        (
+            "explain-gates",
+            explanation_layout.explanation(passing(workload=GATES, pod=POD_GATES, name="web-1")),
+        ),
+        (
+            "explain-ahead",
+            explanation_layout.explanation(
+                passing(workload=GATES[:2], pod=POD_GATES[:1], name="web-1", ahead=1, said=TOLD)
+            ),
+        ),
+        (
+            "explain-coming",
+            explanation_layout.explanation(passing(workload=GATES[:1], instead="1 pod still terminating")),
+        ),
+        ("explain-no-part", explanation_layout.explanation(passing(instead="left alone: it has opted out"))),
     ],
 )
 def test_it_is_drawn_as_before(name: str, picture: Any, width: int) -> None:

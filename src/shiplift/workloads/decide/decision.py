@@ -52,7 +52,7 @@ def _decided(view: View, now: datetime) -> Migrating:
         return _blind(view, now, trouble)
     if not view.target.version:
         return cleaning(view, now)
-    if not _begun(view):
+    if not begun(view):
         return _begin(view, now)
     met = arrived(view, now)
     if _finished(view, met):
@@ -67,13 +67,13 @@ def _unreadable_migration(view: View) -> str:
 
 def _blind(view: View, now: datetime, trouble: str) -> Migrating:
     """What the user wants cannot be read: to act without it would be to guess. What was told stays told."""
-    if not _begun(view):
+    if not begun(view):
         return Migrating(view=view, now=now, reason=Reason.UNREADABLE, message=trouble, stalled=True)
     waiting = _waiting(view, now, view.status.met, Reason.UNREADABLE, trouble)
     return msgspec.structs.replace(waiting, stalled=True)
 
 
-def _begun(view: View) -> bool:
+def begun(view: View) -> bool:
     """Whether target and mode were written down."""
     status = view.status
     return (
@@ -138,14 +138,13 @@ def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
     """Mark, hold, release, move."""
     if view.stale:
         return _waiting(view, now, met, Reason.STALE_VIEW, f"what is known of {view.stale[0]} may be old")
-    rescue = Rescued() if view.spec.paused else rescued(view, now)
-    may_move = placements.may_move(view, rescue.early)
-    held = holds.holding(view, may_move)
-    moves = Moves(Books(view, now, may_move, held))
+    rescue = _rescue(view, now)
+    books = _books(view, now, rescue)
+    moves = Moves(books)
     moves.all()
     stuck = bool(moves.lines) and all(line.reason is Reason.NO_SLOT for line in moves.lines.values())
     emptying = "" if view.spec.paused else consolidate.chosen(view, stuck=stuck)
-    steps = _steps(view, _Plan(may_move - moves.unplaced, held, moves, rescue, emptying))
+    steps = _steps(view, _Plan(books.may_move - moves.unplaced, books.held, moves, rescue, emptying))
     reason, message, stalled = _headline(view, moves, steps)
     if stalled:
         steps = [step for step in steps if step not in moves.steps]
@@ -163,8 +162,24 @@ def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
         lines=moves.lines,
         exceptions=out_of_turn(view, rescue.exceptions or view.status.exceptions, now),
         emptying=emptying,
-        notes=(*_notes(view, held), *_untold(view, steps), *contested.told(view.changes, steps)),
+        notes=(*_notes(view, books.held), *_untold(view, steps), *contested.told(view.changes, steps)),
     )
+
+
+def _rescue(view: View, now: datetime) -> Rescued:
+    return Rescued() if view.spec.paused else rescued(view, now)
+
+
+def _books(view: View, now: datetime, rescue: Rescued) -> Books:
+    may_move = placements.may_move(view, rescue.early)
+    return Books(view, now, may_move, holds.holding(view, may_move))
+
+
+def books_for(view: View, now: datetime, id_: WorkloadId) -> Books:
+    """The books as a workload finds them: those that come before it have taken what they need."""
+    books = _books(view, now, _rescue(view, now))
+    Moves(books).all(before=id_)
+    return books
 
 
 def _waiting(view: View, now: datetime, met: tuple[str, ...], reason: Reason, message: str) -> Migrating:

@@ -72,12 +72,19 @@ class Gate(msgspec.Struct, frozen=True):
     """Whether a workload whose release is written down has passed it for good."""
     concerns: Callable[[Books], bool] = _always
     """Whether any workload can find it closed in this decision: there are many workloads."""
-    known_to_operator: bool = False
-    """Whether only the operator can tell: it depends on what it has seen and done."""
+    mode: Mode | None = None
+    """The only mode that has it, where not both have."""
+    known_to_operator: tuple[Reason, ...] = ()
+    """Where only the operator can tell, since it depends on what it has seen and done: the reasons that it
+    gives where the gate is closed."""
+
+    def is_of(self, mode: Mode | None) -> bool:
+        """Whether workloads meet it in that mode."""
+        return self.mode in (None, mode)
 
 
 class PodGate(NamedTuple):
-    """A gate of one pod; where it is closed for `siblings` too, they are not looked at."""
+    """A gate of one pod; `open` says in words what is true where it is open."""
 
     open: str
     closed: Callable[[Books, Tally, Pod], Closed | None]
@@ -91,7 +98,8 @@ class Way:
     """The gates that workloads meet in one decision, those that nobody can find closed left out."""
 
     def __init__(self, books: Books) -> None:
-        concerned = [gate for gate in WORKLOAD_GATES if gate.concerns(books)]
+        mode = books.view.target.mode
+        concerned = [gate for gate in WORKLOAD_GATES if gate.is_of(mode) and gate.concerns(books)]
         self._books = books
         self._all = tuple(gate.closed for gate in concerned)
         self._released = tuple(gate.closed for gate in concerned if not gate.before_release)
@@ -124,10 +132,6 @@ def _dependencies(books: Books, tally: Tally) -> Closed | None:
 
 def _its_turn(books: Books, tally: Tally) -> Closed | None:
     return None if tally.id in books.may_move else Closed(waiting.at_its_turn(books.view, tally))
-
-
-def _are_untainted(books: Books) -> bool:
-    return books.view.target.mode is Mode.TEMPLATE and bool(books.view.fleet.taints)
 
 
 def _nodes_are_tainted(books: Books, _tally: Tally) -> Closed | None:
@@ -268,7 +272,12 @@ WORKLOAD_GATES = (
     ),
     Gate("all that it depends on have moved", _dependencies, before_release=True),
     Gate("nobody keeps it from its turn", _its_turn, before_release=True),
-    Gate("nodes carry their taints", _nodes_are_tainted, concerns=_are_untainted),
+    Gate(
+        "nodes carry their taints",
+        _nodes_are_tainted,
+        concerns=lambda books: bool(books.view.fleet.taints),
+        mode=Mode.TEMPLATE,
+    ),
     Gate("its namespace's placement can name it", _fits_into_placement, before_release=True),
     Gate(
         "nodes of the target version are there",
@@ -290,34 +299,31 @@ WORKLOAD_GATES = (
         "nothing stops all moves",
         _nothing_stops_all,
         concerns=lambda books: books.stop is not None,
-        known_to_operator=True,
+        known_to_operator=(Reason.NODE_NOT_MARKED, Reason.POD_NOT_STEERED),
     ),
     Gate(
         "its pods were not evicted again and again",
         _evicted_seldom,
         concerns=lambda books: books.brakes,
-        known_to_operator=True,
+        known_to_operator=(Reason.EVICTED_TOO_OFTEN,),
     ),
     Gate(
         "its PodDisruptionBudget is given back",
         _budget_is_given_back,
         concerns=lambda books: bool(books.view.holds),
     ),
-    Gate(
-        "its template tolerates target nodes",
-        _template_tolerates,
-        concerns=lambda books: books.view.target.mode is Mode.TEMPLATE,
-    ),
+    Gate("its template tolerates target nodes", _template_tolerates, mode=Mode.TEMPLATE),
     Gate(
         "API servers go by its placement",
         _placement_in_force,
-        concerns=lambda books: books.view.target.mode is Mode.INJECT,
-        known_to_operator=True,
+        mode=Mode.INJECT,
+        known_to_operator=(Reason.NOT_IN_FORCE,),
     ),
     Gate(
         "every namespace has its placement",
         _placements_are_there,
         concerns=lambda books: bool(books.without_placement),
+        mode=Mode.INJECT,
     ),
     Gate("no rollout of it is running", _no_rollout),
 )
@@ -360,6 +366,18 @@ def blocked(books: Books, tally: Tally, found: Obstacle) -> Closed | None:
             return _closed(WorkloadState.BLOCKED, Reason(found.why.value), f"{found.message}; {hint}")
 
 
+def _ever_evictable(books: Books, tally: Tally, _pod: Pod) -> Closed | None:
+    found, _ = never_evictable(books, tally)
+    return None if found is None else blocked(books, tally, found)
+
+
+IS_PAUSED = Closed(Line(WorkloadState.RELEASED, Reason.PAUSED, PAUSED))
+
+
+def _not_paused(books: Books, _tally: Tally, _pod: Pod) -> Closed | None:
+    return IS_PAUSED if books.view.spec.paused else None
+
+
 _IN_A_MOMENT = Closed(Line(WorkloadState.MOVING, Reason.EVICTING, "its pods go in a moment"))
 
 
@@ -368,7 +386,37 @@ def in_this_decision(books: Books, tally: Tally, pod: Pod) -> Closed | None:
 
 
 def _budget_allows(books: Books, tally: Tally, pod: Pod) -> Closed | None:
-    return None if books.may_go(tally, pod) else waits_for_budget(books, tally)
+    """Also open for a pod that is forced, which no budget would ever let go."""
+    if books.may_go(tally, pod):
+        return None
+    if never_evictable(books, tally)[0] is not None:
+        return others_are_ready(tally, pod)
+    return _waits_for_budget_of(books, tally, pod)
+
+
+def others_are_ready(tally: Tally, pod: Pod) -> Closed | None:
+    """Pods are forced one at a time, and only while all the others are Ready."""
+    whole = not tally.leaving and len(tally.pods) >= tally.row.replicas
+    if whole and all(one.ready for one in tally.pods if one.uid != pod.uid):
+        return None
+    return Closed(still_coming(tally))
+
+
+OLDER_TEMPLATE = Closed(
+    Line(
+        WorkloadState.BLOCKED,
+        Reason.ROLLOUT_RUNNING,
+        "its pods are of an older template (a paused or partitioned rollout); finish the rollout",
+    )
+)
+
+
+def does_not_come_back(books: Books, _tally: Tally, pod: Pod) -> Closed | None:
+    """In mode Template a replacement that does not tolerate the taint would only come back."""
+    view = books.view
+    if view.target.mode is not Mode.TEMPLATE:
+        return None
+    return None if tolerated(pod.spec.tolerations, upgrade_taint(view.target.version)) else OLDER_TEMPLATE
 
 
 def target_has_room(books: Books, _tally: Tally, pod: Pod) -> Closed | None:
@@ -377,8 +425,11 @@ def target_has_room(books: Books, _tally: Tally, pod: Pod) -> Closed | None:
 
 
 POD_GATES = (
+    PodGate("a pod of its workload can be evicted at some time", _ever_evictable),
+    PodGate("the migration is not paused", _not_paused),
     PodGate("evictions of this decision have room for it", in_this_decision),
     PodGate("its PodDisruptionBudget lets it go", _budget_allows),
+    PodGate("its replacement does not come back to old nodes", does_not_come_back),
     PodGate("a target node has room for it", target_has_room),
 )
 """In the order in which a pod passes them."""
@@ -389,10 +440,15 @@ def _no_slot(slot: NoSlot) -> Closed:
 
 
 def waits_for_budget(books: Books, tally: Tally) -> Closed:
-    """What the budget needs and has; what its controller has missed would hold the workload up for
-    minutes."""
+    """What the budget needs and has of which a pod may go later, where there is one."""
     pods = first_of_each(tally)
     pod = next((one for one in pods if obstacle(books.view, tally, one) is None), pods[0])
+    return _waits_for_budget_of(books, tally, pod)
+
+
+def _waits_for_budget_of(books: Books, tally: Tally, pod: Pod) -> Closed:
+    """What the budget of that pod needs and has; what its controller has missed would hold the workload up
+    for minutes."""
     why = explained(books.view, tally, pod)
     text = f"{_count(len(tally.away), 'pod')} to move; {why}"
     steps, due = _forget_evictions(books, tally)

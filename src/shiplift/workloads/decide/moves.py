@@ -13,15 +13,15 @@ from shiplift.api.marks import TARGET_LABEL, label_value
 from shiplift.api.workloads import Mode, WorkloadState
 from shiplift.engine import retries
 from shiplift.engine.step import Answer, Step
-from shiplift.facts.pods import Pod, tolerated
+from shiplift.facts.pods import Pod
 from shiplift.pdb.allowances import lane_of
 from shiplift.pdb.coverage import budgets_of
 from shiplift.workloads.decide import gates, placements
 from shiplift.workloads.decide.books import Books
 from shiplift.workloads.decide.candidates import first_of_each, in_order
-from shiplift.workloads.decide.gates import PAUSED, Closed
+from shiplift.workloads.decide.gates import Closed
 from shiplift.workloads.identity import WorkloadId
-from shiplift.workloads.marks import is_kept_off, upgrade_taint
+from shiplift.workloads.marks import is_kept_off
 from shiplift.workloads.model import Line, Reason, Tally
 from shiplift.workloads.record import Record
 from shiplift.workloads.steps import Evict, Force, PodStep, Replace
@@ -59,13 +59,16 @@ class Moves:
             if self.lines[id_].state is not WorkloadState.BLOCKED:
                 self.lines[id_] = Line(self.lines[id_].state, Reason.STOPPED, f"nothing new starts: {why}")
 
-    def all(self) -> None:
-        """Every workload that may move and has not arrived."""
+    def all(self, before: WorkloadId | None = None) -> None:
+        """Every workload that may move and has not arrived; where one is named, only those before it, so that
+        the books are as that one finds them."""
         waiting = [self.view.tallies[id_] for id_ in sorted(self._books.may_move - self.view.order.met)]
         for tally in waiting:
             self._books.expect(tally)
         way = gates.Way(self._books)
         for tally in waiting:
+            if tally.id == before:
+                return
             closed = way.first_closed(tally)
             if closed is None:
                 self._move(tally)
@@ -100,7 +103,7 @@ class Moves:
         elif tally.away and self._blocked(tally):
             return
         elif self.view.spec.paused:
-            self._tell(tally, WorkloadState.RELEASED, Reason.PAUSED, PAUSED)
+            self._heed(tally, gates.IS_PAUSED)
         else:
             self._evict(tally)
 
@@ -126,16 +129,13 @@ class Moves:
         return True
 
     def _force(self, tally: Tally) -> None:
-        """One at a time, and only while all the others are Ready."""
+        """One pod, where it is its turn."""
         movable = self._movable(tally)
         if not movable:
             return
         pod = movable[0]
-        others = [one for one in tally.pods if one.uid != pod.uid]
-        whole = not tally.leaving and len(tally.pods) >= tally.row.replicas
-        if not whole or not all(one.ready for one in others):
-            self.lines[tally.id] = gates.still_coming(tally)
-        elif (closed := gates.target_has_room(self._books, tally, pod)) is not None:
+        closed = gates.others_are_ready(tally, pod) or gates.target_has_room(self._books, tally, pod)
+        if closed is not None:
             self._heed(tally, closed)
         else:
             relied_on = placements.relied_on(self.view, tally.id)
@@ -189,15 +189,13 @@ class Moves:
         return Evict(tally.id, pod.name, pod.uid, pod.node, lane_of(tally, pod), *relied_on)
 
     def _movable(self, tally: Tally) -> list[Pod]:
-        """In mode Template a replacement that does not tolerate the taint would only come back."""
+        """Its pods to move whose replacements do not come back, in their order."""
         pods = in_order(tally)
         if self.view.target.mode is not Mode.TEMPLATE:
             return pods
-        taint = upgrade_taint(self.view.target.version)
-        movable = [pod for pod in pods if tolerated(pod.spec.tolerations, taint)]
+        movable = [pod for pod in pods if gates.does_not_come_back(self._books, tally, pod) is None]
         if pods and not movable:
-            text = "its pods are of an older template (a paused or partitioned rollout); finish the rollout"
-            self._tell(tally, WorkloadState.BLOCKED, Reason.ROLLOUT_RUNNING, text)
+            self._heed(tally, gates.OLDER_TEMPLATE)
         return movable
 
     # --- telling and doing ---

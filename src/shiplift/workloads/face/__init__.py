@@ -1,7 +1,7 @@
 """What people see of this layer: its part of `status`, `explain`, `undo`, the alerts and the demo.
 
-The read models (`migration`, `arrival`, `explanation`, `movement`) are pure and know no terminal; the layouts
-draw them on one.
+The read models (`migration`, `arrival`, `explanation`, `passage`, `movement`) are pure and know no terminal;
+the layouts draw them on one.
 """
 
 from shiplift.face.parts import Face

@@ -1,28 +1,37 @@
 """`shiplift explain deploy/x`, or a pod of it: what a workload waits for and who waits for it.
 
 Workloads are read of the whole cluster, since they wait for each other across namespaces; the rest only of
-the namespace of the one that is meant.
+the namespace of the one that is meant. Where it has gates to pass, all that the operator reads is read, as
+the operator reads it: its view is made here, without what it has seen and done before. Nothing is written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import TypeVar, cast
+
+import msgspec
 
 from shiplift.api.workloads import PLACEMENT, WorkloadKind, WorkloadMigration
+from shiplift.engine.step import Outcomes
 from shiplift.face.parts import ExplainPart, FaceError, Question, Reader
 from shiplift.facts import kinds
+from shiplift.facts.kinds import Kind
 from shiplift.facts.meta import Owner, Row
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import Deployment, PodDisruptionBudget, ReplicaSet, StatefulSet
-from shiplift.kube.store import Snapshot
+from shiplift.kube.store import Snapshot, Store
 from shiplift.kube.watch import Watch
 from shiplift.pdb.holds import is_hold
 from shiplift.workloads.face import explanation_layout
 from shiplift.workloads.face.explanation import Explanation, Key, Known, Workload, explanation, key_of
 from shiplift.workloads.face.links import links, workloads
 from shiplift.workloads.face.naming import KINDS, POD, Wanted, resolve, wanted
+from shiplift.workloads.face.passage import Passage, passage
+from shiplift.workloads.face.words import NO_PART
+from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.names import SKIP
+from shiplift.workloads.observe.observer import READS, Observer
 
 R = TypeVar("R", bound=Row)
 _EVERYWHERE = (kinds.DEPLOYMENT, kinds.STATEFUL_SET, kinds.WORKLOAD_ORDER)
@@ -39,7 +48,31 @@ def explained(reader: Reader, question: Question, now: int) -> Explanation:
     key = resolve(meant, reader.namespace, there)
     near = reader.collected([Watch(kinds.NODE), *(Watch(kind, namespace=key[1]) for kind in _NEAR)])
     known = _known(there[key], migration, everywhere, near)
-    return explanation(_Rows(everywhere, near), there[key], known, now, pod.name if pod else "")
+    told = explanation(_Rows(everywhere, near), there[key], known, now, pod.name if pod else "")
+    return msgspec.structs.replace(told, passage=_passage(reader, told, pod, now))
+
+
+def _passage(reader: Reader, told: Explanation, pod: Pod | None, now: int) -> Passage | None:
+    """What the pod or the workload has to pass; that a workload has nothing to pass its state says."""
+    if told.phase in NO_PART:
+        return Passage(instead=told.phase) if pod else None
+    seen = reader.collected(map(Watch, READS))
+    row = seen.by_uid(Pod, pod.uid) if pod else None
+    if pod and row is None:
+        return Passage(instead="it is gone")
+    view = Observer(cast("Store", _Still(seen)), lambda: None).observe(Outcomes())
+    found = passage(view, WorkloadId(told.kind, told.namespace, told.name), row, now)
+    return found if pod or found.workload else None
+
+
+class _Still:
+    """A store that shows one moment, which is all that an observer asks of it."""
+
+    def __init__(self, seen: Snapshot) -> None:
+        self._seen = seen
+
+    def snapshot(self, *_of: Kind) -> Snapshot:
+        return self._seen
 
 
 def _pod(reader: Reader, meant: Wanted) -> Pod:

@@ -28,6 +28,8 @@ from shiplift.view.cluster import PodState
 from shiplift.view.look import labels_of, natural, pod_state
 from shiplift.view.values import Share, plain
 from shiplift.workloads.face.migration import WaitingView, waiting_view
+from shiplift.workloads.face.passage import Passage
+from shiplift.workloads.face.words import EXCLUDED, MOVED, NO_MIGRATION_HERE, NOTHING_MOVES, OPTED_OUT
 
 Key = tuple[str, str, str]
 """A workload: kind, namespace, name."""
@@ -142,6 +144,8 @@ class Explanation(msgspec.Struct, frozen=True):
     unblocked_by: tuple[str, ...]
     pod: PodView | None = None
     """The pod of the workload that was asked for, where one was."""
+    passage: Passage | None = None
+    """What it has to pass, where that was asked."""
 
 
 def explanation(rows: Rows, workload: Workload, known: Known, now: int, pod: str = "") -> Explanation:
@@ -212,16 +216,16 @@ class _Progress:
 
 def _phase(progress: _Progress, workload: Workload, known: Known) -> str:
     if key_of(workload) in progress.opted_out:
-        return "left alone: it has opted out"
+        return OPTED_OUT
     if workload.namespace in progress.excluded:
-        return "left alone: its namespace is excluded"
+        return EXCLUDED
     if known.migration is None:
-        return "there is no migration"
+        return NO_MIGRATION_HERE
     if not progress.moving:
-        return "nothing is being moved"
+        return NOTHING_MOVES
     listed = progress.listed.get(key_of(workload))
     if workload.uid in progress.met:
-        return "moved"
+        return MOVED
     return listed.state.lower() if listed else "not moved yet"
 
 

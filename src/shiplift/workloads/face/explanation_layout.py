@@ -14,8 +14,10 @@ from rich.text import Text
 from shiplift.api.workloads import Turn
 from shiplift.face.layout import duration, facts, table
 from shiplift.workloads.face.explanation import Explanation, Neighbour, OnNode, PodView, Standing
+from shiplift.workloads.face.passage import GateView, Passage, Passing, Said
 
 _STYLES = {Standing.MOVED: "green", Standing.NOT_YET: "yellow", Standing.MISSING: "red"}
+_GATES = {Passing.OPEN: "green", Passing.PASSED: "green", Passing.CLOSED: "red", Passing.UNKNOWN: "yellow"}
 _TURNS = {
     Turn.HELD: "held: new pods keep off the nodes of the target",
     Turn.RELEASED: "released: new pods go to nodes of the target",
@@ -35,6 +37,8 @@ def explanation(one: Explanation) -> RenderableType:
     if one.unblocked_by:
         labels = ("Unblocked when", *("and" for _ in one.unblocked_by[1:]))
         parts += [Text(), facts(zip(labels, map(Text, one.unblocked_by), strict=True))]
+    if one.passage:
+        parts += [Text(), *_passage(one, one.passage)]
     return Group(*parts)
 
 
@@ -85,3 +89,49 @@ def _budgets(one: Explanation) -> RenderableType:
         name = f"{budget.name} (holds it for us)" if budget.holds else budget.name
         lines.add_row(Text(name), str(budget.needs), str(budget.has), str(budget.allows))
     return lines
+
+
+def _passage(one: Explanation, way: Passage) -> Iterable[RenderableType]:
+    """Gate by gate, of the workload and then of the pod; or why there is none to pass."""
+    if way.workload:
+        yield _gates(f"WHAT {one.kind} {one.namespace}/{one.name} HAS TO PASS", way.workload)
+    if way.pod:
+        yield Text()
+        yield _gates(f"WHAT POD {way.name} HAS TO PASS", way.pod)
+    if told := list(_after(way)):
+        if way.workload:
+            yield Text()
+        yield facts(told)
+
+
+def _after(way: Passage) -> Iterable[tuple[str, Text]]:
+    if way.ahead:
+        yield "Before it", Text(f"{way.ahead} other pod{'s' * (way.ahead != 1)} of the workload")
+    if way.instead:
+        yield "No pod to move" if way.workload else "Nothing to pass", Text(way.instead)
+    if way.said:
+        yield "All open", Text(_said(way.said))
+
+
+def _gates(title: str, gates: Iterable[GateView]) -> Table:
+    lines = table("GATE", title, wraps=(title,))
+    for gate in gates:
+        why = _why(gate)
+        lines.add_row(
+            Text(gate.passing.value, style=_GATES.get(gate.passing, "dim")),
+            Text(f"{gate.open}\n{why}" if why else gate.open),
+        )
+    return lines
+
+
+def _why(gate: GateView) -> str:
+    if gate.said:
+        return _said(gate.said)
+    if gate.passing is Passing.UNKNOWN:
+        return "only the operator knows"
+    return f"{gate.reason}: {gate.message}" if gate.reason else ""
+
+
+def _said(said: Said) -> str:
+    since = f" for {duration(said.seconds)}" if said.seconds is not None else ""
+    return f"the operator says{since}: {said.reason}: {said.message}"
