@@ -298,9 +298,9 @@ ALL: tuple[Mutant, ...] = (
     Mutant(
         "force does not wait for the others",
         "a second pod is moved past its budget while the first is away",
-        "workloads/decide/moves.py",
-        "if not whole or not all(one.ready for one in others):",
-        "if not others:",
+        "workloads/decide/gates.py",
+        "if whole and all(one.ready for one in tally.pods if one.uid != pod.uid):",
+        "if tally.pods:",
         (("force", _CLEAN), ("force", Watching("pods", Disturbance.DELAYED))),
     ),
 )

@@ -21,6 +21,7 @@ from shiplift.api.workloads import (
     WorkloadState,
     WorkloadStatus,
 )
+from shiplift.facts.kinds import WORKLOAD_MIGRATION, WORKLOAD_ORDER
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod, PodSpec, Toleration
@@ -30,7 +31,7 @@ from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.decide.gates import POD_GATES, WORKLOAD_GATES
 from shiplift.workloads.decide.waiting import line_of
 from shiplift.workloads.face.passage import GateView, Passage, Passing, Said, passage
-from shiplift.workloads.model import Reason
+from shiplift.workloads.model import Reason, Unreadable
 from shiplift.workloads.names import SKIP
 from shiplift.workloads.record import Record, Surge
 from tests.model import nature
@@ -101,6 +102,12 @@ def told(world: World, reason: Reason, message: str, **more: Any) -> World:
 
 
 # --- situations, by the gate that each finds closed ---
+
+
+def an_odd_order() -> World:
+    world = a_shop()
+    world.spoil(WORKLOAD_ORDER, "odd", "not a list")
+    return world
 
 
 def a_dependency() -> World:
@@ -196,6 +203,12 @@ def exhausted() -> World:
 
 Situation = tuple[Callable[[], World], str, Reason, str]
 SEEN: tuple[Situation, ...] = (
+    (
+        an_odd_order,
+        "everything in its namespace can be read",
+        Reason.UNREADABLE,
+        "WorkloadOrder shop/odd cannot be read (not a list); repair it, or delete it",
+    ),
     (
         a_dependency,
         "all that it depends on have moved",
@@ -342,7 +355,7 @@ def test_what_closes_a_gate_is_what_the_operator_decides(
 def test_before_the_closed_gate_all_are_open_and_after_it_none_is_reached() -> None:
     found = way(without_room(a_shop()))
     assert [gate.passing for gate in found.workload] == [
-        *[Passing.OPEN] * 5,
+        *[Passing.OPEN] * 6,
         Passing.CLOSED,
         *[Passing.NOT_REACHED] * 9,
     ]
@@ -553,6 +566,9 @@ def test_a_pod_that_waits_for_its_turn_without_a_node_is_made_again() -> None:
     )
 
 
-def test_what_cannot_be_read_stops_all() -> None:
-    view = msgspec.structs.replace(look(a_shop()), unreadable=("WorkloadOrder shop/order: not a list",))
-    assert passage(view, WEB, None, NOW).instead == "nothing is moved: WorkloadOrder shop/order: not a list"
+def test_a_migration_that_cannot_be_read_stops_all() -> None:
+    odd = Unreadable(WORKLOAD_MIGRATION, "", "cluster", "not a list")
+    view = msgspec.structs.replace(look(a_shop()), unreadable=(odd,))
+    assert passage(view, WEB, None, NOW).instead == (
+        "nothing is moved: WorkloadMigration cluster cannot be read (not a list); repair it, or delete it"
+    )

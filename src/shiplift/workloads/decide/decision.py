@@ -48,7 +48,7 @@ def decide(view: View, now: datetime) -> Migrating:
 
 
 def _decided(view: View, now: datetime) -> Migrating:
-    if trouble := _unreadable_migration(view):
+    if trouble := unreadable_migration(view):
         return _blind(view, now, trouble)
     if not view.target.version:
         return cleaning(view, now)
@@ -60,7 +60,8 @@ def _decided(view: View, now: datetime) -> Migrating:
     return _moving(view, now, met)
 
 
-def _unreadable_migration(view: View) -> str:
+def unreadable_migration(view: View) -> str:
+    """Why nobody knows what is wanted; empty where the migration can be read."""
     found = [str(one) for one in view.unreadable if one.kind == kinds.WORKLOAD_MIGRATION]
     return "; ".join(found)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shiplift.api.marks import TARGET_LABEL, label_value
 from shiplift.facts.pods import Pod
 from shiplift.view.values import plain
-from shiplift.workloads.decide.decision import begun
+from shiplift.workloads.decide.decision import begun, unreadable_migration
 from shiplift.workloads.face.words import EXCLUDED, MOVED, NO_MIGRATION_HERE, NOTHING_MOVES, OPTED_OUT
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.marks import is_kept_off
@@ -18,8 +18,8 @@ def workload_apart(view: View, id_: WorkloadId) -> str:
 
 
 def _nothing_moves(view: View) -> str:
-    if view.unreadable:
-        return plain(f"nothing is moved: {view.unreadable[0]}")
+    if trouble := unreadable_migration(view):
+        return plain(f"nothing is moved: {trouble}")
     if view.migration is None:
         return NO_MIGRATION_HERE
     if not view.target.version:
