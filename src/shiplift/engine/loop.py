@@ -76,7 +76,7 @@ class SystemClock:
 class Loop(Generic[K, V, D]):
     """Runs one layer: `wake` wants a key, `notify` says that the store has changed; both return at once."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a layer, and what it runs on
         self,
         name: str,
         layer: Layer[K, V, D],

@@ -61,6 +61,27 @@ class Workers:
             self._shares.append(made)
         return made
 
+    def submit(self, share: Share, job: Job, lane: str) -> None:
+        """See `Share`, as for the next two."""
+        with self._lock:
+            if not share.stopped:
+                share.waiting.add(job, lane)
+                self._give()
+
+    def stop(self, share: Share) -> None:
+        with self._lock:
+            if share.stopped:
+                return
+            share.stopped = True
+            share.waiting.clear()
+            self._shares.remove(share)
+            self._changed.notify_all()
+            self._give()
+
+    def join(self, share: Share, deadline: float) -> bool:
+        with self._lock:
+            return self._left.wait_for(lambda: not share.running, max(deadline - time.monotonic(), 0))
+
     # with the lock held
 
     def _sure(self) -> int:
@@ -133,24 +154,12 @@ class Share:
 
     def submit(self, job: Job, lane: str = "") -> None:
         """Run the job as soon as a thread and its lane, if it has one, are free; after `stop`, never."""
-        with self._workers._lock:
-            if not self.stopped:
-                self.waiting.add(job, lane)
-                self._workers._give()
+        self._workers.submit(self, job, lane)
 
     def stop(self) -> None:
         """Start no further job, and leave to others what this share was sure of."""
-        with self._workers._lock:
-            if self.stopped:
-                return
-            self.stopped = True
-            self.waiting.clear()
-            self._workers._shares.remove(self)
-            self._workers._changed.notify_all()
-            self._workers._give()
+        self._workers.stop(self)
 
     def join(self, deadline: float) -> bool:
         """Wait for the jobs that run; whether they ended before the deadline."""
-        with self._workers._lock:
-            seconds = max(deadline - time.monotonic(), 0)
-            return self._workers._left.wait_for(lambda: not self.running, seconds)
+        return self._workers.join(self, deadline)

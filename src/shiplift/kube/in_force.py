@@ -27,7 +27,7 @@ BOOT = 60.0
 """Seconds for one that answers with errors: mostly it starts, and knows nothing yet."""
 _ASK_AGAIN = 2.0
 _SIDE_BY_SIDE = ThreadPoolExecutor(8, thread_name_prefix="in-force")
-"""For every `Asking` of the process: one question takes a second at most, so none waits long for another's."""
+"""Of the process, for every `Asking`: a question takes a second at most, so none waits long for another's."""
 _MOST_REMEMBERED = 10_000
 _OUT_OF_REACH = (Unreachable, Unknown, CredentialsError, Unauthorized)
 

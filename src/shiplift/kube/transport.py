@@ -139,7 +139,7 @@ def _headers(credentials: Credentials) -> dict[str, str]:
 
 
 class _TimeLeft:
-    """What is left of a call's time, asked anew at each stage: waiting for a connection is part of the call."""
+    """What is left of a call's time, asked anew at each stage: waiting for a connection is part of it."""
 
     def __init__(self, deadline: float) -> None:
         self._deadline = deadline
