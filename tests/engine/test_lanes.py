@@ -39,14 +39,6 @@ def test_those_without_a_lane_wait_for_none():
     assert [waiting.take()[1] for _ in range(2)] == ["x", "y"]
 
 
-def test_after_clearing_there_is_nothing_and_what_was_taken_may_still_end():
-    waiting = lanes(("a1", "a"), ("a2", "a"), ("b1", "b"))
-    waiting.take()
-    waiting.clear()
-    waiting.done("a")
-    assert not waiting
-
-
 @given(st.lists(st.one_of(st.sampled_from(["", "a", "b", "c"]), st.integers(0, 9))))
 def test_it_gives_what_a_search_for_the_oldest_free_one_finds(moves):
     """A string adds a job in that lane, a number takes one (even) or ends one that was taken (odd)."""

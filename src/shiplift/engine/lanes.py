@@ -48,8 +48,3 @@ class Lanes:
             heapq.heappush(self._heads, behind.popleft())
         else:
             self._behind.pop(lane, None)
-
-    def clear(self) -> None:
-        """Forget every job that was not taken."""
-        self._heads.clear()
-        self._behind.clear()

@@ -73,7 +73,6 @@ class Workers:
             if share.stopped:
                 return
             share.stopped = True
-            share.waiting.clear()
             self._shares.remove(share)
             self._changed.notify_all()
             self._give()
