@@ -57,8 +57,8 @@ def hold_up(client: Client, port: int) -> None:
 
 
 def exempt(client: Client) -> None:
-    """Without it the API server itself holds up who hangs and who does not: an account that comes from rest
-    has about 57 requests at once for up to ten seconds, that of its Lease among them."""
+    """Without it the API server itself queues what the account sends while so many of its requests hang, the
+    renewal of its Lease included: its priority and fairness is not what is looked at here."""
     account = {"namespace": SPACE, "name": install.ACCOUNT}
     anything = {
         "verbs": ["*"],

@@ -7,7 +7,7 @@ another only what is lent. The bound holds as long as the shares of a term are o
 
 The numbers, for a client with 128 connections (`kube.transport.CONNECTIONS`), of which a job uses one at a
 time, and seven layers:
-- sure of a loop: 2 steps (of them one may hang and the round after it is still published), 2 put aside, 1
+- sure of a loop: 2 steps (one that hangs does not hold up the rounds of other keys), 2 put aside, 1
   operation; of six loops 30, of seven 35;
 - one migration: 48 evictions and 8 steps at once, of which 52 are lent: with six loops 54 can be;
 - 84 in all, so that 44 are left for what else talks to the API server or might: a decider for each layer
