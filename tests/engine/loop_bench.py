@@ -10,6 +10,7 @@ from shiplift.engine.decision import Decision
 from shiplift.engine.layer import Hooks, Settings, Stage
 from shiplift.engine.loop import Loop
 from shiplift.engine.step import Answer, Operation, Outcome, Outcomes, Step
+from shiplift.engine.workers import Workers
 from tests.engine.virtual import VirtualClock, eventually
 
 SECOND = timedelta(seconds=1)
@@ -123,7 +124,7 @@ class Noted(Hooks):
 class Bench:
     """A loop on a clock that stands still, with all that is injected in reach."""
 
-    def __init__(self, settings: Settings = QUICK) -> None:
+    def __init__(self, settings: Settings = QUICK, workers: Workers | None = None) -> None:
         self.layer = Script()
         self.clock = VirtualClock()
         self.hooks = Noted()
@@ -133,6 +134,7 @@ class Bench:
             "test",
             self.layer,
             settled=self.settled,
+            workers=workers,
             settings=settings,
             hooks=self.hooks,
             clock=self.clock,

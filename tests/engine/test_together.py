@@ -49,6 +49,10 @@ class Patch(Step, frozen=True):
         return f"patch object {self.name}"
 
 
+class Told(Decision, frozen=True, kw_only=True):
+    conditions: tuple[Condition, ...]
+
+
 class View(msgspec.Struct, frozen=True):
     objects: dict[str, dict]
     cleaning: bool
@@ -109,11 +113,11 @@ class Toy:
         stamped = {name: {**item, "version": versions[name]} for name, item in objects.items()}
         return View(stamped, self.cleaning, self.conditions)
 
-    def decide(self, view: View, now: datetime) -> Decision:
+    def decide(self, view: View, now: datetime) -> Told:
         steps = self.undo(view) if view.cleaning else self.move(view)
         said = reconciling(Why.MOVING, f"{len(steps)} to go") if steps else ready(Why.DONE)
         conditions = merge(view.conditions, said, owned=KSTATUS, generation=1, now=now)
-        return Decision(steps, conditions, await_change())
+        return Told(steps, await_change(), conditions=conditions)
 
     def move(self, view: View) -> tuple[Step, ...]:
         met = [name for name, item in view.objects.items() if get(item, LABEL) == "yes"]
@@ -133,7 +137,7 @@ class Toy:
         assert isinstance(step, Patch)
         return self.server.write(step)
 
-    def publish(self, key: str, decision: Decision) -> tuple[Seen, ...]:
+    def publish(self, key: str, decision: Told) -> tuple[Seen, ...]:
         self.conditions = decision.conditions
         return ()
 
@@ -194,7 +198,7 @@ def test_the_loop_gets_there_too():
         settle=timedelta(milliseconds=50),
         backoff=Backoff(first=timedelta(milliseconds=1), cap=timedelta(milliseconds=5)),
     )
-    loop: Loop[str, View, Decision] = Loop("toy", toy, settled=server.settled, settings=pace)
+    loop: Loop[str, View, Told] = Loop("toy", toy, settled=server.settled, settings=pace)
     loop.start()
 
     def catches_up_until(goal) -> bool:

@@ -1,6 +1,6 @@
 """An operator process with one small real layer: it stamps every namespace that asks for it.
 
-usage: driver.py KUBECONFIG NAMESPACE USERNAME [SECONDS BETWEEN PROOFS]
+usage: driver.py KUBECONFIG NAMESPACE USERNAME [SECONDS BETWEEN PROOFS [LAYERS THAT HANG]]
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from shiplift.kube.watch import Watch
 from shiplift.operator import logs
 from shiplift.operator.account import credentials_for
 from shiplift.operator.process import Operator, Settings
+from tests.operator.hanging import touchers
 
 WANTED, STAMP = "shiplift.dev/wanted", "shiplift.dev/stamped"
 
@@ -91,13 +92,14 @@ RULES = ({"apiGroups": [""], "resources": ["namespaces"], "verbs": ["patch"]},)
 STAMPER = LayerPart("stamper", (Watch(kinds.NAMESPACE),), wakes, Stamper, RULES)
 
 
-def main(kubeconfig: str, namespace: str, username: str, prove_every: str = "1") -> None:
+def main(kubeconfig: str, namespace: str, username: str, prove_every: str = "1", hanging: str = "0") -> None:
     logs.configure()
     lease = Timing(duration=2.0, renew_deadline=1.5, retry=0.2, follow=0.1)
     settings = Settings(
         names=Names(namespace, username), listen=("127.0.0.1", 0), lease=lease, prove_every=float(prove_every)
     )
-    Operator(credentials_for(settings.names, load(Path(kubeconfig))), [STAMPER], settings).run()
+    layers = [*touchers(int(hanging)), STAMPER]
+    Operator(credentials_for(settings.names, load(Path(kubeconfig))), layers, settings).run()
 
 
 if __name__ == "__main__":

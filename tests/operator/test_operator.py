@@ -56,6 +56,10 @@ class Process:
             with error:
                 return error.code, error.read().decode()
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def send(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
 

@@ -4,8 +4,9 @@ What is kept true:
 - a key is in the hands of one round at a time, and wishes to look at it again meanwhile are not lost;
 - after steps were taken the key is not decided again before the store shows what they did, or a deadline has
   passed, which is logged and handed to observe;
-- steps run side by side, at most so many; a round waits for its own, but not for those put aside (and not
-  for operations): at most one of each runs while its key goes on being decided, and observe is told of it;
+- steps run side by side, at most so many, on threads that all loops share; a round waits for its own, but
+  not for those put aside (and not for operations): at most one of each runs while its key goes on being
+  decided, and observe is told of it;
 - what was put aside, has not begun yet and is in no newer decision is dropped;
 - whatever a layer raises is logged, counted and tried again later, ever more slowly; it never ends the loop;
 - stopping starts nothing new and waits for the steps in flight; operations are left, they can be re-attached.
@@ -34,7 +35,7 @@ from shiplift.engine.layer import Hooks, Layer, Retry, Settings, Stage
 from shiplift.engine.memory import Memory
 from shiplift.engine.retries import look_after
 from shiplift.engine.step import Answer, Operation, Outcome, Outcomes, Step
-from shiplift.engine.workers import Workers
+from shiplift.engine.workers import SURE_ASIDE, SURE_OPERATIONS, SURE_STEPS, Workers
 
 log = structlog.get_logger(__name__)
 
@@ -75,12 +76,13 @@ class SystemClock:
 class Loop(Generic[K, V, D]):
     """Runs one layer: `wake` wants a key, `notify` says that the store has changed; both return at once."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a layer, and what it runs on
         self,
         name: str,
         layer: Layer[K, V, D],
         *,
         settled: Callable[[tuple[Barrier, ...]], bool],
+        workers: Workers | None = None,
         settings: Settings | None = None,
         hooks: Hooks | None = None,
         clock: Clock | None = None,
@@ -105,9 +107,10 @@ class Loop(Generic[K, V, D]):
         self._notified = self._stopping = False
         self._beat = _Running("start", self._clock.monotonic())
         self._decider = threading.Thread(target=self._run, name=f"{name}-decide", daemon=True)
-        self._step_workers = Workers(f"{name}-step", self._settings.steps)
-        self._aside_workers = Workers(f"{name}-aside", self._settings.aside)
-        self._operation_workers = Workers(f"{name}-operation", self._settings.operations)
+        workers = workers or Workers()
+        self._step_workers = workers.share(self._settings.steps, SURE_STEPS)
+        self._aside_workers = workers.share(self._settings.aside, SURE_ASIDE)
+        self._operation_workers = workers.share(self._settings.operations, SURE_OPERATIONS)
 
     def start(self) -> None:
         self._decider.start()

@@ -26,7 +26,8 @@ MOMENT = 2.0
 BOOT = 60.0
 """Seconds for one that answers with errors: mostly it starts, and knows nothing yet."""
 _ASK_AGAIN = 2.0
-_MANY = 8
+_SIDE_BY_SIDE = ThreadPoolExecutor(8, thread_name_prefix="in-force")
+"""Of the process, for every `Asking`: a question takes a second at most, so none waits long for another's."""
 _MOST_REMEMBERED = 10_000
 _OUT_OF_REACH = (Unreachable, Unknown, CredentialsError, Unauthorized)
 
@@ -64,7 +65,6 @@ class Asking(Generic[Q]):
         self._since: dict[Q, tuple[int, float]] = {}
         self._lock = threading.Lock()
         self._troubles: dict[str, _Trouble] = {}
-        self._side_by_side = ThreadPoolExecutor(_MANY, thread_name_prefix="in-force")
 
     def asked_of_one(self, about: Q) -> GoneBy:
         """Which generation the API server that answers goes by; for all there is, where it stands alone."""
@@ -77,7 +77,7 @@ class Asking(Generic[Q]):
         others = self._others()
         mine = self._ask(self._client, about)
         ask = partial(self._ask_directly, about=about)
-        asked = list(self._side_by_side.map(ask, others))
+        asked = list(_SIDE_BY_SIDE.map(ask, others))
         least = min([mine, *(one for one in asked if isinstance(one, int))])
         return self._concluded(about, least, [one for one in asked if isinstance(one, _Trouble)])
 

@@ -37,11 +37,15 @@ LIST_LIMIT = 64 << 20
 ERROR_LIMIT = 64 << 10
 
 CONNECTIONS = 128
-"""Of one client: more than there are threads that take steps and watches, so that none waits for one."""
+"""Of one client: more than there are threads in the operator (`engine.workers` has the sum), so that none
+waits for one. Where more call at once, they wait in the order in which they came, as long as a call may take.
+"""
 IDLE_SECONDS = 60.0
 CONNECT_SECONDS = 10.0
 ATTEMPTS = 4
 FIRST_PAUSE_SECONDS = 0.1
+_SHORTEST = 0.001
+"""Seconds for a socket to time out: zero would mean not to wait, which fails in another way."""
 
 log = structlog.get_logger(__name__)
 
@@ -119,7 +123,7 @@ class Transport:
                 params=request.query or None,
                 content=request.body or None,
                 headers=[*headers, ("Content-Type", request.content_type)] if request.body else headers,
-                timeout=_timeouts(deadline),
+                extensions={"timeout": _TimeLeft(deadline)},
             ) as response:
                 return _read(request, response, deadline)
         except httpx2.DecodingError:
@@ -134,11 +138,18 @@ def _headers(credentials: Credentials) -> dict[str, str]:
     }
 
 
-def _timeouts(deadline: float) -> httpx2.Timeout:
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise Unreachable("no time left to send the request")
-    return httpx2.Timeout(left, connect=min(left, CONNECT_SECONDS), pool=min(left, CONNECT_SECONDS))
+class _TimeLeft:
+    """What is left of a call's time, asked anew at each stage: waiting for a connection is part of it."""
+
+    def __init__(self, deadline: float) -> None:
+        self._deadline = deadline
+        if deadline <= time.monotonic():
+            raise Unreachable("no time left to send the request")
+
+    def get(self, stage: str, _: float | None = None) -> float:
+        """As the connection pool asks for it."""
+        left = max(self._deadline - time.monotonic(), _SHORTEST)
+        return min(left, CONNECT_SECONDS) if stage == "connect" else left
 
 
 def _read(request: Request, response: httpx2.Response, deadline: float) -> bytes:

@@ -24,6 +24,7 @@ import msgspec
 import structlog
 
 from shiplift.engine.loop import Loop
+from shiplift.engine.workers import Workers
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.facts.meta import Row
@@ -127,6 +128,7 @@ class Operator:
         self._refusals = 0
         """Terms in a row that the fence ended soon after their start."""
         self._client: Client | None = None
+        self._workers = Workers()
         self._loops: dict[str, Loop[Any, Any, Any]] = {}
         self._hearing: dict[str, Hearing] = {}
         self._closing: list[Closing] = []
@@ -244,8 +246,10 @@ class Operator:
         self._client = Client(self._credentials, field_manager=manager(epoch), on_forbidden=heed)
         self._acting, self._acting_since = epoch, time.monotonic()
         self._proven_at = self._acting_since
-        for part in self._layers:
-            self._start(part, self._client, epoch)
+        loops = [self._make(part, self._client, epoch) for part in self._layers]
+        # only when every layer has its share of the threads may one of them borrow
+        for part, loop in zip(self._layers, loops, strict=True):
+            self._start(part, loop)
         self.metrics.leading.set(1)
         self._plan(self._settings.prove_every, _ProofDue(epoch))
         log.info("leading", epoch=epoch)
@@ -292,17 +296,24 @@ class Operator:
         self.metrics.not_acting.set(1 if why else 0)
         self.leader.tell(why)
 
-    def _start(self, part: LayerPart, client: Client, epoch: int) -> None:
+    def _make(self, part: LayerPart, client: Client, epoch: int) -> Loop[Any, Any, Any]:
         layer = part.make(Context(client, self.store, self._recorder, epoch, self._kept[part.name]))
         led: Led[Any, Any, Any] = Led(layer, partial(self.leader.check, epoch))
         loop: Loop[Any, Any, Any] = Loop(
-            part.name, led, settled=self.store.settled, hooks=self.metrics.hooks(part.name)
+            part.name,
+            led,
+            settled=self.store.settled,
+            workers=self._workers,
+            hooks=self.metrics.hooks(part.name),
         )
         if isinstance(layer, Hearing):
             self._hearing = self._hearing | {part.name: layer}
         if isinstance(layer, Closing):
             self._closing.append(layer)
         self._loops = self._loops | {part.name: loop}
+        return loop
+
+    def _start(self, part: LayerPart, loop: Loop[Any, Any, Any]) -> None:
         loop.start()
         snapshot = self.store.snapshot()
         for watch in part.watches:
