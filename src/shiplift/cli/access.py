@@ -126,6 +126,10 @@ def collected(credentials: Credentials, watches: Iterable[Watch]) -> Snapshot:
         return store.snapshot()
 
 
+class NotReadableError(CommandError):
+    """Something that a command needs may not be read, or cannot."""
+
+
 class Reader:
     """The cluster behind a client, as layers read it to explain something."""
 
@@ -140,7 +144,12 @@ class Reader:
         return objects(self._client, kind)
 
     def collected(self, watches: Iterable[Watch]) -> Snapshot:
-        return collected(self._client.credentials, watches)
+        from shiplift.face.parts import ReadRefusedError
+
+        try:
+            return collected(self._client.credentials, watches)
+        except NotReadableError as error:
+            raise ReadRefusedError(error.message, error.hint) from error
 
 
 def _wait_synced(store: Store) -> None:
@@ -149,7 +158,7 @@ def _wait_synced(store: Store) -> None:
         late = time.monotonic() > deadline
         for one in store.health():
             if one.error.startswith(_REFUSED) or (late and one.error):
-                raise CommandError(
+                raise NotReadableError(
                     f"cannot read {one.kind.plural}: {one.error}",
                     f"kubectl auth can-i list {one.kind.plural} -A tells whether you may",
                 )

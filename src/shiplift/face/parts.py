@@ -43,6 +43,10 @@ class FaceError(Exception):
         self.hint = hint
 
 
+class ReadRefusedError(FaceError):
+    """What is asked about is there, and something that belongs to it may not be read; says what."""
+
+
 class StatusPart(msgspec.Struct, Generic[S], frozen=True):
     """A layer's section of `shiplift status`, told from objects of our own kinds alone."""
 

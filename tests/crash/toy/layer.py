@@ -91,7 +91,6 @@ class Berths:
 
     def act(self, step: Step) -> Outcome:
         try:
-            self._context.check()
             return self._leave(step) if isinstance(step, Leave) else self._moor(step)
         except (KubeError, OSError, NotLeading) as error:
             return Outcome.refused(step, str(error), _AGAIN)
@@ -101,7 +100,6 @@ class Berths:
 
     def wish(self, name: str, *, wanted: bool) -> None:
         """Somebody wishes for a berth for a namespace, or no longer does."""
-        self._context.check()
         uid = self._context.client.get(kinds.NAMESPACE, name)["metadata"]["uid"]
         self._note(name, uid, WISH, "yes" if wanted else None)
 

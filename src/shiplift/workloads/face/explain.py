@@ -14,7 +14,7 @@ import msgspec
 
 from shiplift.api.workloads import PLACEMENT, WorkloadKind, WorkloadMigration
 from shiplift.engine.step import Outcomes
-from shiplift.face.parts import ExplainPart, FaceError, Question, Reader
+from shiplift.face.parts import ExplainPart, FaceError, Question, Reader, ReadRefusedError
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.facts.meta import Owner, Row
@@ -56,7 +56,10 @@ def _passage(reader: Reader, told: Explanation, pod: Pod | None, now: int) -> Pa
     """What the pod or the workload has to pass; that a workload has nothing to pass its state says."""
     if told.phase in NO_PART:
         return Passage(instead=told.phase) if pod else None
-    seen = reader.collected(map(Watch, READS))
+    try:
+        seen = reader.collected(map(Watch, READS))
+    except ReadRefusedError as error:
+        return Passage(instead=f"what it has to pass is not known: {error.message}")
     row = seen.by_uid(Pod, pod.uid) if pod else None
     if pod and row is None:
         return Passage(instead="it is gone")
