@@ -31,6 +31,8 @@ from shiplift.kube.stream import Silence, Stream
 from shiplift.kube.tables import Table
 
 log = structlog.get_logger(__name__)
+_dice = random.Random()
+"""Our own: threads of ours leave the one that all share alone."""
 
 _LIST_LIMIT = 500
 _SHORT = 1.0
@@ -141,7 +143,7 @@ class Watcher:
         return {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
 
     def _watch(self, query: dict[str, str]) -> None:
-        limit = str(random.randint(*self._pace.server))
+        limit = str(_dice.randint(*self._pace.server))
         query = self.watch.query(watch="1", allowWatchBookmarks="true", timeoutSeconds=limit, **query)
         with self._connect() as stream:
             began = time.monotonic()
@@ -322,7 +324,7 @@ class Watcher:
             self._lose("nothing was heard since we resumed")
         with self._changed:
             self._table.stale_until = float("inf")
-        wait = self._pace.backoff.delay(self._failures, random.random()).total_seconds()
+        wait = self._pace.backoff.delay(self._failures, _dice.random()).total_seconds()
         if isinstance(error, errors.ApiError) and error.retry_after:
             wait = max(wait, error.retry_after)
         tell = log.debug if self.error == before else log.info
