@@ -225,6 +225,7 @@ def test_a_slip_is_answered_from_what_is_there(
 
 HALFWAY = """\
 GATE         WHAT Deployment shop/web HAS TO PASS
+open         everything in its namespace can be read
 closed       all that it depends on have moved
              WaitsForDependency: waits for StatefulSet shop/db, 0 of 3 pods moved (said by WorkloadOrder \
 shop/order) and 1 more

@@ -71,6 +71,7 @@ def test_what_stands_still_and_why_can_be_read(run: Run, space: str) -> None:
 
 HELD = """\
 GATE         WHAT Deployment {space}/web HAS TO PASS
+open         everything in its namespace can be read
 closed       all that it depends on have moved
              WaitsForDependency: waits for Deployment {space}/gate, 0 of 1 pods moved (said by WorkloadOrder \
 {space}/order)
@@ -99,6 +100,7 @@ not reached  a target node has room for it
 """
 BLOCKED = """\
 GATE     WHAT Deployment {space}/gate HAS TO PASS
+open     everything in its namespace can be read
 passed   all that it depends on have moved
 passed   nobody keeps it from its turn
 passed   its namespace's placement can name it
