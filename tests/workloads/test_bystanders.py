@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import threading
+from base64 import b64encode
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -11,7 +13,7 @@ import pytest
 from shiplift.api.marks import OFF_TARGET_LABEL
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
-from shiplift.kube.errors import Forbidden, Invalid
+from shiplift.kube.errors import Forbidden, Invalid, KubeError
 from shiplift.kube.fence import HOME
 from shiplift.local.nodes import Pool
 from shiplift.local.stages import READY_AFTER
@@ -20,6 +22,7 @@ from shiplift.workloads.names import MIGRATION
 from tests.until import until
 from tests.workloads.halfway import Json, uids, wait_line
 from tests.workloads.rig import NEW, OLD, SPACE, Scene
+from tests.workloads.webhooks import MUTATING, Webhook
 
 BINDING = kinds.MUTATING_ADMISSION_POLICY_BINDING
 POLICY = kinds.MUTATING_ADMISSION_POLICY
@@ -116,35 +119,32 @@ def test_a_webhook_that_strips_our_rule_is_found_out_and_named(scene: Scene) -> 
 
 @contextmanager
 def stripping(scene: Scene, space: str, old: Pool) -> Generator[None]:
-    """A mutating policy of somebody else that puts a wish for old nodes in place of our affinity."""
-    name = f"strip-{space}"
-    pool = f"{{'key': dyn('local.shiplift.dev/pool'), 'operator': dyn('In'), 'values': dyn(['{old.name}'])}}"
-    wish = f"{{'weight': dyn(100), 'preference': dyn({{'matchExpressions': [{pool}]}})}}"
-    affinity = "{'nodeAffinity': {'preferredDuringSchedulingIgnoredDuringExecution': [" + wish + "]}}"
-    expression = "[JSONPatch{op: 'add', path: '/spec/affinity', value: " + affinity + "}]"
-    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
-    spec = {
-        "failurePolicy": "Fail",
-        "reinvocationPolicy": "IfNeeded",
-        "matchConstraints": {"resourceRules": [rule]},
-        "matchConditions": [{"name": "here", "expression": f"request.namespace == '{space}'"}],
-        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}],
-    }
-    scene.client.create(POLICY, {"metadata": {"name": name}, "spec": spec})
-    scene.client.create(BINDING, {"metadata": {"name": name}, "spec": {"policyName": name}})
+    """A webhook of somebody else that puts a wish for old nodes in place of our affinity.
+
+    It has the last word: webhooks come after policies, and this one is asked again after ours.
+    """
+    pool = {"key": "local.shiplift.dev/pool", "operator": "In", "values": [old.name]}
+    wish = {"weight": 100, "preference": {"matchExpressions": [pool]}}
+    affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [wish]}}
+    patch = json.dumps([{"op": "add", "path": "/spec/affinity", "value": affinity}]).encode()
+    answer = {"patchType": "JSONPatch", "patch": b64encode(patch).decode()}
+    webhook = Webhook(scene.rig, MUTATING, "affinity.example.com", lambda _: answer)
+    webhook.watch(space, "pods", reinvocationPolicy="IfNeeded")
     until(lambda: strips(scene, space))
     try:
         yield
     finally:
-        scene.drop(BINDING, name)
-        scene.drop(POLICY, name)
+        webhook.close()
         until(lambda: not strips(scene, space))
 
 
 def strips(scene: Scene, space: str) -> bool:
-    """Whether the API server goes by that policy."""
+    """Whether the API server asks that webhook."""
     body = {"metadata": {"name": "a-look"}, "spec": {"containers": [{"name": "main", "image": "none"}]}}
-    return "affinity" in scene.client.create(kinds.POD, body, space, dry_run=True).object["spec"]
+    try:
+        return "affinity" in scene.client.create(kinds.POD, body, space, dry_run=True).object["spec"]
+    except KubeError:
+        return True  # it is still asked, and gone
 
 
 def test_nothing_moves_while_an_old_node_cannot_be_marked(scene: Scene) -> None:

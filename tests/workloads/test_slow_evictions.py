@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import ssl
 import threading
-from base64 import b64encode
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from shiplift.facts.kinds import Kind
 from tests.workloads.rig import NEW, OLD, Rig, Scene
+from tests.workloads.webhooks import VALIDATING, Json, Webhook
 
-WEBHOOKS = Kind(
-    "ValidatingWebhookConfiguration",
-    "validatingwebhookconfigurations",
-    "admissionregistration.k8s.io",
-    "v1",
-    namespaced=False,
-)
 NAME = "evictions.example.com"
 
 
@@ -31,60 +19,20 @@ class Gatekeeper:
     def __init__(self, rig: Rig) -> None:
         self.asked: list[str] = []
         self.let = threading.Event()
-        self._client = rig.client
-        pki = rig.cluster.layout.pki
-        keeper = self
+        self._webhook = Webhook(rig, VALIDATING, NAME, self._answer)
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                keeper.asked.append(review["request"]["name"])
-                keeper.let.wait(25)
-                review["response"] = {"uid": review["request"]["uid"], "allowed": True}
-                del review["request"]
-                with contextlib.suppress(OSError):
-                    self.send_response(200)
-                    self.end_headers()
-                    self.wfile.write(json.dumps(review).encode())
-
-            def log_message(self, *_: object) -> None:
-                """Nothing on the terminal."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(pki / "server.crt", pki / "server.key")
-        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
-        self._authority = b64encode((pki / "ca.crt").read_bytes()).decode()
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-        self._thread.start()
+    def _answer(self, request: Json) -> Json:
+        self.asked.append(request["name"])
+        self.let.wait(25)
+        return {}
 
     def watch(self, namespace: str) -> None:
         """From now on its word is asked for in this namespace."""
-        rule = {
-            "apiGroups": [""],
-            "apiVersions": ["v1"],
-            "operations": ["CREATE"],
-            "resources": ["pods/eviction"],
-        }
-        address = f"https://127.0.0.1:{self._server.server_port}/"
-        webhook = {
-            "name": NAME,
-            "admissionReviewVersions": ["v1"],
-            "sideEffects": "None",
-            "timeoutSeconds": 30,
-            "failurePolicy": "Fail",
-            "rules": [rule],
-            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
-            "clientConfig": {"url": address, "caBundle": self._authority},
-        }
-        self._client.create(WEBHOOKS, {"metadata": {"name": NAME}, "webhooks": [webhook]})
+        self._webhook.watch(namespace, "pods/eviction")
 
     def close(self) -> None:
         self.let.set()
-        found = self._client.get(WEBHOOKS, NAME)
-        self._client.delete(WEBHOOKS, NAME, uid=found["metadata"]["uid"])
-        self._server.shutdown()
-        self._server.server_close()
+        self._webhook.close()
 
 
 @pytest.fixture
