@@ -37,7 +37,7 @@ demo: kubernetes
 # Side by side, for the time that it takes; what lint says comes in one piece, after the tests.
 check: setup
 	@said=$$(mktemp); $(MAKE) --no-print-directory lint >$$said 2>&1 & lint=$$!; \
-	$(BIN)/python -m pytest --no-clusters -q -n $(WORKERS) --dist worksteal; tests=$$?; \
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest --no-clusters -q -n $(WORKERS) --dist worksteal; tests=$$?; \
 	wait $$lint; lint=$$?; cat $$said; rm $$said; \
 	if [ $$tests -ne 0 ]; then echo "error: tests failed"; fi; \
 	if [ $$lint -ne 0 ]; then echo "error: lint failed"; fi; \
