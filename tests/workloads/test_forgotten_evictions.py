@@ -21,7 +21,7 @@ from shiplift.kube.client import Client
 from shiplift.kube.errors import Conflict
 from shiplift.workloads.act.actor import Actor
 from shiplift.workloads.decide.decision import decide
-from shiplift.workloads.decide.gates import TIME_TO_NOTICE
+from shiplift.workloads.decide.forgetting import TIME_TO_NOTICE
 from shiplift.workloads.memory import InForce
 from shiplift.workloads.model import Migrating
 from shiplift.workloads.steps import Evict, ForgetEviction

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from datetime import datetime
 
 from shiplift.api.workloads import OnNoCapacity
 from shiplift.engine.step import Step
@@ -19,6 +20,7 @@ from shiplift.room.booking import Booking, NoSlot
 from shiplift.room.occupancy import Room
 from shiplift.workloads.decide import placements
 from shiplift.workloads.decide.candidates import book_expected, in_order
+from shiplift.workloads.decide.forgetting import forget_evictions
 from shiplift.workloads.model import Role, Tally, View
 from shiplift.workloads.steps import Evict
 
@@ -61,7 +63,7 @@ def _fit_elsewhere(view: View, room: Room, node: str) -> bool:
     return not any(isinstance(one, NoSlot) for one in found)
 
 
-def emptying_steps(view: View, node: str) -> list[Step]:
+def emptying_steps(view: View, node: str, now: datetime) -> list[Step]:
     """Evict what is on the node and may go now."""
     if view.old_room is None or node in view.fleet.labels:
         return []
@@ -75,6 +77,21 @@ def emptying_steps(view: View, node: str) -> list[Step]:
     ]
     for tally in held:
         book_expected(booking, tally)
+    forgotten = {
+        step.key: step
+        for tally in held
+        if any(pod.node == node for pod in tally.away)
+        for step in forget_evictions(view, tally, now)[0]
+    }
+    return [
+        *forgotten.values(),
+        *_evictions(view, node, held, allowances, booking),
+    ]
+
+
+def _evictions(
+    view: View, node: str, held: list[Tally], allowances: Allowances, booking: Booking
+) -> list[Step]:
     return [
         Evict(
             tally.id,

@@ -222,7 +222,9 @@ def _steps(view: View, plan: _Plan) -> list[Step]:
         return steps
     steps += plan.moves.steps
     if plan.emptying and view.status.emptying == plan.emptying and plan.moves.stop is None:
-        steps += consolidate.emptying_steps(view, plan.emptying)
+        known = {step.key for step in steps}
+        more = consolidate.emptying_steps(view, plan.emptying, plan.moves.now)
+        steps += [step for step in more if step.key not in known]
     return steps
 
 

@@ -20,22 +20,20 @@ import msgspec
 from shiplift.api.workloads import Mode, OnBlockedWorkload, OnNoCapacity, WorkloadState
 from shiplift.engine.step import Step
 from shiplift.facts.pods import Pod, tolerated
-from shiplift.pdb.allowances import budget_of
 from shiplift.pdb.coverage import covering
 from shiplift.pdb.holds import is_hold
-from shiplift.pdb.verdicts import Obstacle, explained, obstacle, taken_for_evicted
+from shiplift.pdb.verdicts import Obstacle, explained, obstacle
 from shiplift.room.booking import NoSlot
 from shiplift.workloads.decide import brake, placements, waiting
 from shiplift.workloads.decide.books import Books
 from shiplift.workloads.decide.candidates import first_of_each
+from shiplift.workloads.decide.forgetting import forget_evictions
 from shiplift.workloads.decide.surging import Surging, surge
 from shiplift.workloads.marks import upgrade_taint
 from shiplift.workloads.model import Line, Reason, Tally
 from shiplift.workloads.record import Record
-from shiplift.workloads.steps import ForgetEviction, SetTolerations
+from shiplift.workloads.steps import SetTolerations
 
-TIME_TO_NOTICE = 5
-"""Seconds that the disruption controller has to see by itself that a pod went and another came."""
 TIME_TO_LABEL = 10
 """Seconds that a new pod has to get the labels that decide which budget covers it."""
 BLOCKING = (Reason.NEVER_EVICTABLE, Reason.TWO_BUDGETS, Reason.SURGE_IMPOSSIBLE)
@@ -451,22 +449,8 @@ def _waits_for_budget_of(books: Books, tally: Tally, pod: Pod) -> Closed:
     for minutes."""
     why = explained(books.view, tally, pod)
     text = f"{_count(len(tally.away), 'pod')} to move; {why}"
-    steps, due = _forget_evictions(books, tally)
+    steps, due = forget_evictions(books.view, tally, books.now)
     return Closed(Line(WorkloadState.MOVING, Reason.BUDGET_EXHAUSTED, text), steps=steps, due=due)
-
-
-def _forget_evictions(books: Books, tally: Tally) -> tuple[tuple[Step, ...], tuple[float, ...]]:
-    steps: list[Step] = []
-    due: list[float] = []
-    found = (budget_of(books.view, tally, pod) for pod in first_of_each(tally))
-    for budget in filter(None, found):
-        for pod in taken_for_evicted(books.view, budget):
-            left = pod.ready_since + TIME_TO_NOTICE - books.now.timestamp()
-            if left > 0:
-                due.append(left)
-            else:
-                steps.append(ForgetEviction(budget.namespace, budget.name, budget.uid, pod.name, pod.uid))
-    return tuple(steps), tuple(due)
 
 
 def _count(number: int, what: str) -> str:
