@@ -65,8 +65,8 @@ def test_in_mode_template_the_record_is_the_release() -> None:
     world = web_and_db(Mode.TEMPLATE)
     say(world, {WEB.owner_key: RELEASED}, {DB.owner_key: Record(toleration=NEW)})
     view = look(world)
-    assert placements.is_released(view, DB)
-    assert not placements.is_released(view, WEB)
+    assert DB in placements.released(view)
+    assert WEB not in placements.released(view)
 
 
 def test_paused_nobody_new_may_go() -> None:

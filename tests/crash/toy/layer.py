@@ -92,7 +92,7 @@ class Berths:
     def act(self, step: Step) -> Outcome:
         try:
             return self._leave(step) if isinstance(step, Leave) else self._moor(step)
-        except (KubeError, OSError, NotLeading) as error:
+        except (KubeError, OSError) as error:
             return Outcome.refused(step, str(error), _AGAIN)
 
     def publish(self, key: str, decision: Decision) -> Iterable[Barrier]:

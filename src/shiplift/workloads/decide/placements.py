@@ -30,11 +30,6 @@ def record_of(view: View, id_: WorkloadId) -> Record:
     return placement.records.get(id_.owner_key, NO_RECORD) if placement and placement.records else NO_RECORD
 
 
-def is_released(view: View, id_: WorkloadId) -> bool:
-    """Whether its release was written down for this target."""
-    return id_ in released(view)
-
-
 def released(view: View) -> Collection[WorkloadId]:
     """Workloads whose release was written down for this target."""
     if view.target.mode is Mode.INJECT:

@@ -8,7 +8,7 @@ the operator reads it: its view is made here, without what it has seen and done 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import msgspec
 
@@ -20,7 +20,7 @@ from shiplift.facts.kinds import Kind
 from shiplift.facts.meta import Owner, Row
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import Deployment, PodDisruptionBudget, ReplicaSet, StatefulSet
-from shiplift.kube.store import Snapshot, Store
+from shiplift.kube.store import Snapshot
 from shiplift.kube.watch import Watch
 from shiplift.pdb.holds import is_hold
 from shiplift.workloads.face import explanation_layout
@@ -63,7 +63,7 @@ def _passage(reader: Reader, told: Explanation, pod: Pod | None, now: int) -> Pa
     row = seen.by_uid(Pod, pod.uid) if pod else None
     if pod and row is None:
         return Passage(instead="it is gone")
-    view = Observer(cast("Store", _Still(seen)), lambda: None).observe(Outcomes())
+    view = Observer(_Still(seen), lambda: None).observe(Outcomes())
     found = passage(view, WorkloadId(told.kind, told.namespace, told.name), row, now)
     return found if pod or found.workload else None
 

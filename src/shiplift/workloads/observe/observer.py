@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import cast
+from typing import Protocol, cast
 
 from shiplift.api.values import selector_of
 from shiplift.api.workloads import (
@@ -28,7 +28,7 @@ from shiplift.facts.pods import tolerated
 from shiplift.facts.selectors import Selector
 from shiplift.facts.workloads import DaemonSet, PodDisruptionBudget
 from shiplift.kube.collection import paused_collection
-from shiplift.kube.store import Snapshot, Store
+from shiplift.kube.store import Snapshot
 from shiplift.pdb.holds import is_hold
 from shiplift.workloads.identity import WorkloadId, owned_by
 from shiplift.workloads.marks import upgrade_taint
@@ -69,11 +69,17 @@ _NO_EVENT = (Reason.STARTING, Reason.INJECT_UNAVAILABLE)
 """What no event will change: whether the policies are installed is looked at again and again."""
 
 
+class Snapshots(Protocol):
+    """What is asked of the store: all of some kinds, at one moment."""
+
+    def snapshot(self, *of: Kind) -> Snapshot: ...
+
+
 class Observer:
     """Makes views. `heard` may be called from any thread, `observe` from one."""
 
     def __init__(
-        self, store: Store, inject: Callable[[], bool | None], evictions: Evictions | None = None
+        self, store: Snapshots, inject: Callable[[], bool | None], evictions: Evictions | None = None
     ) -> None:
         self._store = store
         self._inject = inject
