@@ -20,7 +20,7 @@ from tests.crash.workloads.mistaken import MistakesAPod
 from tests.crash.workloads.scenarios import Bystander, Scenario
 
 _FENCE = "shiplift-fence"
-_GONE_FOR = 1.5
+_GONE_FOR = 4.0
 """Seconds for which the binding is away: without a brake, pods would be moved to and fro meanwhile."""
 
 
