@@ -5,18 +5,18 @@ from collections.abc import Iterator
 
 import pytest
 import structlog
-from hypothesis import HealthCheck, settings
+
+from tests import examples
 
 pytest_plugins = ["shiplift.local.testing"]
-
-settings.register_profile(
-    "steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("steady")
 
 # A run in the background ignores Ctrl-C, and so would every process that a test starts to interrupt it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    examples.load(whole=not config.getoption("--no-clusters"))
 
 
 @pytest.fixture(autouse=True)

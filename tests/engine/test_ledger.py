@@ -17,6 +17,7 @@ from shiplift.engine.ledger import (
 )
 from shiplift.engine.pointer import ABSENT, entry, get, pointer, put, same, whole
 from tests.engine.test_pointer import apply
+from tests.examples import tries
 
 NOTE = "ledger.shiplift.dev/workloads"
 LABEL = pointer("metadata", "labels", "shiplift.dev/target-version")
@@ -474,6 +475,6 @@ class WritingAhead(RuleBasedStateMachine):
 
 
 TestEditing = Editing.TestCase
-TestEditing.settings = settings(max_examples=60, stateful_step_count=20)
+TestEditing.settings = settings(max_examples=tries(60), stateful_step_count=20)
 TestWritingAhead = WritingAhead.TestCase
-TestWritingAhead.settings = settings(max_examples=60, stateful_step_count=20)
+TestWritingAhead.settings = settings(max_examples=tries(60), stateful_step_count=20)

@@ -23,6 +23,7 @@ from shiplift.engine.pointer import get, pointer
 from shiplift.facts.kinds import NODE
 from tests.engine.test_pointer import apply
 from tests.engine.virtual import eventually
+from tests.examples import tries
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 NOTE = "ledger.shiplift.dev/toy"
@@ -175,7 +176,7 @@ def run_by_hand(server: Server, cleaning: bool, caught_up, killed) -> None:
     server.catch_up()
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(60))
 @given(faults, st.sets(st.integers(0, 40)), st.sets(st.integers(0, 30)))
 def test_whatever_fails_the_order_holds_and_nothing_is_left_in_the_end(plan, caught_up, killed):
     server = Server(plan)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shiplift.engine.windows import Window, WindowError, Windows
+from tests.examples import tries
 
 HOUR = timedelta(hours=1)
 MINUTE = timedelta(minutes=1)
@@ -251,7 +252,7 @@ def starts_by_brute_force(window, begin, end):
     return [start for start in starts if start >= begin - timedelta(days=1)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(60))
 @given(
     st.sampled_from(ZONES),
     st.sampled_from(CHANGES),
@@ -284,7 +285,7 @@ moments = st.datetimes(datetime(2024, 1, 1), datetime(2030, 1, 1)).map(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(60))
 @given(windows_, moments)
 def test_starts_found_backwards_and_forwards_are_the_same(window, now):
     last = window.last_start(now)
@@ -298,7 +299,7 @@ def test_starts_found_backwards_and_forwards_are_the_same(window, now):
     assert window.last_start(following - timedelta(seconds=1)) == last
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tries(40))
 @given(st.lists(windows_, min_size=1, max_size=3), moments, st.integers(1, 600))
 def test_the_answers_agree_with_each_other(several, now, minutes):
     windows, duration = Windows(tuple(several)), minutes * MINUTE

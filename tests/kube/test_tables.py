@@ -19,6 +19,7 @@ from shiplift.facts.meta import NO_LABELS, Labels, Owner, Row
 from shiplift.facts.pods import Pod
 from shiplift.facts.selectors import Requirement, Selector
 from shiplift.kube.tables import Frozen, Index, Lookup, PodLookup, Table
+from tests.examples import tries
 from tests.kube.rows_for_tests import a_namespace, a_pod
 
 NODES = ["", "n1", "n2"]
@@ -31,7 +32,7 @@ SELECTORS = [
     Selector(NO_LABELS, (Requirement("tier", "DoesNotExist"),)),
 ]
 SPACES = ["shop", "bank"]
-MANY = settings(derandomize=True, max_examples=60, stateful_step_count=25, deadline=None)
+MANY = settings(derandomize=True, max_examples=tries(60), stateful_step_count=25, deadline=None)
 
 uids = st.integers(0, 59).map(lambda number: f"u{number}")
 nodes = st.sampled_from(NODES)

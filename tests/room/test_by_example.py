@@ -14,6 +14,7 @@ from shiplift.facts.pods import HostPort, Pod, PodSpec, PodTerm, Spread, Tolerat
 from shiplift.facts.quantities import Resources
 from shiplift.facts.selectors import NodeTerm, Requirement, Selector
 from shiplift.room.booking import Booking, NoSlot, Occupancy
+from tests.examples import tries
 from tests.room.cases import (
     HOST,
     NEW,
@@ -146,7 +147,7 @@ def clusters(draw: st.DrawFn) -> tuple[list[Node], list[Pod], list[tuple[Pod, bo
     return nodes, pods, moving + more
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=tries(400))
 @given(clusters())
 def test_it_agrees_with_the_slow_way_pod_by_pod(
     cluster: tuple[list[Node], list[Pod], list[tuple[Pod, bool]]],
@@ -174,7 +175,7 @@ def told(reason: str) -> int:
     return sum(int(part.split()[0]) for part in reason.split(": ")[1].split(", "))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=tries(100))
 @given(clusters(), st.randoms(use_true_random=False))
 def test_events_in_any_order_leave_the_same_room(
     cluster: tuple[list[Node], list[Pod], list[tuple[Pod, bool]]], chance: object

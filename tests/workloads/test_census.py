@@ -38,6 +38,7 @@ from shiplift.workloads.names import SKIP
 from shiplift.workloads.observe.census import Census
 from shiplift.workloads.observe.observer import READS, Observer, Scope
 from shiplift.workloads.observe.order import Ordering
+from tests.examples import tries
 from tests.model import nature
 from tests.workloads.world import NEW, OLD, SPACE, World, a_world
 
@@ -324,7 +325,7 @@ class Counter:
 
 
 @given(st.lists(st.tuples(st.sampled_from(CHANGES), st.integers(0, 23), st.booleans()), min_size=10))
-@settings(max_examples=200)
+@settings(max_examples=tries(200))
 def test_after_any_events_the_sums_are_those_of_a_fresh_count(
     events: list[tuple[Change, int, bool]],
 ) -> None:
@@ -351,7 +352,7 @@ def naive(world: World, labels: Labels, namespace: str) -> set[str]:
 
 
 @given(st.lists(st.tuples(st.sampled_from(CHANGES), st.integers(0, 23)), min_size=10))
-@settings(max_examples=100)
+@settings(max_examples=tries(100))
 def test_after_any_events_a_pod_has_the_budgets_that_select_its_own_labels(
     events: list[tuple[Change, int]],
 ) -> None:

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shiplift.api.workloads import MigrationState, Mode, WorkloadKind
+from tests.examples import tries
 from tests.model import nature
 from tests.workloads.edits import Edit, Wishes, edits, uncordon_all
 from tests.workloads.players import Operator, budgets_of, finish, normal, residue
@@ -24,7 +25,7 @@ from tests.workloads.world import OLD, Pace
 
 
 @given(sketches(), scripts)
-@settings(max_examples=120)
+@settings(max_examples=tries(120))
 def test_every_interrupted_prefix_comes_to_the_same_end(sketch: Sketch, script: list[Moment]) -> None:
     calm = stage(sketch)
     finish(calm.world, calm.judge)
@@ -35,7 +36,7 @@ def test_every_interrupted_prefix_comes_to_the_same_end(sketch: Sketch, script: 
 
 
 @given(sketches(movable=True), scripts)
-@settings(max_examples=60)
+@settings(max_examples=tries(60))
 def test_who_can_move_arrives_and_nothing_of_ours_is_left(sketch: Sketch, script: list[Moment]) -> None:
     staged = stage(sketch)
     before = budgets_of(staged.world), staged.replicas()
@@ -48,7 +49,7 @@ def test_who_can_move_arrives_and_nothing_of_ours_is_left(sketch: Sketch, script
 
 
 @given(sketches(movable=True))
-@settings(max_examples=40)
+@settings(max_examples=tries(40))
 def test_left_in_peace_no_eviction_is_refused_and_each_pod_moves_once(sketch: Sketch) -> None:
     staged = stage(sketch)
     pods = sum(len(staged.world.pods(id_)) for id_ in staged.ids)
@@ -71,7 +72,7 @@ def test_budgets_forget_pods_that_were_back_before_the_controller_looked() -> No
 
 
 @given(sketches(movable=True), scripts)
-@settings(max_examples=80)
+@settings(max_examples=tries(80))
 def test_evictions_that_take_their_time_are_counted_from_the_moment_they_are_sent(
     sketch: Sketch, script: list[Moment]
 ) -> None:
@@ -85,7 +86,7 @@ def test_evictions_that_take_their_time_are_counted_from_the_moment_they_are_sen
 
 
 @given(sketches(movable=True), scripts)
-@settings(max_examples=80)
+@settings(max_examples=tries(80))
 def test_news_that_comes_late_changes_nothing(sketch: Sketch, script: list[Moment]) -> None:
     calm = stage(sketch)
     finish(calm.world, calm.judge)
@@ -97,7 +98,7 @@ def test_news_that_comes_late_changes_nothing(sketch: Sketch, script: list[Momen
 
 
 @given(sketches(), scripts, st.booleans())
-@settings(max_examples=80)
+@settings(max_examples=tries(80))
 def test_an_abort_undoes_everything_wherever_it_comes(
     sketch: Sketch, script: list[Moment], deleted: bool
 ) -> None:
@@ -116,7 +117,7 @@ def test_an_abort_undoes_everything_wherever_it_comes(
 
 
 @given(sketches(movable=True), scripts, scripts)
-@settings(max_examples=60)
+@settings(max_examples=tries(60))
 def test_a_rollback_brings_everybody_back(sketch: Sketch, script: list[Moment], again: list[Moment]) -> None:
     staged = stage(sketch)
     before = budgets_of(staged.world), staged.replicas()
@@ -131,7 +132,7 @@ def test_a_rollback_brings_everybody_back(sketch: Sketch, script: list[Moment], 
 
 
 @given(sketches(movable=True, modes=(Mode.INJECT,)), scripts, scripts, st.booleans())
-@settings(max_examples=100)
+@settings(max_examples=tries(100))
 def test_a_rollback_while_evictions_are_under_way_brings_everybody_back(
     sketch: Sketch, script: list[Moment], again: list[Moment], sent: bool
 ) -> None:
@@ -170,7 +171,7 @@ def test_a_rollback_right_after_an_eviction_takes_it_for_nobody_elses_drain() ->
 
 
 @given(sketches(), st.lists(st.tuples(scripts, edits, st.integers(0, 50)), min_size=1, max_size=3))
-@settings(max_examples=80)
+@settings(max_examples=tries(80))
 def test_what_users_did_meanwhile_stays_and_nothing_of_ours_does(
     sketch: Sketch, acts: list[tuple[list[Moment], Edit, int]]
 ) -> None:

@@ -28,6 +28,7 @@ from shiplift.workloads.tell.publish import (
     Publisher,
 )
 from shiplift.workloads.tell.report import status_of
+from tests.examples import tries
 from tests.workloads.views import DEPLOYMENT, an_id, change_pod, look, under_way
 from tests.workloads.world import NEW, World
 
@@ -68,7 +69,7 @@ def merged(old: Any, patch: Any) -> Any:
 
 
 @given(statuses, statuses)
-@settings(max_examples=300)
+@settings(max_examples=tries(300))
 def test_the_patch_laid_on_the_old_status_gives_the_new_one(
     before: WorkloadMigrationStatus, after: WorkloadMigrationStatus
 ) -> None:
