@@ -1,0 +1,22 @@
+"""How many examples a property test tries: all in `make test`, a third where somebody waits for it."""
+
+from hypothesis import HealthCheck, settings
+
+_WHOLE, _THIRD = 99, 33
+
+
+def load(*, whole: bool) -> None:
+    """The same examples in each run, and no limit of time to one of them; before any test is imported."""
+    settings.register_profile(
+        "shiplift",
+        max_examples=_WHOLE if whole else _THIRD,
+        derandomize=True,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    settings.load_profile("shiplift")
+
+
+def tries(count: int) -> int:
+    """So many examples in the whole run, and their share in a short one."""
+    return max(1, count * settings.get_profile("shiplift").max_examples // _WHOLE)
