@@ -32,6 +32,7 @@ from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.facts.selectors import Selector
 from shiplift.facts.workloads import Deployment
+from shiplift.kube.client import PatchType
 from shiplift.kube.errors import Conflict, Invalid
 from shiplift.kube.store import Snapshot, Store
 from shiplift.kube.tables import Lookup, PodLookup, Table
@@ -105,6 +106,57 @@ def test_itself_by_its_own_namespace_is_named_and_holds_nobody_up(scene: Scene) 
     scene.wait(lambda: note in scene.status().get("notes", []))
     scene.finish(old)
     assert scene.arrived(space, "web", "db")
+
+
+@contextmanager
+def anything_goes(scene: Scene, kind: Kind) -> Generator[None]:
+    """The schema of a kind of ours taken off, as by somebody who installed another version of it."""
+    name = f"{kind.plural}.{kind.group}"
+    crd = scene.client.get(kinds.CUSTOM_RESOURCE_DEFINITION, name)
+    put_schema(scene, crd, {"type": "object", "x-kubernetes-preserve-unknown-fields": True})
+    try:
+        yield
+    finally:
+        put_schema(scene, crd, crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
+
+
+def put_schema(scene: Scene, crd: Json, schema: Json) -> None:
+    patch = [{"op": "replace", "path": "/spec/versions/0/schema/openAPIV3Schema", "value": schema}]
+    kind, about = kinds.CUSTOM_RESOURCE_DEFINITION, crd["metadata"]
+    scene.client.patch(kind, about["name"], patch, type=PatchType.JSON, uid=about["uid"])
+
+
+def test_an_order_that_cannot_be_read_keeps_its_namespace_alone_until_it_can(scene: Scene) -> None:
+    old = scene.nodes("old", OLD)
+    here, there = scene.namespace("here"), scene.namespace("there")
+    for space in (here, there):
+        scene.deployment(space, "web", 2)
+        scene.wait_ready(space, web=2)
+    odd = {"metadata": {"name": "odd"}, "spec": {"workloads": "all of them"}}
+    with anything_goes(scene, kinds.WORKLOAD_ORDER):
+        scene.wait(lambda: created(scene, odd, here))
+        scene.nodes("new", NEW)
+        scene.migrate()
+        scene.rig.start()
+        said = f"WorkloadOrder {here}/odd cannot be read"
+        scene.wait(lambda: scene.arrived(there, "web"))
+        assert told(scene, said)
+        waits = [one for one in scene.status()["workloads"] if one["namespace"] == here]
+        assert [(one["state"], one["reason"]) for one in waits] == [("Blocked", "Unreadable")]
+        assert said in waits[0]["message"]
+        assert scene.places(here, "web") == ["old", "old"]
+        scene.drop(kinds.WORKLOAD_ORDER, "odd", here)
+    scene.finish(old)
+    assert scene.arrived(here, "web")
+
+
+def created(scene: Scene, order: Json, space: str) -> bool:
+    """Whether the server has heard of the new schema yet."""
+    try:
+        scene.client.create(kinds.WORKLOAD_ORDER, order, space)
+    except Invalid:
+        return False
+    return True
 
 
 def test_a_dependency_that_does_not_exist_blocks_only_its_dependents(scene: Scene) -> None:

@@ -10,12 +10,14 @@ import pytest
 from shiplift.api.marks import UPGRADE_TAINT
 from shiplift.api.workloads import Cleanup, Mode, OnCycle, Turn, WorkloadMigrationStatus
 from shiplift.engine.step import Step
+from shiplift.facts import kinds
 from shiplift.facts.pods import Toleration
 from shiplift.facts.workloads import PodDisruptionBudget
 from shiplift.workloads.decide.cleaning import cleaning, leftovers
 from shiplift.workloads.decide.template_digest import digest
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Reason
+from shiplift.workloads.names import PLACEMENT
 from shiplift.workloads.record import Record, Surge
 from shiplift.workloads.steps import (
     DeletePlacement,
@@ -255,3 +257,13 @@ def test_done_twice_nothing_changes() -> None:
     assert not world.all(PodDisruptionBudget)
     assert world.migration is not None
     assert world.migration.status.state is WorkloadMigrationStatus().state
+
+
+def test_what_may_be_ours_and_cannot_be_read_is_named_when_all_else_is_out() -> None:
+    world = over()
+    finish(world)
+    assert not cleaning(look(world), world.now).stalled
+    world.spoil(kinds.WORKLOAD_PLACEMENT, PLACEMENT, "no turns")
+    decision = cleaning(look(world), world.now)
+    assert (decision.reason, decision.stalled) == (Reason.UNREADABLE, True)
+    assert f"WorkloadPlacement {SPACE}/{PLACEMENT} cannot be read (no turns)" in decision.message

@@ -11,6 +11,7 @@ import pytest
 from shiplift.api.marks import OFF_TARGET_LABEL, TARGET_LABEL
 from shiplift.api.workloads import OnNoCapacity, Turn
 from shiplift.engine.step import Outcomes
+from shiplift.facts import kinds
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod
@@ -61,6 +62,15 @@ def evicted(world: World, node: str) -> list[str]:
     return sorted(
         step.workload.name for step in emptying_steps(look(world), node, world.now) if isinstance(step, Evict)
     )
+
+
+def test_nothing_goes_from_it_in_a_namespace_with_a_budget_that_cannot_be_read() -> None:
+    world = a_shop(web=1)
+    place(world, web="old-1")
+    begin(world, "old-1")
+    assert evicted(world, "old-1") == ["web"]
+    world.spoil(kinds.POD_DISRUPTION_BUDGET, "odd", "no selector")
+    assert evicted(world, "old-1") == []
 
 
 # --- which ---

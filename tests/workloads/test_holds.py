@@ -10,6 +10,7 @@ import pytest
 from shiplift.api.marks import HOLD_LEDGER, MANAGED_BY, MANAGER
 from shiplift.api.workloads import Hold, Mode
 from shiplift.engine.step import Answer, Outcome, Outcomes
+from shiplift.facts import kinds
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.facts.selectors import Selector
@@ -53,6 +54,14 @@ def relabel(world: World, name: str, **labels: str) -> None:
     change(world, name, template_labels=Labels(labels))
     for pod in pods:
         change_pod(world, pod, labels=Labels(labels))
+
+
+def test_where_a_budget_cannot_be_read_no_hold_is_made_and_none_let_go() -> None:
+    world = a_shop()
+    take(world, API)
+    world.spoil(kinds.POD_DISRUPTION_BUDGET, "odd", "no selector")
+    assert not held(world, WEB).steps, "one that cannot be read might cover the same pods"
+    assert {type(step) for step in holding(look(a_shop()), frozenset({WEB})).steps} == {MakeHold}
 
 
 # --- when ---

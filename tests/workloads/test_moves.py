@@ -183,6 +183,14 @@ def test_who_depends_on_a_workload_that_cannot_be_read_waits_for_it() -> None:
     assert (line.state, line.reason) == (WorkloadState.BLOCKED, Reason.UNREADABLE)
 
 
+def test_who_depends_on_one_in_another_namespace_that_cannot_be_read_waits_for_it_too() -> None:
+    world = under_way((DEPLOYMENT, "web", 1), on_missing=OnMissing.IGNORE)
+    change(world, "web", annotations=Labels({DEPENDS_ON: "apps/namespaces/elsewhere/StatefulSet/db"}))
+    assert an_id("web") in look(world).order.ready, "what is missing is ignored"
+    world.spoil(kinds.STATEFUL_SET, "db", "no replicas", "elsewhere")
+    assert an_id("web") not in look(world).order.ready
+
+
 def test_nothing_arrives_from_a_view_that_may_be_old() -> None:
     world = released(under_way((DEPLOYMENT, "web", 0)))
     fresh = look(world)
