@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shiplift.api.marks import HOLD_PREFIX
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.kube.part import LayerPart
@@ -12,9 +13,10 @@ from tests.crash.recorder import Change, State, Trace
 from tests.crash.stage import Stage
 from tests.crash.suite import Flat, Player, Suite
 from tests.crash.workloads import building, facts, invariants, mutants, normal, scenarios
-from tests.crash.workloads.scenarios import HalfWay, Scenario
+from tests.crash.workloads.scenarios import Bystander, HalfWay, Scenario
 from tests.crash.workloads.world import World
 
+_HOLD = f"{kinds.POD_DISRUPTION_BUDGET} shop/{HOLD_PREFIX}"
 _WORK = ("create pods/eviction", "delete pods", "patch deployments", "patch statefulsets")
 _ROUNDS = {HalfWay.NOTHING: 0, HalfWay.ABORT: 1, HalfWay.ROLL_BACK: 2}
 
@@ -69,7 +71,12 @@ class Workloads:
         return f"pods of {owner(change.object)}" if change.key.kind == "Pod" else str(change.key)
 
     def most(self, scenario: Scenario, name: str) -> int:
-        """Where the user steps in half-way, how far it had come is open: once for each way is the limit."""
+        """Where the user steps in half-way, how far it had come is open: once for each way is the limit.
+
+        Whose turn comes just when somebody begins to drain may be held for a moment, or not at all.
+        """
+        if scenario.bystander is Bystander.DRAINS and name.startswith(_HOLD):
+            return 1
         rounds = 2 if scenario.unsteered else _ROUNDS[scenario.half_way]
         replicas = [one.replicas for one in scenario.workloads if name == f"pods of {one.id}"]
         return rounds * (replicas[0] if replicas else 1)

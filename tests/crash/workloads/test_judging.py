@@ -13,7 +13,7 @@ from tests.crash.oracle import Evidence
 from tests.crash.plans import Spot
 from tests.crash.recorder import Change, Key, State, Trace
 from tests.crash.workloads import facts, invariants
-from tests.crash.workloads.scenarios import HalfWay, Scenario
+from tests.crash.workloads.scenarios import Bystander, HalfWay, Scenario
 from tests.crash.workloads.shape import NEW, Workload
 from tests.crash.workloads.suite import SUITE
 
@@ -237,6 +237,13 @@ def test_where_the_user_steps_in_each_pod_may_move_once_each_way() -> None:
         *moved("db-1", "new-0"), *moved("db-1", "new-1"), *moved("db-0", "new-1"), *moved("web-0", "new-0")
     )
     assert not [one for one in judged(trace, scenario=there_and_back) if "times" in one]
+
+
+def test_where_somebody_drains_a_workload_may_be_held_once_and_no_more() -> None:
+    drained = Scenario("drained", SCENARIO.workloads, {}, bystander=Bystander.DRAINS)
+    hold = ("PodDisruptionBudget", pdb("shiplift-hold-statefulset-web", "web"))
+    assert not [one for one in judged(story(hold), scenario=drained) if "times" in one]
+    assert [one for one in judged(story(hold)) if "created 1 times, 0 in a clean run" in one]
 
 
 def test_the_operators_own_doing_is_judged() -> None:
