@@ -13,15 +13,18 @@ from shiplift.facts.kinds import MUTATING_ADMISSION_POLICY_BINDING
 from shiplift.kube.client import Client
 from shiplift.kube.fence import EPOCH, HOME, POD
 from shiplift.workloads import admission
+from tests.crash.facts import Json
 from tests.crash.orders import SPACE
 from tests.crash.recorder import State
+from tests.crash.workloads import facts
 from tests.crash.workloads.drainer import Drains
 from tests.crash.workloads.mistaken import MistakesAPod
 from tests.crash.workloads.scenarios import Bystander, Scenario
 
 _FENCE = "shiplift-fence"
-_GONE_FOR = 4.0
-"""Seconds for which the binding is away: without a brake, pods would be moved to and fro meanwhile."""
+_GONE_FOR, _GONE_AT_MOST = 1.5, 12.0
+"""Seconds for which the binding is away: until it is said that nothing moves, if it ever is. Without a brake,
+pods would be moved to and fro meanwhile, more often than any run can excuse."""
 
 
 class Meddler(Protocol):
@@ -70,12 +73,17 @@ class RemovesTheBinding:
         self.complaints: list[str] = []
 
     def play(self, state: State, *, half_way: bool) -> None:
-        if self._gone_since and time.monotonic() > self._gone_since + _GONE_FOR:
+        if self._gone_since and self._is_time(facts.migration(state)):
             self._put_back()
             self.done = True
         elif half_way and not self._gone_since:
             self._remove()
             self._gone_since = time.monotonic()
+
+    def _is_time(self, migration: Json) -> bool:
+        gone = time.monotonic() - self._gone_since
+        noticed = str(migration.get("status", {}).get("message", "")).startswith("nothing moves")
+        return gone > (_GONE_FOR if noticed else _GONE_AT_MOST)
 
     def _remove(self) -> None:
         kind, name = MUTATING_ADMISSION_POLICY_BINDING, admission.PODS_POLICY
