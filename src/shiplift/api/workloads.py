@@ -359,7 +359,6 @@ class WorkloadOrder(Resource, frozen=True, kw_only=True):
     COLUMNS = (
         Column("Workloads", ".status.workloads", "integer"),
         Column("Dependencies", ".status.dependencies", "integer"),
-        Column("Ready", ".status.conditions[?(@.type=='Ready')].status"),
         Column("Message", ".status.conditions[?(@.type=='Ready')].message", wide=True),
     )
 
@@ -406,6 +405,7 @@ class WorkloadPlacement(Resource, frozen=True, kw_only=True):
 
     KIND = kinds.WORKLOAD_PLACEMENT
     SHORT_NAMES = ("wp",)
+    TELLS_READY = False
     COLUMNS = (Column("Target", ".spec.target"),)
     RULES = (
         Rule(
