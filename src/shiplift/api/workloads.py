@@ -317,7 +317,8 @@ class WorkloadRef(Value, frozen=True, kw_only=True):
 
 
 class OrderedWorkload(WorkloadRef, frozen=True, kw_only=True):
-    """A workload and what must have moved before it."""
+    """A workload of the WorkloadOrder's own namespace, and what must have moved before it, anywhere.
+    What is said of a workload of another namespace is named in the condition and does not count."""
 
     RULES = (
         Rule(
