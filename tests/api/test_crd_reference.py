@@ -21,7 +21,7 @@ def test_the_page_has_every_kind_field_and_rule() -> None:
         schema = crd.manifest(kind)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
         assert f"## {kind}\n" in page
         assert all(f"`{name}" in page for name in schema["properties"]["spec"]["properties"])
-    assert "replicas must be 1, 3 or 5 when role is controlplane" in page
+    assert "replicas must be 1, 3 or 5 when role is ControlPlane" in page
 
 
 def test_a_table_row_has_four_cells() -> None:

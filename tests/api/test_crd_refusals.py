@@ -34,13 +34,16 @@ WO, QS, AT, OV, OC = WORKLOAD_ORDER, QUORUM_SERVICE, APP_TYPE, OPERATOR_VERSION,
 WP = WORKLOAD_PLACEMENT
 
 
+HOOK = {"name": "a", "namespace": "b", "serviceAccountName": "c", "job": {}}
+
+
 def ids(rows: list[tuple[Kind, str, Any, str]]) -> list[str]:
     return [f"{kind}-{path}-{value}"[:60] for kind, path, value, _ in rows]
 
 
 CREATED: list[tuple[Kind, str, Any, str]] = [
     (UC, "metadata.name", "other", "metadata.name must be 'cluster': there is one for the whole cluster"),
-    (UC, "spec.type", "Talos", r'spec.type: Unsupported value: "Talos".*"Kubeadm", "OpenShift"'),
+    (UC, "spec.type", "Talos", r'spec.type: Unsupported value: "Talos".*"Kubeadm", "OpenShift", "External"'),
     (UC, "spec.desired", None, "spec.desired: Required value"),
     (UC, "spec.desired.version", None, "version or channel must be given"),
     (UC, "spec.desired.version", "newest", "spec.desired.version.*should match"),
@@ -52,7 +55,35 @@ CREATED: list[tuple[Kind, str, Any, str]] = [
         "stable-1.36",
         "spec.desired.*desired.channel goes with type OpenShift only",
     ),
-    (UC, "spec.desired", {"channel": "stable"}, "desired.version must be given when type is Kubeadm"),
+    (UC, "spec.desired", {"channel": "stable"}, "desired.version must be given unless type is OpenShift"),
+    (UC, "spec.desired.version", "1.36", "spec.desired.*desired.version must be whole, such as v1.36.3"),
+    (UC, "spec.approved", {"version": "v1.36.3", "by": "me"}, "spec.approved.planDigest: Required value"),
+    (
+        UC,
+        "spec",
+        {
+            "desired": {"version": "v1.36.3"},
+            "PDBForceDrainTimeout": 60,
+            "strategy": {"nodes": {"drainTimeout": "30m"}},
+        },
+        "spec.PDBForceDrainTimeout.*PDBForceDrainTimeout sets drainTimeout and onBlocked of strategy.nodes",
+    ),
+    (
+        UC,
+        "spec",
+        {
+            "desired": {"version": "v1.36.3"},
+            "PDBForceDrainTimeout": 60,
+            "strategy": {"nodes": {"onBlocked": "Wait"}},
+        },
+        "spec.PDBForceDrainTimeout.*PDBForceDrainTimeout sets drainTimeout and onBlocked of strategy.nodes",
+    ),
+    (
+        UC,
+        "spec.notify",
+        [{"name": "a", "url": "http://a", "token": {"name": "b", "key": "c"}}],
+        r"spec.notify\[0\].url.*url must begin with https:// where a token is sent",
+    ),
     (UC, "spec.upgradeAt", [], "spec.upgradeAt.*expected string.*must be a time: 2026-05-01T22:00:00Z"),
     (UC, "spec.upgradeAt", "tomorrow", "spec.upgradeAt"),
     (UC, "spec.upgradeAt", "2026-05-01", "spec.upgradeAt"),
@@ -80,11 +111,11 @@ CREATED: list[tuple[Kind, str, Any, str]] = [
     (
         MP,
         "spec.provider",
-        "static",
-        "spec.static.*static must be given when provider is static, and only then",
+        "Static",
+        "spec.static.*static must be given when provider is Static, and only then",
     ),
-    (MP, "spec.static", {"hosts": [], "sshKey": {"namespace": "a", "name": "b"}}, "spec.static.hosts"),
-    (MP, "spec.provider", "ec2", "spec.ec2.*ec2 must be given when provider is ec2, and only then"),
+    (MP, "spec.static", {"hosts": [], "sshKeySecret": "b"}, "spec.static.hosts"),
+    (MP, "spec.provider", "EC2", "spec.ec2.*ec2 must be given when provider is EC2, and only then"),
     (MP, "spec.surge", "a quarter", "spec.surge"),
     (MP, "spec.surge", "101%", "spec.surge"),
     (MP, "spec.kwok", {"pods": 0}, "spec.kwok.pods"),
@@ -95,13 +126,21 @@ CREATED: list[tuple[Kind, str, Any, str]] = [
     (MA, "spec.pool", None, "spec.pool: Required value"),
     (MA, "spec.provider", "gce", "spec.provider: Unsupported value"),
     (MA, "spec.replace", 1, "spec.replace.*must be of type boolean"),
-    (NR, "spec.version", None, "spec.version: Required value"),
+    (NR, "spec.version", None, "spec.*version or software must be given"),
+    (NR, "spec.podGracePeriod", "soon", "spec.podGracePeriod"),
     (NR, "spec.maxUnavailable", "150%", "spec.maxUnavailable"),
     (NR, "spec.maxFailures", 0, "spec.maxFailures.*greater than or equal to 1"),
     (NR, "spec.onBlocked", "Ask", "spec.onBlocked: Unsupported value"),
     (NR, "spec.drainTimeout", "30 minutes", "spec.drainTimeout"),
     (NR, "spec.expectedNodeDuration", "5m", "expectedNodeDuration goes with windows only"),
-    (NR, "spec.hooks", {"before": [{"name": "a", "namespace": "b", "job": "x"}]}, r"before\[0\].job"),
+    (NR, "spec.hooks", {"before": [{**HOOK, "job": "x"}]}, r"before\[0\].job"),
+    (NR, "spec.hooks", {"before": [{**HOOK, "name": f"h{n}"} for n in range(9)]}, "before.*at most 8"),
+    (
+        NR,
+        "spec.hooks",
+        {"after": [{"name": "a", "namespace": "b", "job": {}}]},
+        r"after\[0\].serviceAccountName: Required value",
+    ),
     (NR, "spec.nodeSelector", {"matchExpressions": [{"key": "a", "operator": "In"}]}, "values go with"),
     (
         NR,
@@ -143,13 +182,18 @@ CREATED: list[tuple[Kind, str, Any, str]] = [
     (QS, "spec.image", "has space:1", "spec.image.*should match"),
     (QS, "spec.trust", {"minisignKey": "RWshort"}, "spec.trust.minisignKey"),
     (QS, "spec.trust", {"cosignKey": "-----BEGIN PRIVATE KEY-----\n"}, "spec.trust.cosignKey"),
-    (QS, "spec.endpoint", {"caSecret": "ca"}, "spec.endpoint.*caSecret goes with scheme https only"),
+    (QS, "spec.endpoint", {"caSecret": "ca"}, "spec.endpoint.*caSecret goes with scheme HTTPS only"),
     (QS, "spec.endpoint", {"port": 70000}, "spec.endpoint.port"),
-    (QS, "spec.minimumVersion", "2024", "spec.minimumVersion"),
+    (QS, "spec.minimumVersion", "last year's", "spec.minimumVersion.*should match"),
+    (QS, "spec.trust", {"registries": ["https://registry.example"]}, r"spec.trust.registries\[0\]"),
+    (QS, "spec.servingURL", "shiplift.ops.svc", "spec.servingURL.*should match"),
+    (QS, "spec.canaryBucket", "No", "spec.canaryBucket"),
     (AT, "spec.package", None, "spec.package: Required value"),
     (AT, "spec.serviceAccountName", None, "spec.serviceAccountName: Required value"),
     (AT, "spec.approval", "Perhaps", "spec.approval: Unsupported value"),
     (AT, "spec.approved", "1.2.3", "spec.*approved goes with approval Manual only"),
+    (AT, "spec.uninstall", "Everything", "spec.uninstall: Unsupported value"),
+    (AT, "spec.targetNamespaces", ["a", "a"], r"spec.targetNamespaces\[1\]: Duplicate value"),
     (AT, "spec.version", "latest", "spec.version.*should match"),
     (AT, "spec.crdSafety", [{"rule": "vibes", "action": "Deny"}], r"spec.crdSafety\[0\].rule: Unsupported"),
     (OV, "spec.version", "1.2.", "spec.version"),
@@ -188,14 +232,14 @@ def test_a_bad_object_is_refused_by_name(
 
 @pytest.mark.parametrize("replicas", [0, 2, 4, 6])
 def test_a_control_plane_has_1_3_or_5_machines(client: Client, replicas: int) -> None:
-    pool = changed(changed(minimal(MP), "spec.role", "controlplane"), "spec.replicas", replicas)
-    with pytest.raises(Invalid, match=r"spec.replicas.*replicas must be 1, 3 or 5 when role is controlplane"):
+    pool = changed(changed(minimal(MP), "spec.role", "ControlPlane"), "spec.replicas", replicas)
+    with pytest.raises(Invalid, match=r"spec.replicas.*replicas must be 1, 3 or 5 when role is ControlPlane"):
         client.create(MP, pool, dry_run=True)
 
 
 @pytest.mark.parametrize("replicas", [1, 3, 5])
 def test_a_control_plane_may_have(client: Client, replicas: int) -> None:
-    pool = changed(changed(minimal(MP), "spec.role", "controlplane"), "spec.replicas", replicas)
+    pool = changed(changed(minimal(MP), "spec.role", "ControlPlane"), "spec.replicas", replicas)
     client.create(MP, pool, dry_run=True)
 
 
@@ -205,7 +249,7 @@ def test_a_pool_wants_no_more_machines_than_there_are_hosts(client: Client) -> N
 
 
 def test_settings_of_another_provider_are_refused(client: Client) -> None:
-    with pytest.raises(Invalid, match=r"spec.kwok.*kwok goes with provider kwok only"):
+    with pytest.raises(Invalid, match=r"spec.kwok.*kwok goes with provider Kwok only"):
         client.create(MP, changed(full(MP), "spec.kwok", {}), dry_run=True)
 
 
@@ -224,21 +268,24 @@ UPDATED: list[tuple[Kind, str, Any, str]] = [
     (UC, "spec.type", "Kubeadm", "spec.type.*type cannot be changed"),
     (UC, "spec.abort", False, "spec.abort.*abort cannot be withdrawn; give a new desired version instead"),
     (UC, "spec.retry", 1, "spec.retry.*retry can only be raised"),
-    (MP, "spec.role", "worker", "spec.role.*role cannot be changed"),
-    (MP, "spec.provider", "kwok", "spec.provider.*provider cannot be changed"),
+    (MP, "spec.role", "Worker", "spec.role.*role cannot be changed"),
+    (MP, "spec.provider", "Kwok", "spec.provider.*provider cannot be changed"),
     (MA, "spec.pool", "others", "spec.pool.*pool cannot be changed"),
-    (MA, "spec.role", "worker", "spec.role.*role cannot be changed"),
+    (MA, "spec.role", "Worker", "spec.role.*role cannot be changed"),
     (MA, "spec.providerID", "i-2", "spec.providerID.*providerID cannot be changed"),
     (MA, "spec.providerID", None, "spec.providerID.*providerID cannot be changed"),
     (MA, "spec.replace", False, "spec.replace.*replace cannot be withdrawn"),
     (NR, "spec.abort", False, "spec.abort.*abort cannot be withdrawn; make a new NodeRollout"),
     (WM, "spec.abort", False, "spec.abort.*abort cannot be withdrawn; give a new target instead"),
     (AT, "spec.package", "other", "spec.package.*package cannot be changed"),
-    (OV, "spec.appType", "other", "spec.appType.*appType cannot be changed"),
-    (OV, "spec.package", "other", "spec.package.*package cannot be changed"),
-    (OV, "spec.version", "0.9.5", "spec.version.*version cannot be changed"),
-    (OV, "spec.replaces", "other", "spec.replaces.*replaces cannot be changed"),
-    (OV, "spec.replaces", None, "spec.replaces.*replaces cannot be changed"),
+    (OV, "spec.version", "0.9.5", "spec.*spec cannot be changed; make another OperatorVersion"),
+    (OV, "spec.replaces", None, "spec.*spec cannot be changed; make another OperatorVersion"),
+    (
+        OV,
+        "spec.installStrategy.deployments.0.spec.replicas",
+        2,
+        "spec.*spec cannot be changed; make another OperatorVersion",
+    ),
 ]
 
 
@@ -276,6 +323,35 @@ def test_a_bad_change_is_refused_by_name(
 )
 def test_what_may_change_does(client: Client, kind: Kind, path: str, value: Any) -> None:
     assert update(client, kind, path, value)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "answer"),
+    [
+        ("spec.version", "v1.37.0", r"spec.version.*version cannot be changed once the first node was begun"),
+        ("spec.version", None, r"spec.version.*version cannot be changed once the first node was begun"),
+        (
+            "spec.software",
+            [{"name": "containerd", "version": "2.1.4"}],
+            r"spec.software.*software cannot be changed once the first node was begun",
+        ),
+        ("spec.paused", False, ""),
+    ],
+)
+def test_what_nodes_get_is_fixed_once_the_first_was_begun(
+    client: Client, path: str, value: Any, answer: str
+) -> None:
+    created = client.create(NR, full(NR)).object
+    begun = client.update(NR, {**created, "status": full(NR)["status"]}, "status").object
+    try:
+        if not answer:
+            client.update(NR, changed(begun, path, value), dry_run=True)
+            return
+        with pytest.raises(Invalid) as refusal:
+            client.update(NR, changed(begun, path, value), dry_run=True)
+    finally:
+        client.delete(NR, begun["metadata"]["name"], uid=begun["metadata"]["uid"])
+    assert re.search(answer, refusal.value.message), refusal.value.message
 
 
 def test_an_aborted_upgrade_can_be_followed_by_another(client: Client) -> None:

@@ -92,6 +92,9 @@ def until_line(lines, wanted):
     pytest.fail(f"never said {wanted!r}")
 
 
+ADD = ("nodes", "add", "1", "--version", "v1.36.3")
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "hint"),
     [
@@ -99,7 +102,7 @@ def until_line(lines, wanted):
         (("status", "--name", "absent"), "there is no cluster 'absent'", "up --name absent"),
         (("up", "--name", "../escape"), "'../escape' cannot be the name", "lower-case"),
         (("up", "--nodes=-1"), "-1 is no number of nodes", "from 0"),
-        (("up", "--node-version", "1.35"), "'1.35' is no kubelet version", "v1.35.4"),
+        (("up", "--node-version", "1.35"), "'1.35' is not a kubelet version", "v1.35.4"),
         (("up", "--emulate", "1.12"), "'1.12' cannot be emulated", "1.33"),
         (("up", "--port", "80"), "80 cannot be the port", "1024"),
         (("env",), "there is no cluster 'default'", "up --name default"),
@@ -109,8 +112,12 @@ def until_line(lines, wanted):
         (("nodes", "add", "10001", "--version", "v1.36.3"), "10001 is no number of nodes", "from 1 to 10000"),
         (("nodes", "add", "few", "--version", "v1.36.3"), "invalid value for", "--help"),
         (("nodes", "add", "1"), 'command "local nodes add" parameter --version', "nodes add --help"),
-        (("nodes", "add", "1", "--version", "1.36"), "'1.36' is no kubelet version", "v1.35.4"),
-        (("nodes", "add", "1", "--version", "v1.36.3", "--pool", "A/B"), "'A/B' cannot be", "lower-case"),
+        (("nodes", "add", "1", "--version", "1.36"), "'1.36' is not a kubelet version", "v1.35.4"),
+        (
+            ("nodes", "add", "1", "--version", "v1.36.3", "--pool", "A/B"),
+            "'A/B' is not the name of nodes",
+            "lower-case",
+        ),
     ],
 )
 def test_a_mistake_is_one_line_and_a_hint(arguments, error, hint):

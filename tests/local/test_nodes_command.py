@@ -60,12 +60,66 @@ def test_states_are_told_one_word_each_and_as_json(small: Cluster) -> None:
     small.nodes.set_ready("node-1", Ready.FALSE)
     until(lambda: listed()[1][2] == "NotReady")
     said = run("nodes", "list", "--name", "small", "-o", "json")
-    assert msgspec.json.decode(said.stdout) == [
-        {"name": "node-0", "version": "v1.35.4", "state": "cordoned"},
-        {"name": "node-1", "version": "v1.35.4", "state": "NotReady"},
+    like = {"pool": "node", "architecture": "amd64", "capacity": "8/32Gi/110"}
+    shown = [{key: one[key] for key in ("name", "version", "state", *like)} for one in _json(said.stdout)]
+    assert shown == [
+        {"name": "node-0", "version": "v1.35.4", "state": "cordoned", **like},
+        {"name": "node-1", "version": "v1.35.4", "state": "NotReady", **like},
     ]
     small.nodes.set_ready("node-1", Ready.TRUE)
     subprocess.run([*kubectl, "uncordon", "node-0"], check=True, capture_output=True)
+
+
+def _json(text: str) -> list[dict[str, str]]:
+    return msgspec.json.decode(text)
+
+
+def test_nodes_of_any_kind_come_fall_ill_report_another_version_and_go(small: Cluster) -> None:
+    kind = ("--zone", "east", "--arch", "arm64", "--cpu", "2", "--memory", "4Gi", "--pods", "9")
+    done("add", "2", "--version", "v1.36.3", "--pool", "odd", *kind, "--taint", "dedicated=gpu:NoSchedule")
+    assert odd(small) == [
+        f"odd-{number}\tv1.36.3\tReady\todd\teast\tarm64\t2/4Gi/9\tdedicated=gpu:NoSchedule"
+        for number in (0, 1)
+    ]
+    assert done("version", "v1.36.4", "odd-1") == "odd-1: v1.36.4\n"
+    assert [line.split("\t")[1] for line in odd(small)] == ["v1.36.3", "v1.36.4"]
+    assert done("ready", "silent", "--pool", "odd") == "odd-0 to odd-1: silent\n"
+    until(lambda: [line.split("\t")[2] for line in odd(small)] == ["NotReady"] * 2)
+    done("ready", "ready", "odd-0", "odd-1")
+    until(lambda: [line.split("\t")[2] for line in odd(small)] == ["Ready"] * 2)
+    assert done("remove", "--pool", "odd") == "removed odd-0 to odd-1\n"
+    assert odd(small) == []
+
+
+def done(*arguments: str) -> str:
+    said = run("nodes", *arguments, "--name", "small")
+    assert (said.returncode, said.stdout) == (0, ""), said.stderr
+    return said.stderr
+
+
+def odd(small: Cluster) -> list[str]:
+    said = run("nodes", "list", "--name", "small", "-o", "wide")
+    return [line for line in said.stdout.splitlines() if line.startswith("odd-")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "hint"),
+    [
+        (("remove", "node-7"), "there is no node node-7", "shiplift local nodes list prints them"),
+        (("remove",), "which nodes?", "name them, or give --pool for all of a pool"),
+        (("remove", "node-1", "--pool", "node"), "which nodes?", "name them, or give --pool"),
+        (("version", "v1.36.3", "--pool", "gone"), "no node is of pool gone", "nodes list -o wide"),
+    ],
+)
+def test_nodes_that_are_not_there_are_named_and_nothing_is_done(
+    small: Cluster, arguments: tuple[str, ...], error: str, hint: str
+) -> None:
+    said = run("nodes", *arguments, "--name", "small")
+    assert (said.returncode, said.stdout) == (1, "")
+    first, second = said.stderr.splitlines()
+    assert first == f"error: {error}"
+    assert hint in second
+    assert len(listed()) == 2
 
 
 def test_together_they_may_not_be_too_many(small: Cluster) -> None:

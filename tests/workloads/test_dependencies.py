@@ -109,11 +109,16 @@ def test_an_order_speaks_of_its_own_namespace():
     assert found.problems == ()
 
 
-def test_an_order_may_name_other_namespaces():
+def test_an_order_may_point_to_other_namespaces_and_speaks_for_its_own_only():
     here = ordered("Deployment/web", ref("Deployment/idp", namespace="auth"))
     there = ordered("Deployment/mail", ref("Deployment/web"), namespace="post")
     found = gather([], [order(here, there)])
-    assert pairs(found) == {(WEB, deployment("idp", "auth")), (deployment("mail", "post"), WEB)}
+    assert pairs(found) == {(WEB, deployment("idp", "auth"))}
+    assert only_problem(found).about == "WorkloadOrder shop/main"
+    assert only_problem(found).message == (
+        "what it says of Deployment post/mail does not count, it speaks for its own namespace only;"
+        " say it in a WorkloadOrder of namespace post"
+    )
 
 
 def test_a_workload_that_names_itself_by_its_namespace_is_a_problem_and_the_rest_counts():

@@ -78,6 +78,8 @@ class Resource(Value, frozen=True, kw_only=True):
     KIND: ClassVar[Kind]
     SHORT_NAMES: ClassVar[tuple[str, ...]]
     COLUMNS: ClassVar[tuple[Column, ...]]
+    TELLS_READY: ClassVar[bool] = True
+    """Its conditions have Ready, and `kubectl get` shows it."""
     SCALE: ClassVar[bool] = False
     """`kubectl scale` works: the kind has `spec.replicas` and `status.replicas`."""
 
@@ -99,10 +101,10 @@ def immutable(field: str) -> Rule:
     return Rule(f"self.{cel(field)} == oldSelf.{cel(field)}", f"{field} cannot be changed", f".{field}")
 
 
-def unchanged(field: str) -> str:
+def unchanged(field: str, new: str = "self", old: str = "oldSelf") -> str:
     """A condition: the field, which may be absent, is what it was."""
-    now, then = f"self.{cel(field)}", f"oldSelf.{cel(field)}"
-    return f"has({now}) == has({then}) && (!has({now}) || {now} == {then})"
+    now, then = f"{new}.{cel(field)}", f"{old}.{cel(field)}"
+    return f"(has({now}) == has({then}) && (!has({now}) || {now} == {then}))"
 
 
 SINGLETON = "cluster"

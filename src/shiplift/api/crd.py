@@ -14,6 +14,7 @@ from shiplift.facts.kinds import Kind
 
 CATEGORY = "shiplift"
 AGE = Column("Age", ".metadata.creationTimestamp", "date")
+READY = Column("Ready", ".status.conditions[?(@.type=='Ready')].status")
 
 
 def manifests() -> list[dict[str, Any]]:
@@ -56,7 +57,7 @@ def _version(resource: type[Resource]) -> dict[str, Any]:
         "storage": True,
         "schema": {"openAPIV3Schema": _object(resource)},
         "subresources": {"status": {}, **(_SCALE if resource.SCALE else {})},
-        "additionalPrinterColumns": [_column(column) for column in (*resource.COLUMNS, AGE)],
+        "additionalPrinterColumns": [_column(column) for column in _columns(resource)],
     }
 
 
@@ -86,6 +87,12 @@ def _part(resource: type[Resource], name: str) -> Schema:
     field = next(field for field in msgspec.structs.fields(resource) if field.name == name)
     schema = schema_of(field.type) | {"description": describe_fields(resource)[name]}
     return schema if field.required else schema | {"default": defaults_in(schema)}
+
+
+def _columns(resource: type[Resource]) -> list[Column]:
+    """What a person reads first: the kind's own, whether all is well, how old it is."""
+    narrow, wide = ([one for one in resource.COLUMNS if one.wide is wide] for wide in (False, True))
+    return [*narrow, *([READY] if resource.TELLS_READY else []), *wide, AGE]
 
 
 def _column(column: Column) -> dict[str, Any]:

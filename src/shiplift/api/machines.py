@@ -17,7 +17,6 @@ from shiplift.api.values import (
     Line,
     Message,
     Name,
-    Namespace,
     Operation,
     Progress,
     Reason,
@@ -47,16 +46,16 @@ Quantity = Annotated[
 class Role(StrEnum):
     """What a machine is for."""
 
-    CONTROL_PLANE = "controlplane"
-    WORKER = "worker"
+    CONTROL_PLANE = "ControlPlane"
+    WORKER = "Worker"
 
 
 class Provider(StrEnum):
     """Where machines come from."""
 
-    STATIC = "static"
-    EC2 = "ec2"
-    KWOK = "kwok"
+    STATIC = "Static"
+    EC2 = "EC2"
+    KWOK = "Kwok"
 
 
 class MachinePhase(StrEnum):
@@ -81,22 +80,6 @@ class RemovalStep(StrEnum):
     DESTROY = "Destroy"
 
 
-class Lead(StrEnum):
-    """Who leads while a cluster comes into being."""
-
-    LAPTOP = "Laptop"
-    CLUSTER = "Cluster"
-
-
-class SecretName(Value, frozen=True, kw_only=True):
-    """A Secret."""
-
-    namespace: Namespace
-    """Where it is."""
-    name: Name
-    """Its name."""
-
-
 class StaticHost(Value, frozen=True, kw_only=True):
     """A machine that is there already."""
 
@@ -115,8 +98,8 @@ class StaticSettings(Value, frozen=True, kw_only=True):
 
     hosts: Annotated[tuple[StaticHost, ...], keyed("name", most=500, least=1)]
     """The machines to choose from."""
-    ssh_key: SecretName
-    """The Secret with the private key, of type `kubernetes.io/ssh-auth`."""
+    ssh_key_secret: Name
+    """The Secret with the private key, of type `kubernetes.io/ssh-auth`, in the operator's namespace."""
     user: Annotated[str, Meta(min_length=1, max_length=32, pattern=r"^[a-z_][a-z0-9_-]*$")] = "root"
     """Who logs in."""
 
@@ -165,21 +148,21 @@ class MachinePoolSpec(Value, frozen=True, kw_only=True):
         immutable("role"),
         immutable("provider"),
         Rule(
-            "self.role != 'controlplane' || self.replicas in [1, 3, 5]",
-            "replicas must be 1, 3 or 5 when role is controlplane",
+            "self.role != 'ControlPlane' || self.replicas in [1, 3, 5]",
+            "replicas must be 1, 3 or 5 when role is ControlPlane",
             ".replicas",
         ),
         Rule(
-            "has(self.static) == (self.provider == 'static')",
-            "static must be given when provider is static, and only then",
+            "has(self.static) == (self.provider == 'Static')",
+            "static must be given when provider is Static, and only then",
             ".static",
         ),
         Rule(
-            "has(self.ec2) == (self.provider == 'ec2')",
-            "ec2 must be given when provider is ec2, and only then",
+            "has(self.ec2) == (self.provider == 'EC2')",
+            "ec2 must be given when provider is EC2, and only then",
             ".ec2",
         ),
-        Rule("!has(self.kwok) || self.provider == 'kwok'", "kwok goes with provider kwok only", ".kwok"),
+        Rule("!has(self.kwok) || self.provider == 'Kwok'", "kwok goes with provider Kwok only", ".kwok"),
         Rule(
             "!has(self.static) || self.replicas <= size(self.static.hosts)",
             "replicas must be no more than static.hosts",
@@ -210,11 +193,11 @@ class MachinePoolSpec(Value, frozen=True, kw_only=True):
     paused: bool = False
     """Add and remove nothing."""
     static: StaticSettings | None = None
-    """For provider static."""
+    """For provider Static."""
     ec2: Ec2Settings | None = None
-    """For provider ec2."""
+    """For provider EC2."""
     kwok: KwokSettings | None = None
-    """For provider kwok."""
+    """For provider Kwok."""
 
 
 class Infrastructure(Value, frozen=True, kw_only=True):
@@ -243,10 +226,6 @@ class MachinePoolStatus(Status, frozen=True, kw_only=True):
     """How many have a node that is Ready."""
     infrastructure: Infrastructure = Infrastructure()
     """What the provider has for the pool besides machines."""
-    init_machine: Name | None = None
-    """The machine that began the cluster; never a second one."""
-    lead: Lead | None = None
-    """Who leads while the cluster comes into being."""
     failed: Annotated[tuple[Name, ...], unique(most=500)] = ()
     """Machines that did not get ready in time."""
 
@@ -263,7 +242,7 @@ class MachinePool(Resource, frozen=True, kw_only=True):
         Column("Version", ".spec.version"),
         Column("Desired", ".spec.replicas", "integer"),
         Column("Machines", ".status.replicas", "integer"),
-        Column("Ready", ".status.ready.summary"),
+        Column("Nodes", ".status.ready.summary"),
         Column("Message", ".status.message", wide=True),
     )
 
@@ -328,6 +307,10 @@ class MachineStatus(Status, frozen=True, kw_only=True):
     """Its `/etc/machine-id`; a node of that name with another one is not this machine's."""
     node: Name | None = None
     """The name of its node."""
+    etcd_member_id: Annotated[str, Meta(min_length=1, max_length=16, pattern=r"^[0-9a-f]+$")] | None = field(
+        name="etcdMemberID", default=None
+    )
+    """The member of etcd that runs on it, as etcd writes it: hexadecimal."""
     initialised: bool = False
     """The agent has installed the software and restarted the machine."""
     software: Annotated[tuple[SoftwareState, ...], keyed("name", most=32)] = ()
@@ -338,7 +321,7 @@ class MachineStatus(Status, frozen=True, kw_only=True):
     """What is being done to it now."""
     removal: RemovalStep | None = None
     """How far it has left."""
-    created_at: Time | None = None
+    creation_time: Time | None = None
     """When the provider made it."""
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
-from shiplift.api.base import Column, Resource, Rule, Value
+from shiplift.api.base import Column, Resource, Rule, Value, unchanged
 from shiplift.api.values import (
     AtLeastOne,
     Count,
@@ -34,6 +34,10 @@ from shiplift.api.values import (
     unique,
 )
 from shiplift.facts import kinds
+
+MOST_HOOKS = 8
+"""Before a node, and after: the API server asks for each whether its author may create Jobs there, and asking
+more often than that is dearer than it lets a policy be."""
 
 
 class OnBlockedDrain(StrEnum):
@@ -102,9 +106,9 @@ class Canary(Value, frozen=True, kw_only=True):
 class Hooks(Value, frozen=True, kw_only=True):
     """Jobs around the change of each node."""
 
-    before: Annotated[tuple[Hook, ...], keyed("name", most=16)] = ()
+    before: Annotated[tuple[Hook, ...], keyed("name", most=MOST_HOOKS)] = ()
     """Before a node is cordoned."""
-    after: Annotated[tuple[Hook, ...], keyed("name", most=16)] = ()
+    after: Annotated[tuple[Hook, ...], keyed("name", most=MOST_HOOKS)] = ()
     """After a node is verified, before it takes pods again."""
 
 
@@ -114,10 +118,13 @@ class NodePolicy(Value, frozen=True, kw_only=True):
     max_unavailable: AtLeastOne = 1
     """How many workers may be down at once, those included that are down already: a number or a percentage,
     at least 1. The control plane is always one at a time."""
-    drain_timeout: Duration = "30m"
-    """How long a drain may take before `onBlocked` applies."""
-    on_blocked: OnBlockedDrain = OnBlockedDrain.WAIT
-    """What is done with a node that cannot be drained in time; `Force` ignores PodDisruptionBudgets."""
+    drain_timeout: Duration | None = None
+    """How long a drain may take before `onBlocked` applies; absent means 30m."""
+    on_blocked: OnBlockedDrain | None = None
+    """What is done with a node that cannot be drained in time; `Force` ignores PodDisruptionBudgets;
+    absent means Wait."""
+    pod_grace_period: Duration | None = None
+    """How long an evicted pod may take to end; absent means as long as each pod itself asks for."""
     delete_empty_dir_data: bool = True
     """Evict pods although their emptyDir volumes are lost."""
     evict_unmanaged: bool = False
@@ -136,6 +143,10 @@ class NodeRolloutSpec(NodePolicy, frozen=True, kw_only=True):
     """What the nodes should run."""
 
     RULES = (
+        Rule(
+            "has(self.version) || (has(self.software) && size(self.software) > 0)",
+            "version or software must be given",
+        ),
         Rule("!oldSelf.abort || self.abort", "abort cannot be withdrawn; make a new NodeRollout", ".abort"),
         Rule(
             "!has(self.expectedNodeDuration) || has(self.windows)",
@@ -144,8 +155,9 @@ class NodeRolloutSpec(NodePolicy, frozen=True, kw_only=True):
         ),
     )
 
-    version: Version
-    """The Kubernetes version that the nodes should run."""
+    version: Version | None = None
+    """The Kubernetes version that the nodes should run; may be absent where `software` is given. Once the
+    first node was begun, neither can be changed."""
     software: Annotated[tuple[Software, ...], keyed("name", most=32)] = ()
     """Other packages and their versions."""
     node_selector: LabelSelector = LabelSelector()
@@ -202,8 +214,8 @@ class NodeStatus(Value, frozen=True, kw_only=True):
     """Why it is there, in one word."""
     message: Message = ""
     """What it waits for, and what would unblock it."""
-    since: Time | None = None
-    """How long this has been so."""
+    last_transition_time: Time | None = None
+    """Since when it has been there."""
     attempt: Annotated[int, Meta(ge=0, le=1000)] = 0
     """How often it was tried."""
     token: Token | None = None
@@ -223,7 +235,7 @@ class Snapshot(Value, frozen=True, kw_only=True):
     """The machine that has it."""
     path: Annotated[str, Meta(min_length=1, max_length=1024)]
     """Where it is on that machine."""
-    taken_at: Time
+    creation_time: Time
     """When it was taken."""
 
 
@@ -248,18 +260,27 @@ class NodeRolloutStatus(Status, frozen=True, kw_only=True):
     """When the first node was begun."""
     complete_time: Time | None = None
     """When the last node was done."""
-    next_window: Time | None = None
+    next_window_time: Time | None = None
     """When the next window opens."""
     eta: Estimate | None = None
     """When it is expected to end."""
-    canary_since: Time | None = None
+    canary_start_time: Time | None = None
     """When the canary nodes began to soak."""
     snapshot: Snapshot | None = None
     """The copy of etcd from before the start."""
     operation: Operation | None = None
     """The change of the control plane that is running."""
-    nodes: Annotated[tuple[NodeStatus, ...], keyed("name", most=1000)] = ()
+    nodes: Annotated[tuple[NodeStatus, ...], ordered(most=1000)] = ()
     """Nodes in flight, failed, quarantined or left out; those done or waiting are only counted."""
+
+
+def _once_started(field: str) -> Rule:
+    begun = "has(oldSelf.status) && has(oldSelf.status.startTime)"
+    return Rule(
+        f"!({begun}) || {unchanged(field, 'self.spec', 'oldSelf.spec')}",
+        f"{field} cannot be changed once the first node was begun; make a new NodeRollout",
+        f".spec.{field}",
+    )
 
 
 class NodeRollout(Resource, frozen=True, kw_only=True):
@@ -277,6 +298,7 @@ class NodeRollout(Resource, frozen=True, kw_only=True):
         Column("ETA", ".status.eta.likely", "date", wide=True),
         Column("Message", ".status.message", wide=True),
     )
+    RULES = (_once_started("version"), _once_started("software"))
 
     spec: NodeRolloutSpec
     """What the nodes should run."""

@@ -7,16 +7,16 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
-from shiplift.api.base import TEXTS, Column, Resource, Rule, Value, immutable, unchanged
+from shiplift.api.base import TEXTS, Column, Resource, Rule, Value, immutable
 from shiplift.api.values import (
     Approval,
     Count,
     Digest,
     Duration,
-    Hook,
     LabelMap,
     LabelSelector,
     Line,
+    LocalHook,
     Message,
     Name,
     Namespace,
@@ -48,21 +48,21 @@ Channel = Annotated[
 class CrdRule(StrEnum):
     """What is looked at before a CustomResourceDefinition is changed."""
 
-    EXISTING_OBJECTS = "existingObjects"
-    STORED_VERSION_REMOVAL = "storedVersionRemoval"
-    SERVED_VERSION_REMOVAL = "servedVersionRemoval"
-    SCOPE = "scope"
-    FIELD_REMOVAL = "fieldRemoval"
-    REQUIRED = "required"
-    TYPE = "type"
-    ENUM = "enum"
-    MAXIMUM = "maximum"
-    MINIMUM = "minimum"
-    PATTERN = "pattern"
-    DEFAULT = "default"
-    NULLABLE = "nullable"
-    VALIDATION_RULE = "validationRule"
-    UNHANDLED = "unhandled"
+    EXISTING_OBJECTS = "ExistingObjects"
+    STORED_VERSION_REMOVAL = "StoredVersionRemoval"
+    SERVED_VERSION_REMOVAL = "ServedVersionRemoval"
+    SCOPE = "Scope"
+    FIELD_REMOVAL = "FieldRemoval"
+    REQUIRED = "Required"
+    TYPE = "Type"
+    ENUM = "Enum"
+    MAXIMUM = "Maximum"
+    MINIMUM = "Minimum"
+    PATTERN = "Pattern"
+    DEFAULT = "Default"
+    NULLABLE = "Nullable"
+    VALIDATION_RULE = "ValidationRule"
+    UNHANDLED = "Unhandled"
 
 
 class RuleAction(StrEnum):
@@ -80,6 +80,13 @@ class CrdRuleOverride(Value, frozen=True, kw_only=True):
     """The rule."""
     action: RuleAction
     """What a finding does."""
+
+
+class Uninstall(StrEnum):
+    """What becomes of what an operator owns when its AppType is deleted."""
+
+    KEEP = "Keep"
+    REMOVE = "Remove"
 
 
 class AppTypeSpec(Value, frozen=True, kw_only=True):
@@ -110,6 +117,12 @@ class AppTypeSpec(Value, frozen=True, kw_only=True):
     """The version that may be installed."""
     crd_safety: Annotated[tuple[CrdRuleOverride, ...], keyed("rule", most=32)] = ()
     """Other actions than the usual for changes of CustomResourceDefinitions."""
+    target_namespaces: Annotated[tuple[Namespace, ...], unique(most=64)] = ()
+    """The namespaces that the operator watches; none means this one."""
+    uninstall: Uninstall = Uninstall.KEEP
+    """What becomes of what the operator owns when this is deleted. CustomResourceDefinitions always stay."""
+    paused: bool = False
+    """Install and change nothing."""
 
 
 class Hop(Value, frozen=True, kw_only=True):
@@ -150,7 +163,6 @@ class AppType(Resource, frozen=True, kw_only=True):
         Column("Channel", ".spec.channel"),
         Column("Installed", ".status.installed"),
         Column("Latest", ".status.latest"),
-        Column("Ready", ".status.conditions[?(@.type=='Ready')].status"),
         Column("Pin", ".spec.version", wide=True),
         Column("Message", ".status.message", wide=True),
     )
@@ -164,7 +176,7 @@ class AppType(Resource, frozen=True, kw_only=True):
 class StrategyType(StrEnum):
     """How an operator is installed."""
 
-    DEPLOYMENT = "deployment"
+    DEPLOYMENT = "Deployment"
 
 
 class RequirementKind(StrEnum):
@@ -311,10 +323,7 @@ class OperatorVersionSpec(Value, frozen=True, kw_only=True):
     """What this version is made of."""
 
     RULES = (
-        immutable("appType"),
-        immutable("package"),
-        immutable("version"),
-        Rule(unchanged("replaces"), "replaces cannot be changed", ".replaces"),
+        Rule("self == oldSelf", "spec cannot be changed; make another OperatorVersion"),
         Rule(
             "!has(self.replaces) || !has(self.skips) || !self.skips.exists(name, name == self.replaces)",
             "replaces cannot be in skips as well",
@@ -354,7 +363,7 @@ class OperatorVersionSpec(Value, frozen=True, kw_only=True):
     """Labels on everything that the operator makes; by them it is found again."""
     selector: LabelSelector = LabelSelector()
     """What belongs to the operator; it is deleted only when this finds nothing."""
-    hand_over: Hook | None = None
+    hand_over: LocalHook | None = None
     """A Job that runs before what the old version owns is taken over."""
     bundle: Digest | None = None
     """The payload in the catalog that this was made from."""
@@ -519,7 +528,7 @@ class Tombstone(Value, frozen=True, kw_only=True):
     """Where it was."""
     package: Package
     """Its package."""
-    deleted_at: Time
+    deletion_time: Time
     """When it was deleted."""
 
 
@@ -534,7 +543,7 @@ class OperatorCatalogStatus(Status, frozen=True, kw_only=True):
     """How many versions they have together."""
     digest: Digest | None = None
     """What was read last."""
-    last_sync: Time | None = None
+    last_sync_time: Time | None = None
     """When it was last read with success."""
     broken: Annotated[tuple[BrokenPackage, ...], keyed("package", most=500)] = ()
     """Packages that were left out."""
@@ -552,8 +561,7 @@ class OperatorCatalog(Resource, frozen=True, kw_only=True):
         Column("Priority", ".spec.priority", "integer"),
         Column("Packages", ".status.packages", "integer"),
         Column("Bundles", ".status.bundles", "integer"),
-        Column("Ready", ".status.conditions[?(@.type=='Ready')].status"),
-        Column("Synced", ".status.lastSync", "date"),
+        Column("Synced", ".status.lastSyncTime", "date"),
         Column("Message", ".status.message", wide=True),
     )
 

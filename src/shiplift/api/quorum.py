@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, field
 
 from shiplift.api.base import Column, Resource, Rule, Value
 from shiplift.api.values import (
@@ -21,20 +21,19 @@ from shiplift.api.values import (
     Status,
     Time,
     Uid,
+    Url,
     keyed,
     ordered,
     unique,
 )
 from shiplift.facts import kinds
 
-Release = Annotated[
-    str,
-    Meta(
-        min_length=28,
-        max_length=96,
-        pattern=r"^RELEASE\.[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}Z(\.[0-9A-Za-z.-]+)?$",
-    ),
+EngineVersion = Annotated[str, Meta(min_length=1, max_length=96, pattern=r"^[0-9A-Za-z][0-9A-Za-z._:+-]*$")]
+"""As the engine itself writes it; only the engine says which of two is newer."""
+RegistryHost = Annotated[
+    str, Meta(min_length=1, max_length=259, pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?$")
 ]
+Bucket = Annotated[str, Meta(min_length=3, max_length=63, pattern=r"^[a-z0-9][a-z0-9.-]*[a-z0-9]$")]
 Image = Annotated[
     str,
     Meta(
@@ -48,7 +47,7 @@ Image = Annotated[
 class Engine(StrEnum):
     """The kinds of service that are known."""
 
-    MINIO = "minio"
+    MINIO = "MinIO"
 
 
 class QuorumStrategy(StrEnum):
@@ -68,8 +67,8 @@ class OnUnsupported(StrEnum):
 class Scheme(StrEnum):
     """How the members are spoken to."""
 
-    HTTP = "http"
-    HTTPS = "https"
+    HTTP = "HTTP"
+    HTTPS = "HTTPS"
 
 
 class QuorumStep(StrEnum):
@@ -104,6 +103,8 @@ class Trust(Value, frozen=True, kw_only=True):
         Annotated[str, Meta(min_length=1, max_length=4096, pattern=r"^-----BEGIN PUBLIC KEY-----\n")] | None
     ) = None
     """The cosign public key, in PEM, that signs the image; absent means that it is not checked."""
+    registries: Annotated[tuple[RegistryHost, ...], unique(most=32)] = ()
+    """The hosts, with their ports, that images may come from; none means the host of `image` alone."""
 
 
 class Endpoint(Value, frozen=True, kw_only=True):
@@ -111,8 +112,8 @@ class Endpoint(Value, frozen=True, kw_only=True):
 
     RULES = (
         Rule(
-            "!has(self.caSecret) || self.scheme == 'https'",
-            "caSecret goes with scheme https only",
+            "!has(self.caSecret) || self.scheme == 'HTTPS'",
+            "caSecret goes with scheme HTTPS only",
             ".caSecret",
         ),
     )
@@ -156,8 +157,13 @@ class QuorumServiceSpec(Value, frozen=True, kw_only=True):
     """What is done where it cannot be swapped in place."""
     allow_downgrade: bool = False
     """Accept an older version; all pods are then made anew at once."""
-    minimum_version: Release | None = None
-    """Refuse anything older than this."""
+    minimum_version: EngineVersion | None = None
+    """Refuse anything older than this, in the engine's own words: `RELEASE.2025-09-07T16-13-09Z`."""
+    serving_url: Url | None = field(name="servingURL", default=None)
+    """Where the pods reach the operator to fetch the binary; absent means the operator's own Service."""
+    canary_bucket: Bucket | None = None
+    """The bucket in which an object is written, read and deleted to see that the service works; absent means
+    one that is made for it and taken away."""
     paused: bool = False
     """Start nothing."""
 
@@ -184,9 +190,9 @@ class Artifact(Value, frozen=True, kw_only=True):
     """The image."""
     sha256: Sha256
     """The binary."""
-    version: Release
+    version: EngineVersion
     """Its version."""
-    verified_at: Time | None = None
+    verify_time: Time | None = None
     """When its signature and checksum were checked."""
 
 
@@ -211,7 +217,7 @@ class QuorumServiceStatus(Status, frozen=True, kw_only=True):
     """The pods."""
     operation: Operation | None = None
     """The call that is running."""
-    switched_at: Time | None = None
+    switch_time: Time | None = None
     """When the members were last switched."""
     refused: Annotated[tuple[Line, ...], ordered(most=16)] = ()
     """Why the image cannot be used."""

@@ -13,20 +13,20 @@ from shiplift.api.values import (
     Approval,
     Condition,
     Count,
+    Digest,
     DnsLabel,
     Duration,
     Estimate,
-    Generation,
     Line,
     Message,
-    Name,
-    Namespace,
     Progress,
     Reason,
+    SecretKey,
     Status,
     Time,
     Url,
     Version,
+    VersionOrMinor,
     Window,
     keyed,
     ordered,
@@ -40,6 +40,7 @@ class UpgradeType(StrEnum):
 
     KUBEADM = "Kubeadm"
     OPENSHIFT = "OpenShift"
+    EXTERNAL = "External"
 
 
 class PolicyLost(StrEnum):
@@ -89,8 +90,8 @@ class Desired(Value, frozen=True, kw_only=True):
 
     RULES = (Rule("has(self.version) || has(self.channel)", "version or channel must be given"),)
 
-    version: Version | None = None
-    """The version: `v1.36.3`, for OpenShift `4.20.1`."""
+    version: VersionOrMinor | None = None
+    """The version: `v1.36.3`, for OpenShift `4.20.1`; with type External a minor will do: `1.36`."""
     channel: Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[a-z0-9.-]+$")] | None = None
     """The update channel, OpenShift only: `stable-4.20`."""
 
@@ -98,12 +99,12 @@ class Desired(Value, frozen=True, kw_only=True):
 class Granted(Value, frozen=True, kw_only=True):
     """An approval; it counts for this version and this plan only."""
 
-    version: Version
+    version: VersionOrMinor
     """The version that was approved."""
-    generation: Annotated[int, Meta(ge=1)]
-    """The `status.plan.generation` that was approved; a new plan needs a new approval."""
+    plan_digest: Digest
+    """The `status.plan.digest` that was approved; a plan that does something else needs a new approval."""
     by: Line
-    """Who approved."""
+    """Who approved: the user's own name, as the API server knows it."""
     reason: Message = ""
     """Why."""
     at: Time | None = None
@@ -123,19 +124,16 @@ class Request(Value, frozen=True, kw_only=True):
     """When."""
 
 
-class SecretKey(Value, frozen=True, kw_only=True):
-    """One value of a Secret."""
-
-    namespace: Namespace
-    """Where the Secret is."""
-    name: Name
-    """The name of the Secret."""
-    key: Annotated[str, Meta(min_length=1, max_length=253, pattern=r"^[-._A-Za-z0-9]+$")]
-    """Which of its values."""
-
-
 class Notify(Value, frozen=True, kw_only=True):
     """Somebody who is told; telling never holds up an upgrade."""
+
+    RULES = (
+        Rule(
+            "!has(self.token) || self.url.startsWith('https://')",
+            "url must begin with https:// where a token is sent",
+            ".url",
+        ),
+    )
 
     name: DnsLabel
     """Names this entry."""
@@ -144,7 +142,7 @@ class Notify(Value, frozen=True, kw_only=True):
     type: NotifyType = NotifyType.WEBHOOK
     """How it is sent."""
     token: SecretKey | None = None
-    """A bearer token to send with it."""
+    """A bearer token to send with it, over https only: in a Secret of the operator's namespace."""
 
 
 class Strategy(Value, frozen=True, kw_only=True):
@@ -162,14 +160,26 @@ class UpgradeConfigSpec(Value, frozen=True, kw_only=True):
     RULES = (
         immutable("type"),
         Rule(
-            "self.type != 'Kubeadm' || has(self.desired.version)",
-            "desired.version must be given when type is Kubeadm",
+            "self.type == 'OpenShift' || has(self.desired.version)",
+            "desired.version must be given unless type is OpenShift",
             ".desired",
         ),
         Rule(
-            "self.type != 'Kubeadm' || !has(self.desired.channel)",
+            "self.type == 'OpenShift' || !has(self.desired.channel)",
             "desired.channel goes with type OpenShift only",
             ".desired",
+        ),
+        Rule(
+            "self.type == 'External' || !has(self.desired.version)"
+            r" || self.desired.version.matches('^v?[0-9]+\\.[0-9]+\\.')",
+            "desired.version must be whole, such as v1.36.3: a minor goes with type External only",
+            ".desired",
+        ),
+        Rule(
+            "!has(self.PDBForceDrainTimeout)"
+            " || !(has(self.strategy.nodes.drainTimeout) || has(self.strategy.nodes.onBlocked))",
+            "PDBForceDrainTimeout sets drainTimeout and onBlocked of strategy.nodes: give it or those",
+            ".PDBForceDrainTimeout",
         ),
         Rule(
             "!has(self.startDeadline) || has(self.upgradeAt)",
@@ -187,7 +197,8 @@ class UpgradeConfigSpec(Value, frozen=True, kw_only=True):
     desired: Desired
     """What the cluster should become."""
     type: UpgradeType = UpgradeType.KUBEADM
-    """`Kubeadm` drives shiplift's own layers; `OpenShift` asks the cluster-version operator."""
+    """`Kubeadm` drives shiplift's own layers; `OpenShift` asks the cluster-version operator; with `External`
+    somebody else changes control plane and nodes, and shiplift moves what runs on them."""
     upgrade_at: Time | None = None
     """Not before this time; absent means at once."""
     start_deadline: Duration | None = None
@@ -195,7 +206,8 @@ class UpgradeConfigSpec(Value, frozen=True, kw_only=True):
     pdb_force_drain_timeout: Annotated[int, Meta(ge=0, le=10080)] | None = field(
         name="PDBForceDrainTimeout", default=None
     )
-    """Minutes after which a drain stops respecting PodDisruptionBudgets; absent means never."""
+    """Minutes after which a drain stops respecting PodDisruptionBudgets; absent means never. The same as
+    `drainTimeout` with `onBlocked: Force` in `strategy.nodes`, so only one of the two can be given."""
     capacity_reservation: bool = False
     """Add a machine to each worker pool for the time of the upgrade."""
     windows: Annotated[tuple[Window, ...], ordered(most=32)] = ()
@@ -223,13 +235,14 @@ class UpgradeConfigSpec(Value, frozen=True, kw_only=True):
 class Plan(Value, frozen=True, kw_only=True):
     """What is going to happen; an approval is given to this."""
 
-    generation: Generation
-    """The generation of the spec that it was made from."""
-    version: Version
+    digest: Digest
+    """Of what it would do: path, steps, settings, images, operator targets; never of how many nodes or pods
+    there are. So an approval, a pause or a retry leaves it as it is."""
+    version: VersionOrMinor
     """Where it ends."""
     path: Annotated[tuple[Version, ...], ordered(most=32)] = ()
     """Every version of the control plane on the way."""
-    made_at: Time | None = None
+    creation_time: Time | None = None
     """When it was made."""
     summary: Message = ""
     """The plan in one line."""
@@ -244,10 +257,23 @@ class Finding(Value, frozen=True, kw_only=True):
     """How much it matters."""
     message: Message
     """What is wrong."""
+    evidence: Message = ""
+    """What was seen: the answer, the number, the field."""
+    owner: Line = ""
+    """Who can mend it: the manager of the field, or whose object it is."""
     hint: Message = ""
     """What would help."""
     objects: Annotated[tuple[Line, ...], ordered(most=32)] = ()
     """The first of the objects concerned."""
+
+
+class Queued(Value, frozen=True, kw_only=True):
+    """A later policy, which waits for the running upgrade."""
+
+    desired: Desired
+    """What the cluster should become then."""
+    upgrade_at: Time | None = None
+    """When it wants to start."""
 
 
 class Policy(Value, frozen=True, kw_only=True):
@@ -257,20 +283,18 @@ class Policy(Value, frozen=True, kw_only=True):
     """The provider: OCM, HTTP or Local."""
     id: Line = ""
     """The policy's id with its provider."""
-    last_sync: Time | None = None
+    last_sync_time: Time | None = None
     """When the provider was last asked with success."""
     message: Message = ""
     """Why it cannot be asked now."""
-    queued: Desired | None = None
+    queued: Queued | None = None
     """A later policy, which waits for the running upgrade."""
-    queued_at: Time | None = None
-    """When the queued one wants to start."""
 
 
 class HistoryEntry(Value, frozen=True, kw_only=True):
     """One upgrade, running or over."""
 
-    version: Version
+    version: VersionOrMinor
     """Where it went."""
     phase: UpgradePhase
     """How it went."""
@@ -299,7 +323,7 @@ class UpgradeConfigStatus(Status, frozen=True, kw_only=True):
     """What it is doing or waiting for, in one line."""
     current_version: Version | None = None
     """What the cluster runs now."""
-    target_version: Version | None = None
+    target_version: VersionOrMinor | None = None
     """Where the running upgrade goes; frozen once it has started."""
     start_time: Time | None = None
     """When the running upgrade started; validation ends here."""

@@ -19,7 +19,8 @@ from shiplift.facts.selectors import Requirement, Selector
 _DNS = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUFFIX = r"([-+][0-9A-Za-z.+-]{1,40})?"
 _SEMVER = rf"v?[0-9]{{1,20}}\.[0-9]{{1,20}}\.[0-9]{{1,20}}{_SUFFIX}"
-_KUBERNETES = rf"v?(0|[1-9][0-9]{{0,3}})\.(0|[1-9][0-9]{{0,3}})\.(0|[1-9][0-9]{{0,5}}){_SUFFIX}"
+_MINOR = r"v?(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})"
+_PATCH = rf"\.(0|[1-9][0-9]{{0,5}}){_SUFFIX}"
 _DURATION = re.compile(r"^(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m)?(?:([0-9]{1,6})s)?$")
 
 Time = Annotated[datetime, Meta(tz=True)]
@@ -41,8 +42,10 @@ LabelMap = Annotated[dict[str, LabelValue], Meta(max_length=64)]
 Reason = Annotated[
     str, Meta(min_length=1, max_length=128, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")
 ]
-Version = Annotated[str, Meta(min_length=5, max_length=64, pattern=rf"^{_KUBERNETES}$")]
+Version = Annotated[str, Meta(min_length=5, max_length=64, pattern=rf"^{_MINOR}{_PATCH}$")]
 """Of Kubernetes or OpenShift."""
+VersionOrMinor = Annotated[str, Meta(min_length=3, max_length=64, pattern=rf"^{_MINOR}({_PATCH})?$")]
+"""Of Kubernetes or OpenShift; `1.36` means any version of that minor."""
 Semver = Annotated[str, Meta(min_length=5, max_length=104, pattern=rf"^{_SEMVER}$")]
 """Of an operator; some count by date."""
 PackageVersion = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[0-9A-Za-z][0-9A-Za-z.+:~_-]*$")]
@@ -160,7 +163,7 @@ class Operation(Value, frozen=True, kw_only=True):
     """Names the attempt to whoever carries it out."""
     name: Line
     """What is being done."""
-    started_at: Time
+    start_time: Time
     """When it was recorded; time-outs count from here."""
     deadline: Time
     """After this it has failed."""
@@ -262,17 +265,33 @@ class SoftwareState(Value, frozen=True, kw_only=True):
     """What was last seen on it."""
 
 
-class Hook(Value, frozen=True, kw_only=True):
-    """A Job that must succeed before things go on."""
+class LocalHook(Value, frozen=True, kw_only=True):
+    """A Job that must succeed before things go on, in the namespace of the object that names it."""
 
     name: DnsLabel
     """Names the hook; the Job's name begins with it."""
-    namespace: Namespace
-    """Where the Job runs."""
+    service_account_name: Name
+    """The account that the Job runs as, whatever its template says."""
     job: RawObject
     """The spec of the Job, as in `batch/v1`."""
     timeout: Duration = "10m"
     """How long it may take."""
+
+
+class Hook(LocalHook, frozen=True, kw_only=True):
+    """A Job that must succeed before things go on."""
+
+    namespace: Namespace
+    """Where the Job and its account are; only who may create Jobs there may write the hook."""
+
+
+class SecretKey(Value, frozen=True, kw_only=True):
+    """One value of a Secret in the operator's namespace, or for an object that is in a namespace, in that."""
+
+    name: Name
+    """The name of the Secret."""
+    key: Annotated[str, Meta(min_length=1, max_length=253, pattern=r"^[-._A-Za-z0-9]+$")]
+    """Which of its values."""
 
 
 class Approval(StrEnum):

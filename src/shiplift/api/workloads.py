@@ -317,7 +317,8 @@ class WorkloadRef(Value, frozen=True, kw_only=True):
 
 
 class OrderedWorkload(WorkloadRef, frozen=True, kw_only=True):
-    """A workload and what must have moved before it."""
+    """A workload of the WorkloadOrder's own namespace, and what must have moved before it, anywhere.
+    What is said of a workload of another namespace is named in the condition and does not count."""
 
     RULES = (
         Rule(
@@ -359,7 +360,6 @@ class WorkloadOrder(Resource, frozen=True, kw_only=True):
     COLUMNS = (
         Column("Workloads", ".status.workloads", "integer"),
         Column("Dependencies", ".status.dependencies", "integer"),
-        Column("Ready", ".status.conditions[?(@.type=='Ready')].status"),
         Column("Message", ".status.conditions[?(@.type=='Ready')].message", wide=True),
     )
 
@@ -406,6 +406,7 @@ class WorkloadPlacement(Resource, frozen=True, kw_only=True):
 
     KIND = kinds.WORKLOAD_PLACEMENT
     SHORT_NAMES = ("wp",)
+    TELLS_READY = False
     COLUMNS = (Column("Target", ".spec.target"),)
     RULES = (
         Rule(

@@ -11,7 +11,7 @@ import functools
 import sys
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from enum import StrEnum
@@ -29,6 +29,7 @@ from shiplift.local.stages import NODE_READY
 
 Json = dict[str, Any]
 DEFAULT_VERSION = "v1.36.3"
+POOL_LABEL = "local.shiplift.dev/pool"
 MOST = 10_000
 """Nodes of one cluster."""
 _IN_FLIGHT = 8
@@ -50,6 +51,7 @@ class Pool(msgspec.Struct, frozen=True):
     count: int = 3
     version: str = DEFAULT_VERSION
     zones: tuple[str, ...] = ("zone-a", "zone-b", "zone-c")
+    architecture: str = "amd64"
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     taints: tuple[dict[str, str], ...] = ()
@@ -92,7 +94,7 @@ class Pool(msgspec.Struct, frozen=True):
                     {"type": "InternalIP", "address": _address(self.name, number)},
                     {"type": "Hostname", "address": name},
                 ],
-                "nodeInfo": _node_info(self.version),
+                "nodeInfo": _node_info(self.version, self.architecture),
             },
         }
 
@@ -101,9 +103,9 @@ class Pool(msgspec.Struct, frozen=True):
         return {
             "kubernetes.io/hostname": name,
             "kubernetes.io/os": "linux",
-            "kubernetes.io/arch": "amd64",
+            "kubernetes.io/arch": self.architecture,
             "node-role.kubernetes.io/worker": "",
-            "local.shiplift.dev/pool": self.name,
+            POOL_LABEL: self.name,
             **zone,
             **self.labels,
         }
@@ -115,9 +117,9 @@ def _address(pool: str, number: int) -> str:
     return f"10.{block}.{number // 250 % 250}.{number % 250 + 1}"
 
 
-def _node_info(version: str) -> Json:
+def _node_info(version: str, architecture: str) -> Json:
     return {
-        "architecture": "amd64",
+        "architecture": architecture,
         "bootID": "",
         "containerRuntimeVersion": "containerd://2.1.4",
         "kernelVersion": "6.12.0",
@@ -152,16 +154,28 @@ class Nodes:
         with self._cluster.client() as client, ThreadPoolExecutor(_IN_FLIGHT) as executor:
             list(executor.map(functools.partial(_create, client), manifests))
 
-    def add_more(self, name: str, count: int, version: str, say: Say = silent) -> Pool:
+    def add_more(self, wanted: Pool, say: Say = silent) -> Pool:
         """New nodes beside those of that pool, whose numbers go on; returns when they take pods."""
         with self._cluster.locked(say):
-            there = [_number(_name(node), name) for node in self.list()]
-            if len(there) + count > MOST:
-                raise LocalError(f"{len(there)} nodes and {count} more are too many", f"at most {MOST}")
-            pool = Pool(name, count, version, first=max(there, default=-1) + 1)
+            there = [_number(_name(node), wanted.name) for node in self.list()]
+            if len(there) + wanted.count > MOST:
+                raise LocalError(
+                    f"{len(there)} nodes and {wanted.count} more are too many", f"at most {MOST}"
+                )
+            pool = msgspec.structs.replace(wanted, first=max(there, default=-1) + 1)
             self.add(pool)
         self.wait_schedulable(pool)
         return pool
+
+    def chosen(self, names: Collection[str], pool: str = "") -> list[str]:
+        """These nodes, or all of a pool; an error where one of them is not there."""
+        there = self.list()
+        if missing := sorted(set(names) - {_name(node) for node in there}):
+            raise LocalError(f"there is no node {missing[0]}", "shiplift local nodes list prints them")
+        found = [_name(node) for node in there if node["metadata"]["labels"].get(POOL_LABEL) == pool]
+        if pool and not found:
+            raise LocalError(f"no node is of pool {pool}", "shiplift local nodes list -o wide prints pools")
+        return found if pool else list(dict.fromkeys(names))
 
     def remove(self, *names: str) -> None:
         with self._cluster.client() as client:

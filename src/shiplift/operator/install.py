@@ -35,16 +35,25 @@ def manifests(namespace: str, layers: Iterable[LayerPart], user: str = "") -> li
     our = names(namespace, user)
     writes = [*events.rules(), *(rule for part in parts for rule in part.rules)]
     wide = [*_reads(parts), *writes]
-    near = [*lease.rules(our.lease), *fence.rules(our)]
+    elsewhere = _reads_in(parts)
+    near = [*lease.rules(our.lease), *fence.rules(our), *elsewhere.pop(namespace, ())]
+    _check_secrets(wide)
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": rbac.about(ACCOUNT, namespace)},
         *_granted(wide, "", namespace),
         *_granted(near, namespace, namespace),
+        *(one for where, rules in elsewhere.items() for one in _granted(rules, where, namespace)),
         *([] if user else [_token_role(namespace)]),
         *fence.manifests(our, [*wide, *near]),
         *(dict(manifest) for part in parts for manifest in part.manifests),
     ]
+
+
+def _check_secrets(wide: Iterable[rbac.Rule]) -> None:
+    """Secrets are granted one by one, by name (`shiplift manifests --grant`), never to a layer as a whole."""
+    if any(kinds.SECRET.plural in rule["resources"] for rule in wide):
+        raise ValueError("a layer asks for Secrets of the whole cluster; it must name each")
 
 
 def _granted(rules: list[rbac.Rule], where: str, namespace: str) -> list[Manifest]:
@@ -54,8 +63,20 @@ def _granted(rules: list[rbac.Rule], where: str, namespace: str) -> list[Manifes
 
 
 def _reads(parts: Iterable[LayerPart]) -> list[rbac.Rule]:
-    """List and watch, for each API group, what the layers watch."""
-    watched = {kinds.NODE, *(watch.kind for part in parts for watch in part.watches)}
+    """List and watch what the layers watch everywhere."""
+    return _read({kinds.NODE, *(one.kind for part in parts for one in part.watches if not one.namespace)})
+
+
+def _reads_in(parts: Iterable[LayerPart]) -> dict[str, list[rbac.Rule]]:
+    """By namespace: list and watch what the layers watch there only."""
+    watched: dict[str, set[Kind]] = defaultdict(set)
+    for one in (watch for part in parts for watch in part.watches if watch.namespace):
+        watched[one.namespace].add(one.kind)
+    return {namespace: _read(of) for namespace, of in sorted(watched.items())}
+
+
+def _read(watched: set[Kind]) -> list[rbac.Rule]:
+    """List and watch, for each API group."""
     by_group: dict[str, list[Kind]] = defaultdict(list)
     for kind in sorted(watched):
         by_group[kind.group].append(kind)

@@ -128,12 +128,23 @@ def _read_order(found: _Found, row: Custom) -> None:
     origin = f"{_ORDER}{row.namespace}/{row.name}"
     for workload in order.spec.workloads:
         dependent = _identity(workload, row.namespace)
+        if dependent.namespace != row.namespace:
+            found.problem(origin, EdgeSource.WORKLOAD_ORDER, _not_its_own(dependent))
+            continue
         for other in workload.depends_on:
             dependency = _identity(other, row.namespace)
             if dependency == dependent:
                 found.problem(origin, EdgeSource.WORKLOAD_ORDER, f"{dependent} cannot depend on itself")
             else:
                 found.edge(dependent, dependency, origin)
+
+
+def _not_its_own(workload: WorkloadId) -> str:
+    """One tenant must not be able to keep another's workloads where they are."""
+    return (
+        f"what it says of {workload} does not count, it speaks for its own namespace only;"
+        f" say it in a WorkloadOrder of namespace {workload.namespace}"
+    )
 
 
 def _identity(ref: WorkloadRef, namespace: str) -> WorkloadId:

@@ -1,0 +1,43 @@
+"""Rights of the operator in one namespace, given one by one at install: to read one Secret, to run hooks.
+
+The operator never has a right to Secrets across the cluster, and never one to run Jobs where nobody asked for
+it. What is missing is named with the command that prints it.
+"""
+
+from __future__ import annotations
+
+from shiplift.facts.kinds import JOB, POD, SECRET
+from shiplift.kube.rbac import Manifest, binding, role, rule
+
+HOOKS = "shiplift-hooks"
+"""The name of the Role for Jobs, and the beginning of nothing else: there is one in a namespace."""
+
+
+def secret(namespace: str, name: str, account: str, account_namespace: str) -> list[Manifest]:
+    """Read that one Secret."""
+    granted = role(f"shiplift-secret-{name}"[:253].rstrip("-."), [_one(name)], namespace)
+    return [granted, binding(granted, account, account_namespace)]
+
+
+def hooks(namespace: str, account: str, account_namespace: str) -> list[Manifest]:
+    """Run Jobs there, see how they end, and take them away."""
+    rules = [
+        rule(JOB.group, [JOB.plural], ["get", "list", "watch", "create", "delete"]),
+        rule(POD.group, [POD.plural], ["get", "list"]),
+    ]
+    granted = role(HOOKS, rules, namespace)
+    return [granted, binding(granted, account, account_namespace)]
+
+
+def how_to_grant_secret(namespace: str, name: str) -> str:
+    """What an administrator runs, as one line."""
+    return f"shiplift manifests --grant {namespace}/{name} | kubectl apply -f -"
+
+
+def how_to_grant_hooks(namespace: str) -> str:
+    """What an administrator runs, as one line."""
+    return f"shiplift manifests --hooks {namespace} | kubectl apply -f -"
+
+
+def _one(name: str) -> dict[str, object]:
+    return dict(rule(SECRET.group, [SECRET.plural], ["get"], [name]))
