@@ -170,7 +170,9 @@ class Client:
         guarded = _guard(patch, type, uid, resource_version)
         path = _path(kind, namespace, name, subresource)
         request = self._write("PATCH", path, guarded, dry_run, content_type=type.value)
-        change = Change(request, _path(kind, namespace, name), self.field_manager, uid, resource_version)
+        # what comes back from `scale` is of a kind of its own, from `status` it is the whole object
+        looked_at = _path(kind, namespace, name, subresource if subresource == "scale" else "")
+        change = Change(request, looked_at, self.field_manager, uid, resource_version)
         try:
             return self._settle(kind, request, change, dry_run)
         except Invalid as error:

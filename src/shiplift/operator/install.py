@@ -1,7 +1,8 @@
 """What an administrator applies once: the operator's account, what it may do, and its fence.
 
-Least privilege: read what the enabled layers watch, write what they say they write, and in our own
-namespace keep our own Lease and the epoch's home. No wildcards, no secrets across the cluster.
+Least privilege: list and watch what the enabled layers watch, write what they say they write, and in our own
+namespace keep our own Lease and the epoch's home. Pod templates of workloads are changed only where the
+administrator grants it. No wildcards, no secrets across the cluster.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
-from shiplift.kube import events, fence, lease, rbac
+from shiplift.kube import bounds, events, fence, lease, rbac
 from shiplift.kube.fence import Names
 from shiplift.kube.part import LayerPart
 
@@ -29,12 +30,16 @@ def names(namespace: str, user: str = "") -> Names:
     return Names(namespace, user or fence.service_account(namespace, ACCOUNT))
 
 
-def manifests(namespace: str, layers: Iterable[LayerPart], user: str = "") -> list[Manifest]:
-    """Namespace, account, RBAC and fence, in the order in which they are applied."""
+def manifests(
+    namespace: str, layers: Iterable[LayerPart], user: str = "", *, templates: bool = False
+) -> list[Manifest]:
+    """Namespace, account, RBAC, bounds and fence, in the order in which they are applied.
+
+    `templates`: whether the layers may change the pod templates of workloads.
+    """
     parts = tuple(layers)
     our = names(namespace, user)
-    writes = [*events.rules(), *(rule for part in parts for rule in part.rules)]
-    wide = [*_reads(parts), *writes]
+    wide = [*_reads(parts), *events.rules(), *_granted_to(parts, templates=templates)]
     near = [*lease.rules(our.lease), *fence.rules(our)]
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
@@ -42,9 +47,14 @@ def manifests(namespace: str, layers: Iterable[LayerPart], user: str = "") -> li
         *_granted(wide, "", namespace),
         *_granted(near, namespace, namespace),
         *([] if user else [_token_role(namespace)]),
+        *bounds.manifests(our.username),
         *fence.manifests(our, [*wide, *near]),
         *(dict(manifest) for part in parts for manifest in part.manifests),
     ]
+
+
+def _granted_to(parts: Iterable[LayerPart], *, templates: bool) -> list[rbac.Rule]:
+    return [rule for part in parts for rule in (*part.rules, *(part.template_rules if templates else ()))]
 
 
 def _granted(rules: list[rbac.Rule], where: str, namespace: str) -> list[Manifest]:
@@ -60,7 +70,7 @@ def _reads(parts: Iterable[LayerPart]) -> list[rbac.Rule]:
     for kind in sorted(watched):
         by_group[kind.group].append(kind)
     return [
-        rbac.rule(group, [kind.plural for kind in of_group], ["get", "list", "watch"])
+        rbac.rule(group, [kind.plural for kind in of_group], ["list", "watch"])
         for group, of_group in sorted(by_group.items())
     ]
 

@@ -1,0 +1,64 @@
+"""What is printed for an administrator: no right without a use, the dangerous ones only when asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shiplift.kube import bounds
+from shiplift.operator import install
+from shiplift.operator.layers import LAYERS
+
+Json = dict[str, Any]
+SPACE = "shiplift-system"
+_WRITES = {"create", "update", "patch", "delete", "deletecollection"}
+
+
+def printed(**more: Any) -> list[Json]:
+    return install.manifests(SPACE, LAYERS.values(), **more)
+
+
+def granted(**more: Any) -> set[str]:
+    """By the ClusterRole, each as `verb resource`."""
+    (role,) = (one for one in printed(**more) if one["kind"] == "ClusterRole")
+    return {
+        f"{verb} {resource}"
+        for rule in role["rules"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def test_pod_templates_may_be_changed_only_where_the_administrator_says_so() -> None:
+    asked = {f"{verb} {kind}" for verb in ("get", "patch") for kind in ("deployments", "statefulsets")}
+    assert granted(templates=True) - granted() == asked
+    assert not granted() & {f"{verb} {kind}" for verb in _WRITES for kind in ("deployments", "statefulsets")}
+    assert "patch deployments/scale" in granted()
+
+
+def test_there_are_no_wildcards_and_no_secrets() -> None:
+    rules = [rule for one in printed(templates=True) for rule in one.get("rules", ())]
+    words = {word for rule in rules for key in ("apiGroups", "resources", "verbs") for word in rule[key]}
+    assert not [word for word in words if "*" in word or word.startswith("secrets")]
+
+
+def test_what_is_only_watched_is_not_read_one_by_one() -> None:
+    only_watched = {"namespaces", "replicasets", "daemonsets", "persistentvolumes", "persistentvolumeclaims"}
+    assert not granted(templates=True) & {f"get {kind}" for kind in only_watched}
+
+
+@pytest.mark.parametrize("user", ["", "alice"])
+def test_the_bounds_are_for_our_user_and_fail_closed(user: str) -> None:
+    found = {(one["kind"], one["metadata"]["name"]): one for one in printed(user=user)}
+    policy = found["ValidatingAdmissionPolicy", bounds.NAME]["spec"]
+    who = user or "system:serviceaccount:shiplift-system:shiplift"
+    assert policy["matchConditions"][0]["expression"] == f'request.userInfo.username == "{who}"'
+    assert (policy["failurePolicy"], policy.get("paramKind")) == ("Fail", None)
+    binding = found["ValidatingAdmissionPolicyBinding", bounds.NAME]["spec"]
+    assert binding == {"policyName": bounds.NAME, "validationActions": ["Deny"]}
+
+
+def test_a_user_name_with_quotes_cannot_change_the_bounds() -> None:
+    policy = bounds.manifests('me" || true || "')[0]["spec"]
+    assert policy["matchConditions"][0]["expression"] == 'request.userInfo.username == "me\\" || true || \\""'
