@@ -17,7 +17,7 @@ from shiplift.facts.kinds import (
     Kind,
 )
 from shiplift.kube import errors
-from shiplift.kube.client import APPLY_MANAGER, Client, PatchType
+from shiplift.kube.client import APPLY_MANAGER, Client, PatchType, Written
 from shiplift.kube.credentials import load
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import Component
@@ -115,6 +115,41 @@ def test_a_failed_test_of_the_callers_own_is_invalid_and_not_a_precondition(
     own = [{"op": "test", "path": "/data/colour", "value": "green"}]
     with pytest.raises(errors.Invalid):
         client.patch(CONFIG_MAP, "settings", own, namespace, type=PatchType.JSON, uid=uid(config))
+
+
+def a_deployment(client: Client, namespace: str) -> Object:
+    """Paused from the start: no controller touches it."""
+    labels = {"app": "web"}
+    pods = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "none"}]}}
+    spec = {"paused": True, "replicas": 0, "selector": {"matchLabels": labels}, "template": pods}
+    return client.create(DEPLOYMENT, {"metadata": {"name": "web"}, "spec": spec}, namespace).object
+
+
+def scale(client: Client, namespace: str, replicas: int, **guards: str) -> Written:
+    patch = {"spec": {"replicas": replicas}}
+    return client.patch(
+        DEPLOYMENT,
+        "web",
+        patch,
+        namespace,
+        uid=guards["uid"],
+        resource_version=guards.get("version"),
+        subresource="scale",
+    )
+
+
+def test_scaling_means_one_version_of_one_object_too(client: Client, namespace: str) -> None:
+    made = a_deployment(client, namespace)
+    with pytest.raises(errors.PreconditionFailed):
+        scale(client, namespace, 2, uid=OTHER_UID)
+    with pytest.raises(errors.Conflict):
+        scale(client, namespace, 2, uid=uid(made), version="1")
+    live = client.get(DEPLOYMENT, "web", namespace)
+    written = scale(client, namespace, 2, uid=uid(live), version=version(live))
+    after = client.get(DEPLOYMENT, "web", namespace)
+    assert after["spec"]["replicas"] == 2
+    assert written.barrier is not None
+    assert int(version(live)) < int(version(written.object)) <= int(version(after))
 
 
 def test_an_update_replaces_the_version_it_was_read_with(client: Client, config: Object) -> None:
