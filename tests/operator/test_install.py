@@ -20,11 +20,12 @@ def printed(**more: Any) -> list[Json]:
 
 
 def granted(**more: Any) -> set[str]:
-    """By the ClusterRole, each as `verb resource`."""
-    (role,) = (one for one in printed(**more) if one["kind"] == "ClusterRole")
+    """By the ClusterRoles, each right as `verb resource`."""
     return {
         f"{verb} {resource}"
-        for rule in role["rules"]
+        for one in printed(**more)
+        if one["kind"] == "ClusterRole"
+        for rule in one["rules"]
         for resource in rule["resources"]
         for verb in rule["verbs"]
     }
@@ -35,6 +36,36 @@ def test_pod_templates_may_be_changed_only_where_the_administrator_says_so() -> 
     assert granted(templates=True) - granted() == asked
     assert not granted() & {f"{verb} {kind}" for verb in _WRITES for kind in ("deployments", "statefulsets")}
     assert "patch deployments/scale" in granted()
+
+
+def test_the_right_to_change_templates_is_a_role_of_its_own_that_stays_when_others_are_applied_again() -> (
+    None
+):
+    def roles(**more: Any) -> dict[tuple[str, str], Json]:
+        return {
+            (one["kind"], one["metadata"]["name"]): one for one in printed(**more) if "Role" in one["kind"]
+        }
+
+    with_it, without = roles(templates=True), roles()
+    of_templates = {(kind, install.TEMPLATES_ROLE) for kind in ("ClusterRole", "ClusterRoleBinding")}
+    assert with_it.keys() - without.keys() == of_templates
+    assert {key: with_it[key] for key in without} == without
+    binding = with_it["ClusterRoleBinding", install.TEMPLATES_ROLE]
+    assert binding["roleRef"]["name"] == install.TEMPLATES_ROLE
+    assert binding["subjects"][0]["name"] == install.ACCOUNT
+
+
+def test_the_fence_looks_at_templates_where_they_may_be_changed() -> None:
+    def fenced(**more: Any) -> set[str]:
+        (policy,) = (
+            one
+            for one in printed(**more)
+            if one["metadata"]["name"] == "shiplift-fence" and one["kind"] == "ValidatingAdmissionPolicy"
+        )
+        rules = policy["spec"]["matchConstraints"]["resourceRules"]
+        return {name for rule in rules for name in rule["resources"]}
+
+    assert fenced(templates=True) - fenced() == {"deployments", "statefulsets"}
 
 
 def test_there_are_no_wildcards_and_no_secrets() -> None:

@@ -278,7 +278,7 @@ def test_12_the_printed_rights_are_enough_and_none_is_without_use(rig: Rig) -> N
 
 def _granted() -> set[str]:
     """By all roles of the account, each right as `verb resource`."""
-    bound = ("ClusterRole", "shiplift"), ("Role", "shiplift")
+    bound = ("ClusterRole", "shiplift"), ("ClusterRole", "shiplift-templates"), ("Role", "shiplift")
     printed = install.manifests(SPACE, [PART], templates=True)
     rules = [
         rule for one in printed if (one["kind"], one["metadata"]["name"]) in bound for rule in one["rules"]
@@ -342,7 +342,7 @@ def test_12_a_missing_right_is_named_by_a_condition(scene: Scene) -> None:
     scene.deployment(space, "web")
     scene.wait_ready(space, web=2)
     scene.nodes("new", NEW)
-    _grant(scene, templates=False)
+    binding = _take_back(scene)
     try:
         scene.migrate(mode="Template")
         scene.rig.start()
@@ -352,17 +352,18 @@ def test_12_a_missing_right_is_named_by_a_condition(scene: Scene) -> None:
             assert right in told["message"]
         assert scene.residue() == []
     finally:
-        _grant(scene, templates=True)
+        scene.client.create(kind_of(binding), binding)
     scene.finish(old)
     assert scene.arrived(space, "web")
 
 
-def _grant(scene: Scene, *, templates: bool) -> None:
-    """The ClusterRole as an administrator applies it."""
-    printed = install.manifests(SPACE, [PART], templates=templates)
-    (role,) = (one for one in printed if one["kind"] == "ClusterRole")
-    live = scene.client.get(kind_of(role), role["metadata"]["name"])
-    scene.client.update(kind_of(role), live | {"rules": role["rules"]})
+def _take_back(scene: Scene) -> Json:
+    """The right to change templates is taken back; what gives it again."""
+    printed = install.manifests(SPACE, [PART], templates=True)
+    of_templates = [one for one in printed if one["metadata"]["name"] == install.TEMPLATES_ROLE]
+    (binding,) = (one for one in of_templates if one["kind"].endswith("Binding"))
+    scene.drop(kind_of(binding), install.TEMPLATES_ROLE)
+    return binding
 
 
 def test_12_a_pod_that_changed_after_it_was_looked_at_is_not_deleted(scene: Scene) -> None:

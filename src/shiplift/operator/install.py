@@ -23,6 +23,8 @@ NAMESPACE = "shiplift-system"
 ACCOUNT = "shiplift"
 TOKEN_ROLE = "shiplift-token"  # noqa: S105 - the name of a Role
 """Bound to nobody: whoever is to run the operator from elsewhere is bound to it."""
+TEMPLATES_ROLE = "shiplift-templates"
+"""Apart from the others, so that it stays when those are applied again."""
 
 
 def names(namespace: str, user: str = "") -> Names:
@@ -35,31 +37,28 @@ def manifests(
 ) -> list[Manifest]:
     """Namespace, account, RBAC, bounds and fence, in the order in which they are applied.
 
-    `templates`: whether the layers may change the pod templates of workloads.
+    `templates`: with the right to change the pod templates of workloads.
     """
     parts = tuple(layers)
     our = names(namespace, user)
-    wide = [*_reads(parts), *events.rules(), *_granted_to(parts, templates=templates)]
+    wide = [*_reads(parts), *events.rules(), *(rule for part in parts for rule in part.rules)]
     near = [*lease.rules(our.lease), *fence.rules(our)]
+    of_templates = [rule for part in parts for rule in part.template_rules] if templates else []
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": rbac.about(ACCOUNT, namespace)},
-        *_granted(wide, "", namespace),
-        *_granted(near, namespace, namespace),
+        *_granted(rbac.role(ACCOUNT, wide), namespace),
+        *(_granted(rbac.role(TEMPLATES_ROLE, of_templates), namespace) if of_templates else []),
+        *_granted(rbac.role(ACCOUNT, near, namespace), namespace),
         *([] if user else [_token_role(namespace)]),
         *bounds.manifests(our.username),
-        *fence.manifests(our, [*wide, *near]),
+        *fence.manifests(our, [*wide, *of_templates, *near]),
         *(dict(manifest) for part in parts for manifest in part.manifests),
     ]
 
 
-def _granted_to(parts: Iterable[LayerPart], *, templates: bool) -> list[rbac.Rule]:
-    return [rule for part in parts for rule in (*part.rules, *(part.template_rules if templates else ()))]
-
-
-def _granted(rules: list[rbac.Rule], where: str, namespace: str) -> list[Manifest]:
-    """A role of our account's name, in that namespace or in the whole cluster, bound to our account."""
-    role = rbac.role(ACCOUNT, rules, where)
+def _granted(role: Manifest, namespace: str) -> list[Manifest]:
+    """The role, and what gives it to our account."""
     return [role, rbac.binding(role, ACCOUNT, namespace)]
 
 
