@@ -67,5 +67,8 @@ def test_half_way_it_stalls_keeps_its_place_and_goes_on_when_granted() -> None:
     stalled = decided(world, *MISSING)
     assert (stalled.reason, stalled.stalled, stalled.moving) == (Reason.MISSING_RIGHT, True, True)
     assert not asked(stalled)
-    assert status_of(stalled).state is MigrationState.UPGRADE
+    status = status_of(stalled)
+    assert status.state is MigrationState.UPGRADE
+    (line,) = status.workloads
+    assert line.message.startswith("nothing new starts: mode Template needs rights")
     assert asked(decided(world)) == asked(decision)

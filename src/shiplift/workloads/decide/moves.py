@@ -24,7 +24,7 @@ from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.marks import is_kept_off
 from shiplift.workloads.model import Line, Reason, Tally
 from shiplift.workloads.record import Record
-from shiplift.workloads.steps import Evict, Force, PodStep, Replace
+from shiplift.workloads.steps import Evict, Force, PodStep, Replace, SetTolerations
 
 
 class Moves:
@@ -54,7 +54,7 @@ class Moves:
 
     def stopped(self, why: str) -> None:
         """Somebody has to act before anything more is done: workloads that would have moved say so."""
-        asked = {one.workload for one in self.steps if isinstance(one, PodStep)}
+        asked = {one.workload for one in self.steps if isinstance(one, PodStep | SetTolerations)}
         for id_ in asked & self.lines.keys():
             if self.lines[id_].state is not WorkloadState.BLOCKED:
                 self.lines[id_] = Line(self.lines[id_].state, Reason.STOPPED, f"nothing new starts: {why}")
