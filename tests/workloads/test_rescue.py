@@ -145,6 +145,7 @@ def test_a_pod_that_found_a_node_after_it_was_looked_at_is_not_made_again() -> N
     say(world, {WEB.owner_key: Turn.HELD, DB.owner_key: Turn.HELD})
     (step,) = found(world).steps
     assert isinstance(step, Replace)
+    assert step.version == world.pods(WEB)[0].resource_version
     pod = change_pod(world, world.pods(WEB)[0], node="old-1", unschedulable="")
     outcome = server.take(world, step, InForce())
     assert (outcome.ok, outcome.message) == (False, "somebody else was faster")
