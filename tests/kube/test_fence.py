@@ -52,7 +52,11 @@ class Setting:
         operator_identity.make_service_account(admin, namespace, self.rules)
 
     def install(self) -> None:
-        operator_identity.install(self.admin, fence.manifests(self.names, WORK), KINDS)
+        """For this namespace: a cluster has one fence, and tests that run beside us have theirs."""
+        here = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": self.namespace}}}
+        home, policy, binding = fence.manifests(self.names, WORK)
+        binding["spec"]["matchResources"] = here
+        operator_identity.install(self.admin, [home, policy, binding], KINDS)
 
     def remove(self) -> None:
         for kind in (VALIDATING_ADMISSION_POLICY_BINDING, VALIDATING_ADMISSION_POLICY):
