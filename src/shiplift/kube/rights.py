@@ -5,6 +5,7 @@ Everybody may ask this about themselves. The answer is kept for a while: it is a
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable
 
@@ -16,7 +17,7 @@ from shiplift.kube.rbac import Rule
 
 _REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 KEPT_SECONDS, KEPT_MISSING_SECONDS = 30.0, 2.0
-"""How long an answer counts: somebody waits for a right that is missing."""
+"""How long an answer counts: somebody waits for a right that is missing, and an outage ends."""
 
 
 class Rights:
@@ -33,11 +34,11 @@ class Rights:
     def missing(self) -> tuple[str, ...]:
         """Where nobody can be asked now, as it was last answered: a write that is refused says it too."""
         if self._clock() >= self._next:
-            try:
+            kept = KEPT_MISSING_SECONDS
+            with contextlib.suppress(KubeError, msgspec.MsgspecError):
                 self._missing = tuple(self._ask())
-            except (KubeError, msgspec.MsgspecError):
-                return self._missing
-            self._next = self._clock() + (KEPT_MISSING_SECONDS if self._missing else KEPT_SECONDS)
+                kept = KEPT_MISSING_SECONDS if self._missing else KEPT_SECONDS
+            self._next = self._clock() + kept
         return self._missing
 
     def _ask(self) -> list[str]:
