@@ -39,7 +39,7 @@ class Workloads:
             context.store,
             lambda: policies.installed(context.client, PODS_POLICY),
             evictions,
-            Rights(context.client, TEMPLATE_RULES).missing,
+            missing_rights=Rights(context.client, TEMPLATE_RULES).missing,
         )
         seen = self._observer
         self._actor = Actor(context.client, seen.in_force, seen.changes, seen.evictions)
