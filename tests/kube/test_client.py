@@ -12,6 +12,7 @@ from shiplift.facts.kinds import (
     CONFIG_MAP,
     CUSTOM_RESOURCE_DEFINITION,
     DEPLOYMENT,
+    NAMESPACE,
     POD,
     POD_DISRUPTION_BUDGET,
     Kind,
@@ -118,10 +119,11 @@ def test_a_failed_test_of_the_callers_own_is_invalid_and_not_a_precondition(
 
 
 def a_deployment(client: Client, namespace: str) -> Object:
-    """Paused from the start: no controller touches it."""
+    """Where no controller runs, so that nobody else changes it."""
+    client.create(NAMESPACE, {"metadata": {"name": namespace}})
     labels = {"app": "web"}
     pods = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "none"}]}}
-    spec = {"paused": True, "replicas": 0, "selector": {"matchLabels": labels}, "template": pods}
+    spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": pods}
     return client.create(DEPLOYMENT, {"metadata": {"name": "web"}, "spec": spec}, namespace).object
 
 
@@ -138,18 +140,17 @@ def scale(client: Client, namespace: str, replicas: int, **guards: str) -> Writt
     )
 
 
-def test_scaling_means_one_version_of_one_object_too(client: Client, namespace: str) -> None:
-    made = a_deployment(client, namespace)
-    with pytest.raises(errors.PreconditionFailed):
-        scale(client, namespace, 2, uid=OTHER_UID)
-    with pytest.raises(errors.Conflict):
-        scale(client, namespace, 2, uid=uid(made), version="1")
-    live = client.get(DEPLOYMENT, "web", namespace)
-    written = scale(client, namespace, 2, uid=uid(live), version=version(live))
-    after = client.get(DEPLOYMENT, "web", namespace)
+def test_scaling_means_one_version_of_one_object_too(private_cluster: Callable[..., Cluster]) -> None:
+    with private_cluster().client() as client:
+        made = a_deployment(client, "space")
+        with pytest.raises(errors.PreconditionFailed):
+            scale(client, "space", 2, uid=OTHER_UID)
+        with pytest.raises(errors.Conflict):
+            scale(client, "space", 2, uid=uid(made), version="1")
+        written = scale(client, "space", 2, uid=uid(made), version=version(made))
+        after = client.get(DEPLOYMENT, "web", "space")
     assert after["spec"]["replicas"] == 2
-    assert written.barrier is not None
-    assert int(version(live)) < int(version(written.object)) <= int(version(after))
+    assert written.barrier == Seen(DEPLOYMENT, int(version(after)))
 
 
 def test_an_update_replaces_the_version_it_was_read_with(client: Client, config: Object) -> None:

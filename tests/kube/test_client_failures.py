@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from shiplift.engine.barrier import Gone, Seen
-from shiplift.facts.kinds import CONFIG_MAP, DEPLOYMENT, POD
+from shiplift.facts.kinds import CONFIG_MAP, POD
 from shiplift.kube import errors
 from shiplift.kube.client import Client, PatchType, Written
 from shiplift.kube.credentials import Credentials, Server
@@ -21,7 +21,7 @@ from shiplift.local.cluster import Cluster
 from shiplift.local.components import Component
 from tests.kube.misbehaving import Door, Instead, Trick, door
 from tests.kube.objects import pod
-from tests.kube.test_client import a_deployment, scale
+from tests.kube.test_client import a_deployment, scale, version
 
 Object = dict[str, Any]
 
@@ -236,16 +236,15 @@ def test_a_lost_answer_to_an_update_or_an_apply_is_found_by_looking(
     assert applied["data"] == {"colour": "blue", "size": "1"}
 
 
-def test_a_lost_answer_to_scaling_is_found_by_looking(front: Door, client: Client, namespace: str) -> None:
-    a_deployment(client, namespace)
-    live = client.get(DEPLOYMENT, "web", namespace)
-    front.play("PATCH", Trick.LOSE)
-    scaled = scale(client, namespace, 2, uid=uid(live), version=live["metadata"]["resourceVersion"])
-    assert (scaled.object["kind"], scaled.object["spec"]["replicas"]) == ("Scale", 2)
-    front.play("PATCH", Trick.DROP)
-    live = client.get(DEPLOYMENT, "web", namespace)
-    with pytest.raises(errors.Unknown) as doubt:
-        scale(client, namespace, 3, uid=uid(live), version=live["metadata"]["resourceVersion"])
+def test_a_lost_answer_to_scaling_is_found_by_looking(private_cluster: Callable[..., Cluster]) -> None:
+    with door(private_cluster().credentials()) as front, Client(front.credentials, timeout=10) as client:
+        made = a_deployment(client, "space")
+        front.play("PATCH", Trick.LOSE)
+        scaled = scale(client, "space", 2, uid=uid(made), version=version(made)).object
+        assert (scaled["kind"], scaled["spec"]["replicas"]) == ("Scale", 2)
+        front.play("PATCH", Trick.DROP)
+        with pytest.raises(errors.Unknown) as doubt:
+            scale(client, "space", 3, uid=uid(made), version=version(scaled))
     assert doubt.value.look is Look.NOT_APPLIED
 
 

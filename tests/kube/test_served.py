@@ -75,6 +75,16 @@ def test_a_server_that_is_asked_says_what_was_switched_on() -> None:
     assert not found.knows(MUTATING_ADMISSION_POLICY_BINDING)
 
 
+def test_a_server_that_behaves_as_an_earlier_version_is_taken_for_it() -> None:
+    version = b'{"gitVersion": "v1.36.3", "emulationMajor": "1", "emulationMinor": "33"}'
+    nothing = answer(b'{"resources": []}', Connection="close")
+    with (
+        answering(answer(version, Connection="close"), nothing) as server,
+        Client(server.credentials) as client,
+    ):
+        assert as_asked(client, [MUTATING_ADMISSION_POLICY]).version == "1.33"
+
+
 def test_a_group_that_is_not_there_serves_nothing() -> None:
     gone = answer(b'{"kind": "Status", "reason": "NotFound"}', "404 Not Found", Connection="close")
     with answering(VERSION, gone) as server, Client(server.credentials) as client:

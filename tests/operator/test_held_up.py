@@ -44,7 +44,9 @@ def test_what_is_let_go_after_the_term_is_not_sent(rig: Rig) -> None:
         made.append(HeldUp(context))
         return made[-1]
 
-    operator = _started(rig.kubeconfig, msgspec.structs.replace(STAMPER, make=make))
+    operator = _operator(rig.kubeconfig, msgspec.structs.replace(STAMPER, make=make))
+    thread = threading.Thread(target=operator.run, daemon=True)
+    thread.start()
     try:
         rig.ask_for_a_stamp("wanted")
         until(lambda: made and made[0].begun.is_set(), 30)
@@ -56,17 +58,17 @@ def test_what_is_let_go_after_the_term_is_not_sent(rig: Rig) -> None:
         operator.stop()
         for layer in made:
             layer.go.set()
+        thread.join(20)
+    assert not thread.is_alive()
     assert outcome.answer is Answer.FAILED
     assert "does not lead" in outcome.message
     assert rig.stamp("wanted") == ""
 
 
-def _started(kubeconfig: Path, part: LayerPart) -> Operator:
+def _operator(kubeconfig: Path, part: LayerPart) -> Operator:
     timing = Timing(duration=2.0, renew_deadline=1.5, retry=0.2, follow=0.1)
     settings = Settings(names=install.names(SPACE), listen=("127.0.0.1", 0), lease=timing)
-    operator = Operator(load(kubeconfig), [part], settings)
-    threading.Thread(target=operator.run, daemon=True).start()
-    return operator
+    return Operator(load(kubeconfig), [part], settings)
 
 
 def _lead_instead(rig: Rig) -> None:

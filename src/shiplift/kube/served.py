@@ -53,7 +53,7 @@ def by_version(text: str) -> Server:
 
 def as_asked(client: Client, kinds: Iterable[Kind]) -> Server:
     """The server that answers, and which of these kinds it says that it serves."""
-    minor = _minor(_decoded(client.raw("GET", "/version"), _Version).git_version)
+    minor = _minor(_decoded(client.raw("GET", "/version"), _Version).behaves_as)
     by_group = {kind.api_version: kind for kind in kinds}
     served = {one: _served(client, kind) for one, kind in by_group.items()}
     return Server(f"1.{minor}", lambda kind: kind.plural in served.get(kind.api_version, ()))
@@ -89,6 +89,14 @@ def _served(client: Client, kind: Kind) -> frozenset[str]:
 
 class _Version(msgspec.Struct, rename="camel"):
     git_version: str
+    emulation_major: str = ""
+    emulation_minor: str = ""
+
+    @property
+    def behaves_as(self) -> str:
+        """A server may be told to be as an earlier version was (`--emulated-version`)."""
+        emulated = f"{self.emulation_major}.{self.emulation_minor}"
+        return emulated if self.emulation_minor else self.git_version
 
 
 class _Resource(msgspec.Struct):
