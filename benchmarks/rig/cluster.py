@@ -90,7 +90,7 @@ class Rig:
     def install(self, layer: str) -> None:
         """Our definitions, account, rights and policies: there for all, used by ours."""
         self.apply(shiplift("crds"))
-        self.apply(shiplift("manifests", "--layers", layer))
+        self.apply(shiplift("manifests", "--layers", layer, "--kubeconfig", str(self.cluster.kubeconfig)))
         kubeconfig_of(identities.OPERATOR, self.cluster.kubeconfig, self.operator, _TOKEN_SECONDS)
 
     def remember(self) -> None:

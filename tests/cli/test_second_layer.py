@@ -134,7 +134,7 @@ def test_what_is_installed_for_a_layer_can_be_printed_alone(capsys: pytest.Captu
     assert crd["metadata"] == {"name": "noderollouts.shiplift.dev"}
     assert len(printed(capsys, "crds", "--layers", "toy,workloads")) == 4
     assert len(printed(capsys, "crds", "--layers", "toy", "--kind", "wo")) == 2
-    role = printed(capsys, "manifests", "--layers", "toy")[2]
+    role = printed(capsys, "manifests", "--layers", "toy", "--kubernetes", "1.36")[2]
     assert role["rules"][-1]["resources"] == ["noderollouts"]
 
 

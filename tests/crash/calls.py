@@ -18,7 +18,7 @@ import msgspec
 Json = dict[str, Any]
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-_APART = frozenset({"leases", "events", "serviceaccounts", "selfsubjectreviews"})
+_APART = frozenset({"leases", "events", "serviceaccounts", "selfsubjectreviews", "selfsubjectaccessreviews"})
 _GENERATED = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{8,10}-[bcdfghjklmnpqrstvwxz2456789]{5}$")
 _SAFEGUARDS = frozenset({"uid", "resourceVersion", "name", "namespace"})
 

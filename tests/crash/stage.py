@@ -116,7 +116,7 @@ class Stage:
         names = tuple(part.name for part in parts)
         if names not in self._installed:
             self._put_back(self._empty)
-            self.create(install.manifests(SPACE, parts))
+            self.create(install.manifests(SPACE, parts, templates=True))
             self._installed[names] = _Installed(self.cluster.etcd.content(), self._account(names))
         return self._installed[names]
 

@@ -12,12 +12,13 @@ from shiplift.facts.kinds import (
     CONFIG_MAP,
     CUSTOM_RESOURCE_DEFINITION,
     DEPLOYMENT,
+    NAMESPACE,
     POD,
     POD_DISRUPTION_BUDGET,
     Kind,
 )
 from shiplift.kube import errors
-from shiplift.kube.client import APPLY_MANAGER, Client, PatchType
+from shiplift.kube.client import APPLY_MANAGER, Client, PatchType, Written
 from shiplift.kube.credentials import load
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import Component
@@ -115,6 +116,41 @@ def test_a_failed_test_of_the_callers_own_is_invalid_and_not_a_precondition(
     own = [{"op": "test", "path": "/data/colour", "value": "green"}]
     with pytest.raises(errors.Invalid):
         client.patch(CONFIG_MAP, "settings", own, namespace, type=PatchType.JSON, uid=uid(config))
+
+
+def a_deployment(client: Client, namespace: str) -> Object:
+    """Where no controller runs, so that nobody else changes it."""
+    client.create(NAMESPACE, {"metadata": {"name": namespace}})
+    labels = {"app": "web"}
+    pods = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "none"}]}}
+    spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": pods}
+    return client.create(DEPLOYMENT, {"metadata": {"name": "web"}, "spec": spec}, namespace).object
+
+
+def scale(client: Client, namespace: str, replicas: int, **guards: str) -> Written:
+    patch = {"spec": {"replicas": replicas}}
+    return client.patch(
+        DEPLOYMENT,
+        "web",
+        patch,
+        namespace,
+        uid=guards["uid"],
+        resource_version=guards.get("version"),
+        subresource="scale",
+    )
+
+
+def test_scaling_means_one_version_of_one_object_too(private_cluster: Callable[..., Cluster]) -> None:
+    with private_cluster().client() as client:
+        made = a_deployment(client, "space")
+        with pytest.raises(errors.PreconditionFailed):
+            scale(client, "space", 2, uid=OTHER_UID)
+        with pytest.raises(errors.Conflict):
+            scale(client, "space", 2, uid=uid(made), version="1")
+        written = scale(client, "space", 2, uid=uid(made), version=version(made))
+        after = client.get(DEPLOYMENT, "web", "space")
+    assert after["spec"]["replicas"] == 2
+    assert written.barrier == Seen(DEPLOYMENT, int(version(after)))
 
 
 def test_an_update_replaces_the_version_it_was_read_with(client: Client, config: Object) -> None:

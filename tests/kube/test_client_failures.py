@@ -21,6 +21,7 @@ from shiplift.local.cluster import Cluster
 from shiplift.local.components import Component
 from tests.kube.misbehaving import Door, Instead, Trick, door
 from tests.kube.objects import pod
+from tests.kube.test_client import a_deployment, scale, version
 
 Object = dict[str, Any]
 
@@ -233,6 +234,18 @@ def test_a_lost_answer_to_an_update_or_an_apply_is_found_by_looking(
     ours = {"metadata": {"name": "settings", "namespace": namespace}, "data": {"size": "1"}}
     applied = client.apply(CONFIG_MAP, ours, uid=uid(config)).object
     assert applied["data"] == {"colour": "blue", "size": "1"}
+
+
+def test_a_lost_answer_to_scaling_is_found_by_looking(private_cluster: Callable[..., Cluster]) -> None:
+    with door(private_cluster().credentials()) as front, Client(front.credentials, timeout=10) as client:
+        made = a_deployment(client, "space")
+        front.play("PATCH", Trick.LOSE)
+        scaled = scale(client, "space", 2, uid=uid(made), version=version(made)).object
+        assert (scaled["kind"], scaled["spec"]["replicas"]) == ("Scale", 2)
+        front.play("PATCH", Trick.DROP)
+        with pytest.raises(errors.Unknown) as doubt:
+            scale(client, "space", 3, uid=uid(made), version=version(scaled))
+    assert doubt.value.look is Look.NOT_APPLIED
 
 
 def test_a_lost_answer_to_a_delete_is_found_by_looking(

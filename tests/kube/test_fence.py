@@ -25,7 +25,7 @@ from shiplift.facts.kinds import (
 )
 from shiplift.kube import credentials, fence, lease
 from shiplift.kube.claims import TOUCHED
-from shiplift.kube.client import Client
+from shiplift.kube.client import APPLY_MANAGER, Client
 from shiplift.kube.errors import Forbidden, NotFound
 from shiplift.kube.fence import EPOCH, HOME, Fence, FenceError, Names, StaleEpoch
 from shiplift.kube.fence import POD as LEADER_POD
@@ -52,7 +52,11 @@ class Setting:
         operator_identity.make_service_account(admin, namespace, self.rules)
 
     def install(self) -> None:
-        operator_identity.install(self.admin, fence.manifests(self.names, WORK), KINDS)
+        """For this namespace: a cluster has one fence, and tests that run beside us have theirs."""
+        here = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": self.namespace}}}
+        home, policy, binding = fence.manifests(self.names, WORK)
+        binding["spec"]["matchResources"] = here
+        operator_identity.install(self.admin, [home, policy, binding], KINDS)
 
     def remove(self) -> None:
         for kind in (VALIDATING_ADMISSION_POLICY_BINDING, VALIDATING_ADMISSION_POLICY):
@@ -268,7 +272,40 @@ def test_the_policy_looks_only_at_what_we_may_write() -> None:
 
 def test_a_name_with_quotes_cannot_change_the_policy() -> None:
     condition = fence.policy(Names("ns", 'me" || true || "'), [])["spec"]["matchConditions"][0]
-    assert condition["expression"] == 'request.userInfo.username == "me\\" || true || \\""'
+    user = 'request.userInfo.username == "me\\" || true || \\""'
+    assert condition["expression"].startswith(f"{user} || request.?options")
+
+
+@pytest.mark.parametrize("verb", ["patch", "patch-applied", "create", "evict"])
+def test_nothing_but_an_apply_passes_under_the_manager_of_applies(fenced: Setting, verb: str) -> None:
+    raised(fenced, 3)
+    uid = operator_identity.make_pod(fenced.admin, fenced.namespace, "target")["metadata"]["uid"]
+    with Client(fenced.credentials(), field_manager=APPLY_MANAGER) as client:
+        if verb == "patch-applied":
+            write(client, "apply", fenced.namespace, uid)
+        with pytest.raises(Forbidden, match="field manager shiplift is not of the current epoch 3"):
+            write(client, verb.partition("-")[0], fenced.namespace, uid, colour="green")
+        write(client, "apply", fenced.namespace, uid)
+
+
+def test_a_delete_that_does_not_say_which_version_it_means_is_refused(fenced: Setting) -> None:
+    raised(fenced, 3)
+    meta = operator_identity.make_pod(fenced.admin, fenced.namespace, "target")["metadata"]
+    with Client(fenced.credentials(), field_manager="shiplift-3") as client:
+        with pytest.raises(Forbidden, match="a delete has to name uid and resourceVersion"):
+            client.delete(POD, "target", fenced.namespace, uid=meta["uid"])
+        with pytest.raises(Forbidden, match="a delete has to name uid and resourceVersion"):
+            client.raw("DELETE", POD.path(fenced.namespace, "target"))
+        write(client, "delete", fenced.namespace, meta["uid"])
+
+
+def test_what_anybody_writes_as_an_epoch_is_fenced_by_it(fenced: Setting) -> None:
+    """As what we send by impersonation: the user is somebody else, and runs in no pod."""
+    raised(fenced, 3, "leads")
+    new = {"metadata": {"name": "new"}}
+    for epoch, passes in ((2, False), (3, True)):
+        with Client(fenced.cluster.credentials(), field_manager=f"shiplift-{epoch}") as client:
+            assert fails(lambda client=client: client.create(CONFIG_MAP, new, fenced.namespace)) != passes
 
 
 @pytest.mark.parametrize("verb", ["delete", "apply", "patch", "evict"])
@@ -287,10 +324,17 @@ def test_only_the_pod_that_leads_may_write(fenced: Setting, verb: str) -> None:
         write(client, verb, fenced.namespace, uid)
 
 
-def write(client: Client, verb: str, namespace: str, uid: str) -> object:
-    label = {"metadata": {"name": "target", "namespace": namespace, "labels": {"some": "label"}}}
+def write(client: Client, verb: str, namespace: str, uid: str, colour: str = "blue") -> object:
+    label = {"metadata": {"name": "target", "namespace": namespace, "labels": {"colour": colour}}}
     return {
-        "delete": lambda: client.delete(POD, "target", namespace, uid=uid),
+        "delete": lambda: client.delete(
+            POD,
+            "target",
+            namespace,
+            uid=uid,
+            resource_version=client.get(POD, "target", namespace)["metadata"]["resourceVersion"],
+        ),
+        "create": lambda: client.create(CONFIG_MAP, {"metadata": {"name": "new"}}, namespace),
         "apply": lambda: client.apply(POD, label, uid=uid),
         "patch": lambda: client.patch(POD, "target", label, namespace, uid=uid),
         "evict": lambda: client.evict("target", namespace, uid=uid),

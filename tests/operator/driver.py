@@ -88,7 +88,7 @@ def wakes(kind: Kind, old: Row | None, new: Row | None) -> Iterable[Hashable]:
     return [new.name] if new else []
 
 
-RULES = ({"apiGroups": [""], "resources": ["namespaces"], "verbs": ["patch"]},)
+RULES = ({"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get", "patch"]},)
 STAMPER = LayerPart("stamper", (Watch(kinds.NAMESPACE),), wakes, Stamper, RULES)
 
 

@@ -100,7 +100,7 @@ SITUATIONS = (
 def main() -> None:
     folder = FOLDER / __version__
     crds = _print("crds", *(word for kind in _KINDS for word in ("--kind", kind.kind)))
-    manifests = _print("manifests", "--layers", _LAYER)
+    manifests = _print("manifests", "--layers", _LAYER, "--template", "--kubernetes", "1.36")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "crds.yaml").write_text(crds)
     (folder / "manifests.yaml").write_text(manifests)

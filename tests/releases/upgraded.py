@@ -32,7 +32,7 @@ _MOVED = (kinds.DEPLOYMENT, kinds.STATEFUL_SET)
 
 def manifests() -> list[Json]:
     """All that this release has applied."""
-    return [*crd.manifests(), *install.manifests(SPACE, LAYERS.values())]
+    return [*crd.manifests(), *install.manifests(SPACE, LAYERS.values(), templates=True)]
 
 
 def apply_this_release(cluster: Cluster) -> str:

@@ -21,5 +21,5 @@ def make(_context: Context) -> Layer[Any, Any, Any]:
     raise NotImplementedError("nobody runs it")
 
 
-RULES = ({"apiGroups": [kinds.GROUP], "resources": ["noderollouts"], "verbs": ["delete"]},)
+RULES = ({"apiGroups": [kinds.GROUP], "resources": ["noderollouts"], "verbs": ["get", "delete"]},)
 PART = LayerPart("toy", (Watch(kinds.NODE_ROLLOUT), Watch(kinds.NODE)), wakes, make, RULES)

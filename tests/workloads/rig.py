@@ -39,7 +39,7 @@ LEASE = Timing(duration=2.0, renew_deadline=1.5, retry=0.2, follow=0.1)
 
 def install_shiplift(client: Client, cluster: Cluster, folder: Path) -> Path:
     """CRDs, account, rights, fence and policies; the kubeconfig of the account."""
-    for manifest in [*crd.manifests(), *install.manifests(SPACE, LAYERS.values())]:
+    for manifest in [*crd.manifests(), *install.manifests(SPACE, LAYERS.values(), templates=True)]:
         with contextlib.suppress(AlreadyExists):
             client.create(kind_of(manifest), manifest)
     until(lambda: _served(client), 20)

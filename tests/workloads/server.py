@@ -193,8 +193,12 @@ def _change_pod(world: World, step: steps.PodStep) -> None:
             world.put(msgspec.structs.replace(pod, spec=spec))
         case steps.MarkPod():
             world.put(msgspec.structs.replace(pod, annotations=_marked(pod, first=step.first_to_go)))
-        case _:
+        case steps.Force() | steps.Replace():
+            if pod.resource_version != step.version:
+                raise RefusedError("somebody else was faster")
             nature.delete(world, pod)
+        case _:
+            raise TypeError(f"{type(step).__name__} is no step on a pod")
 
 
 def _marked(pod: Pod, *, first: bool) -> Labels:

@@ -13,9 +13,11 @@ from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Toleration
 from shiplift.workloads.decide.rescue import Rescued, rescued
+from shiplift.workloads.memory import InForce
 from shiplift.workloads.names import SKIP
-from shiplift.workloads.steps import Rescue
+from shiplift.workloads.steps import Replace, Rescue
 from tests.model import nature
+from tests.workloads import server
 from tests.workloads.views import (
     DEPLOYMENT,
     STATEFUL_SET,
@@ -128,3 +130,23 @@ def test_who_may_go_anyway_or_takes_no_part_needs_no_rescue() -> None:
     arrive(world)
     change(world, "web", annotations=Labels({SKIP: "true"}))
     assert found(world).early == frozenset()
+
+
+def test_a_pod_that_found_a_node_after_it_was_looked_at_is_not_made_again() -> None:
+    """web is pending and kept off the old nodes, and the target nodes are gone again."""
+    world = a_shop()
+    say(world, {WEB.owner_key: Turn.RELEASED, DB.owner_key: Turn.RELEASED})
+    cordon(world, "new-1", "new-2")
+    strand(world)
+    for name in ("new-1", "new-2"):
+        node = world.named(Node, name, "")
+        assert node is not None
+        world.remove(node)
+    say(world, {WEB.owner_key: Turn.HELD, DB.owner_key: Turn.HELD})
+    (step,) = found(world).steps
+    assert isinstance(step, Replace)
+    assert step.version == world.pods(WEB)[0].resource_version
+    pod = change_pod(world, world.pods(WEB)[0], node="old-1", unschedulable="")
+    outcome = server.take(world, step, InForce())
+    assert (outcome.ok, outcome.message) == (False, "somebody else was faster")
+    assert [one.uid for one in world.pods(WEB)] == [pod.uid]

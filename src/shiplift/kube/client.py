@@ -33,6 +33,8 @@ from shiplift.kube.transport import LIST_LIMIT, Lost, Request, Transport
 from shiplift.kube.unsettled import VERSION_PATH, Change, Object, Removal, Unsettled, metadata
 
 APPLY_MANAGER = "shiplift"  # one for ever: under another name we would conflict with our own fields
+DEFAULT_MANAGER = "shiplift-client"
+"""The field manager of who has not said another: one that no fence lets pass."""
 LOOK_SECONDS = 10.0
 
 
@@ -67,20 +69,22 @@ class Client:
     """Reads and writes; safe to use from many threads. `timeout` bounds a call with all its retries.
 
     `on_forbidden` hears of every write that is forbidden, on the thread that sent it, and must be quick.
+    `may_write` is asked right before each change is sent, each time that it is: where it raises, nothing is.
     """
 
     def __init__(
         self,
         credentials: Credentials,
-        field_manager: str = "shiplift",
+        field_manager: str = DEFAULT_MANAGER,
         timeout: float = 30.0,
         on_forbidden: Callable[[Forbidden], None] = _nobody,
+        may_write: Callable[[], object] | None = None,
     ) -> None:
         self.credentials = credentials
         self.field_manager = field_manager
         self._timeout = timeout
         self._on_forbidden = on_forbidden
-        self._transport = Transport(credentials, timeout)
+        self._transport = Transport(credentials, timeout, may_write)
 
     def __enter__(self) -> Self:
         return self
@@ -166,7 +170,9 @@ class Client:
         guarded = _guard(patch, type, uid, resource_version)
         path = _path(kind, namespace, name, subresource)
         request = self._write("PATCH", path, guarded, dry_run, content_type=type.value)
-        change = Change(request, _path(kind, namespace, name), self.field_manager, uid, resource_version)
+        # what comes back from `scale` is of a kind of its own, from `status` it is the whole object
+        looked_at = _path(kind, namespace, name, subresource if subresource == "scale" else "")
+        change = Change(request, looked_at, self.field_manager, uid, resource_version)
         try:
             return self._settle(kind, request, change, dry_run)
         except Invalid as error:

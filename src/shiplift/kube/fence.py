@@ -1,13 +1,15 @@
 """The fence: once a new leader has raised the epoch, the API server refuses what an older one still sends.
 
-A ValidatingAdmissionPolicy, for our own user only, compares the current epoch with the field manager of each
-write (`shiplift-<epoch>`). What it keeps true, write by write:
+A ValidatingAdmissionPolicy compares the current epoch with the field manager of each write
+(`shiplift-<epoch>`). It looks at what our own user writes, and at what anybody writes under such a manager:
+that is us too, by impersonation. What it keeps true, write by write:
 
     patch, update, create, eviction   refused unless the field manager carries the current epoch
-    server-side apply                 has one fixed manager: not refused by epoch, harmless by its uid
+    server-side apply                 has one fixed manager: not refused by epoch, harmless by its uid; under
+                                      that name nothing else passes
     delete                            has no field manager: not refused by epoch, harmless by uid and
-                                      resourceVersion
-    any of these, from a pod          refused unless the pod, known from its bound token, is the leader's
+                                      resourceVersion, and refused without them
+    any of our user's, from a pod     refused unless the pod, known from its bound token, is the leader's
     the epoch itself                  only goes up, and only to the epoch that the field manager names
     our Lease, Events                 not fenced: a follower must be able to write them
 
@@ -119,7 +121,7 @@ def policy(names: Names, rules: Iterable[Rule]) -> Manifest:
         "paramKind": parameter(HOME),
         "matchConstraints": {"resourceRules": _matched(names, rules)},
         "matchConditions": named(
-            {"sent-by-shiplift": f"request.userInfo.username == {text(names.username)}"}
+            {"sent-by-shiplift": f"{_by_our_user(names)} || {_MANAGER}.matches('^shiplift-[0-9]+$')"}
         ),
         "variables": _variables(names),
         "validations": _validations(),
@@ -179,7 +181,8 @@ def _match(groups: list[str], resources: list[str], operations: list[str], names
 def _variables(names: Names) -> list[Manifest]:
     """Each reads one thing, and none can fail: with `Ignore`, a failing one would let a write through."""
     expressions = {
-        "manager": "request.?options.?fieldManager.orValue('')",
+        "manager": _MANAGER,
+        "ours": _by_our_user(names),
         "pod": f"request.userInfo.?extra[?'{_POD_UID}'][?0].orValue('')",
         "epoch": _annotation("params", EPOCH, "0"),
         "leader": _annotation("params", POD, ""),
@@ -189,8 +192,29 @@ def _variables(names: Names) -> list[Manifest]:
         "before": _annotation("oldObject", EPOCH, "0"),
         "after": _annotation("object", EPOCH, ""),
         "successor": _annotation("object", POD, ""),
+        "applied": f"{_MANAGER} == '{APPLY_MANAGER}' && {_written_by('Apply')} && !{_written_by('Update')}",
+        "guarded": " && ".join(
+            f"request.?options.?preconditions.?{field}.orValue('') != ''"
+            for field in ("uid", "resourceVersion")
+        ),
     }
     return named(expressions)
+
+
+_MANAGER = "request.?options.?fieldManager.orValue('')"
+
+
+def _by_our_user(names: Names) -> str:
+    return f"request.userInfo.username == {text(names.username)}"
+
+
+def _written_by(operation: str) -> str:
+    """Whether our manager of applies has fields of the object by that operation: a patch under its name that
+    sets anything leaves an `Update`, and what is never applied to, as an eviction, has no entry at all."""
+    return (
+        "object.?metadata.?managedFields.orValue([]).exists(one,"
+        f" one.?manager.orValue('') == '{APPLY_MANAGER}' && one.?operation.orValue('') == '{operation}')"
+    )
 
 
 def _annotation(thing: str, key: str, absent: str) -> str:
@@ -208,13 +232,17 @@ def _validations() -> list[Manifest]:
     free = "variables.election || variables.raising"
     return [
         _validation(
-            f"{free} || request.operation == 'DELETE' || variables.manager == '{APPLY_MANAGER}'"
+            f"{free} || request.operation == 'DELETE' || variables.applied"
             " || variables.manager == 'shiplift-' + variables.epoch",
             "'field manager ' + variables.manager + ' is not of the current epoch ' + variables.epoch",
         ),
         _validation(
-            f"{free} || variables.leader == '' || variables.pod == variables.leader",
+            f"{free} || !variables.ours || variables.leader == '' || variables.pod == variables.leader",
             "'pod ' + variables.pod + ' is not the leader of epoch ' + variables.epoch",
+        ),
+        _validation(
+            "request.operation != 'DELETE' || variables.guarded",
+            "'a delete has to name uid and resourceVersion of what it means'",
         ),
         _validation(
             "!variables.raising || (request.operation == 'UPDATE' && variables.after.matches('^[0-9]{1,9}$')"

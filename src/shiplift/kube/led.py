@@ -1,6 +1,7 @@
 """Leadership around what a layer writes: a leader that is none any more takes no step and tells nothing.
 
-It is checked right before each write. What slips through in the moment between is refused by the fence.
+It is checked before each step, and by the client (`may_write`) whenever a change is about to be sent, retries
+included. What slips through in the moment between is refused by the fence.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from shiplift.kube.errors import (
     Unknown,
     Unreachable,
 )
+from shiplift.kube.lease import NotLeading
 
 Json = dict[str, Any]
 
@@ -46,6 +47,8 @@ def refusal(step: Step, error: KubeError) -> Outcome:
             return Outcome.refused(step, f"somebody else was faster: {error.message}", SOON)
         case BudgetExhausted() | BudgetPending() | Unreachable() | ServerError() | Throttled():
             return Outcome.refused(step, error.message, _asked(error))
+        case NotLeading():
+            return Outcome.refused(step, error.message)
         case _:
             return Outcome.failed(step, str(error))
 

@@ -57,9 +57,13 @@ class LayerPart(msgspec.Struct, frozen=True):
     """The keys to look at after a change; every row is shown once when leading begins."""
     make: Callable[[Context], Layer[Any, Any, Any]]
     rules: tuple[Mapping[str, Any], ...] = ()
-    """The RBAC of its writes and of what it reads besides `watches`."""
+    """The RBAC of its writes and of what it reads besides `watches`, which it lists and watches."""
+    template_rules: tuple[Mapping[str, Any], ...] = ()
+    """What it may do besides where an administrator lets it change the pod templates of workloads."""
     manifests: tuple[Mapping[str, Any], ...] = ()
     """What an administrator installs for it, such as admission policies."""
+    without_manifests: str = ""
+    """What cannot work where a server does not know all of `manifests`, and what to do there instead."""
     collector: Callable[[Store], Collector] | None = None
     """Its own metrics, read at each scrape."""
 

@@ -2,7 +2,9 @@
 
 A request that certainly was not processed is sent again: no connection was made, the server sheds load, or a
 401 made us get new credentials. One that may have been processed is sent again only if it changes nothing.
-Bodies are bounded, and so is the time that a call takes, retries included.
+Whoever may write only for a while is asked each time that a change is about to be sent, when its connection
+stands: after any waiting, not before. Bodies are bounded, and so is the time that a call takes, retries
+included.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import httpcore2
@@ -77,9 +79,12 @@ class Lost(KubeError):  # noqa: N818 - the answer is, not the request
 class Transport:
     """A pool of connections to one API server; safe to use from many threads."""
 
-    def __init__(self, credentials: Credentials, timeout: float) -> None:
+    def __init__(
+        self, credentials: Credentials, timeout: float, may_write: Callable[[], object] | None = None
+    ) -> None:
         self._credentials = credentials
         self._timeout = timeout
+        self._may_write = may_write
         self._closed = threading.Event()
         self._http = httpx2.Client(
             transport=_Pool(credentials), trust_env=False, headers=_headers(credentials)
@@ -125,11 +130,29 @@ class Transport:
                 params=request.query or None,
                 content=request.body or None,
                 headers=[*headers, ("Content-Type", request.content_type)] if request.body else headers,
-                extensions={"timeout": _TimeLeft(deadline)},
+                extensions={"timeout": _TimeLeft(deadline), **self._asking(request)},
             ) as response:
                 return _read(request, response, deadline)
         except httpx2.DecodingError:
             raise BadAnswer(f"{request}: the answer's compression is broken") from None
+
+    def _asking(self, request: Request) -> dict[str, Any]:
+        """Who is asked at the last moment before a change is sent."""
+        if self._may_write is None or request.changes_nothing:
+            return {}
+        return {"trace": _AtTheLastMoment(self._may_write)}
+
+
+class _AtTheLastMoment:
+    """Asks when the first byte of a request is about to be written; an error there, and nothing is sent."""
+
+    def __init__(self, may_write: Callable[[], object]) -> None:
+        self._may_write = may_write
+
+    def __call__(self, event: str, _: object) -> None:
+        """As the connection pool tells what it does."""
+        if event == "http11.send_request_headers.started":
+            self._may_write()
 
 
 def _headers(credentials: Credentials) -> dict[str, str]:

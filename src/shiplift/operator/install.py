@@ -1,7 +1,8 @@
 """What an administrator applies once: the operator's account, what it may do, and its fence.
 
-Least privilege: read what the enabled layers watch, write what they say they write, and in our own
-namespace keep our own Lease and the epoch's home. No wildcards, no secrets across the cluster.
+Least privilege: list and watch what the enabled layers watch, write what they say they write, and in our own
+namespace keep our own Lease and the epoch's home. Pod templates of workloads are changed only where the
+administrator grants it. No wildcards, no secrets across the cluster.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
-from shiplift.kube import events, fence, lease, rbac
+from shiplift.kube import bounds, events, fence, lease, rbac
 from shiplift.kube.fence import Names
 from shiplift.kube.part import LayerPart
 
@@ -22,6 +23,8 @@ NAMESPACE = "shiplift-system"
 ACCOUNT = "shiplift"
 TOKEN_ROLE = "shiplift-token"  # noqa: S105 - the name of a Role
 """Bound to nobody: whoever is to run the operator from elsewhere is bound to it."""
+TEMPLATES_ROLE = "shiplift-templates"
+"""Apart from the others, so that it stays when those are applied again."""
 
 
 def names(namespace: str, user: str = "") -> Names:
@@ -29,23 +32,35 @@ def names(namespace: str, user: str = "") -> Names:
     return Names(namespace, user or fence.service_account(namespace, ACCOUNT))
 
 
-def manifests(namespace: str, layers: Iterable[LayerPart], user: str = "") -> list[Manifest]:
-    """Namespace, account, RBAC and fence, in the order in which they are applied."""
+def manifests(
+    namespace: str, layers: Iterable[LayerPart], user: str = "", *, templates: bool = False
+) -> list[Manifest]:
+    """Namespace, account, RBAC, bounds and fence, in the order in which they are applied.
+
+    `templates`: with the right to change the pod templates of workloads.
+    """
     parts = tuple(layers)
     our = names(namespace, user)
-    writes = [*events.rules(), *(rule for part in parts for rule in part.rules)]
-    wide = [*_reads(parts), *writes]
+    wide = [*_reads(parts), *events.rules(), *(rule for part in parts for rule in part.rules)]
+    _check_secrets(wide)
     elsewhere = _reads_in(parts)
     near = [*lease.rules(our.lease), *fence.rules(our), *elsewhere.pop(namespace, ())]
-    _check_secrets(wide)
+    of_templates = [rule for part in parts for rule in part.template_rules]
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": rbac.about(ACCOUNT, namespace)},
-        *_granted(wide, "", namespace),
-        *_granted(near, namespace, namespace),
-        *(one for where, rules in elsewhere.items() for one in _granted(rules, where, namespace)),
+        *_granted(rbac.role(ACCOUNT, wide), namespace),
+        *(_granted(rbac.role(TEMPLATES_ROLE, of_templates), namespace) if templates else []),
+        *_granted(rbac.role(ACCOUNT, near, namespace), namespace),
+        *(
+            one
+            for where, rules in elsewhere.items()
+            for one in _granted(rbac.role(ACCOUNT, rules, where), namespace)
+        ),
         *([] if user else [_token_role(namespace)]),
-        *fence.manifests(our, [*wide, *near]),
+        *bounds.manifests(our.username),
+        # applied without the right to templates, the fence must hold for a right that was given before
+        *fence.manifests(our, [*wide, *of_templates, *near]),
         *(dict(manifest) for part in parts for manifest in part.manifests),
     ]
 
@@ -56,9 +71,8 @@ def _check_secrets(wide: Iterable[rbac.Rule]) -> None:
         raise ValueError("a layer asks for Secrets of the whole cluster; it must name each")
 
 
-def _granted(rules: list[rbac.Rule], where: str, namespace: str) -> list[Manifest]:
-    """A role of our account's name, in that namespace or in the whole cluster, bound to our account."""
-    role = rbac.role(ACCOUNT, rules, where)
+def _granted(role: Manifest, namespace: str) -> list[Manifest]:
+    """The role, and what gives it to our account."""
     return [role, rbac.binding(role, ACCOUNT, namespace)]
 
 
@@ -81,7 +95,7 @@ def _read(watched: set[Kind]) -> list[rbac.Rule]:
     for kind in sorted(watched):
         by_group[kind.group].append(kind)
     return [
-        rbac.rule(group, [kind.plural for kind in of_group], ["get", "list", "watch"])
+        rbac.rule(group, [kind.plural for kind in of_group], ["list", "watch"])
         for group, of_group in sorted(by_group.items())
     ]
 

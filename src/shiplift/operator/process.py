@@ -242,8 +242,12 @@ class Operator:
 
     def _act(self, epoch: int) -> None:
         """Let the layers run, for this term."""
-        heed = partial(self._hear_forbidden, epoch)
-        self._client = Client(self._credentials, field_manager=manager(epoch), on_forbidden=heed)
+        self._client = Client(
+            self._credentials,
+            field_manager=manager(epoch),
+            on_forbidden=partial(self._hear_forbidden, epoch),
+            may_write=partial(self.leader.check, epoch),
+        )
         self._acting, self._acting_since = epoch, time.monotonic()
         self._proven_at = self._acting_since
         loops = [self._make(part, self._client, epoch) for part in self._layers]

@@ -14,6 +14,7 @@ from shiplift.facts.meta import Row
 from shiplift.kube import api_servers, policies
 from shiplift.kube.part import Context, LayerPart
 from shiplift.kube.rbac import rule
+from shiplift.kube.rights import Rights
 from shiplift.kube.watch import Watch
 from shiplift.workloads import admission
 from shiplift.workloads.act.actor import Actor
@@ -35,7 +36,10 @@ class Workloads:
     def __init__(self, context: Context) -> None:
         evictions: Evictions = context.kept.setdefault("evictions", Evictions())
         self._observer = Observer(
-            context.store, lambda: policies.installed(context.client, PODS_POLICY), evictions
+            context.store,
+            lambda: policies.installed(context.client, PODS_POLICY),
+            evictions,
+            missing_rights=Rights(context.client, TEMPLATE_RULES).missing,
         )
         seen = self._observer
         self._actor = Actor(context.client, seen.in_force, seen.changes, seen.evictions)
@@ -69,18 +73,23 @@ def wakes(_kind: Kind, _old: Row | None, _new: Row | None) -> Iterable[Hashable]
 
 
 RULES = (
-    rule("", ["nodes"], ["patch"]),
-    rule("", ["pods"], ["patch", "delete"]),
+    rule("", ["nodes"], ["get", "patch"]),
+    rule("", ["pods"], ["get", "patch", "delete"]),
     rule("", ["pods/eviction"], ["create"]),
-    rule("apps", ["deployments", "statefulsets"], ["patch"]),
-    rule("autoscaling", ["horizontalpodautoscalers"], ["patch"]),
-    rule("policy", ["poddisruptionbudgets"], ["create", "patch", "delete"]),
+    rule("apps", ["deployments/scale"], ["get", "patch"]),
+    rule("autoscaling", ["horizontalpodautoscalers"], ["get", "patch"]),
+    rule("policy", ["poddisruptionbudgets"], ["get", "create", "patch", "delete"]),
     rule("policy", ["poddisruptionbudgets/status"], ["patch"]),
-    rule(kinds.GROUP, ["workloadplacements"], ["create", "patch", "delete"]),
+    rule(kinds.GROUP, ["workloadplacements"], ["get", "create", "patch", "delete"]),
     rule("discovery.k8s.io", ["endpointslices"], ["get"], [api_servers.NAME]),
+    rule(kinds.GROUP, ["workloadmigrations", "workloadorders"], ["get"]),
     rule(kinds.GROUP, ["workloadmigrations/status", "workloadorders/status"], ["patch"]),
     *policies.rules(PODS_POLICY),
 )
+"""What is written may be read: to change it from what it is, or to see what became of a write whose answer
+was lost."""
+TEMPLATE_RULES = (rule("apps", ["deployments", "statefulsets"], ["get", "patch"]),)
+"""Mode Template's: to give a pod template our toleration."""
 
 PART = LayerPart(
     NAME,
@@ -88,6 +97,9 @@ PART = LayerPart(
     wakes,
     Workloads,
     RULES,
+    TEMPLATE_RULES,
     manifests=tuple(admission.manifests()),
+    without_manifests="mode Inject needs them, in Kubernetes 1.36 and newer;"
+    " mode Template moves workloads without them, and takes `shiplift manifests --template`",
     collector=MigrationCollector,
 )

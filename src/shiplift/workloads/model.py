@@ -65,6 +65,8 @@ class Reason(AnyReason):
     """Mode Inject was asked for, and its admission policies are not installed."""
     DAEMON_SETS = "DaemonSetsDoNotTolerate"
     """In mode Template some DaemonSets would get no new pods on the target nodes."""
+    MISSING_RIGHT = "MissingRight"
+    """In mode Template the operator may not change the pod templates of workloads."""
     STOPPED = "Stopped"
     """Something blocks, and the policy for it is Stop."""
 
@@ -304,6 +306,8 @@ class View(msgspec.Struct, frozen=True):
     """For how many seconds no API server has been asked which placements it goes by."""
     evicted: Mapping[WorkloadId, int] = {}
     """Pods of each workload that were evicted and are in no status yet."""
+    missing_rights: tuple[str, ...] = ()
+    """Rights that the mode needs and the operator does not have, each as `verb resource.group`."""
 
     def unreadable_in(self, *of: Kind) -> Mapping[str, Unreadable]:
         """By namespace one object that cannot be read: of these kinds, or of any."""

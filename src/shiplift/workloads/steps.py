@@ -188,6 +188,7 @@ class Evict(PodStep, frozen=True):
 class Force(PodStep, frozen=True):
     """Move a pod that no PodDisruptionBudget lets go, because the user said so."""
 
+    version: int
     node: str
     placement: str = ""
     generation: int = 0
@@ -201,8 +202,12 @@ class Force(PodStep, frozen=True):
 
 
 class Replace(PodStep, frozen=True):
-    """End a pod that no node will ever take as it is, so that it is made again as it should be."""
+    """End a pod that no node will ever take as it is, so that it is made again as it should be.
 
+    In the version in which no node took it: it may have found one since, and is its budget's to let go then.
+    """
+
+    version: int
     placement: str = ""
     generation: int = 0
 

@@ -167,5 +167,5 @@ def wakes(kind: Kind, old: Row | None, new: Row | None) -> Iterable[Hashable]:
     return [new.name] if isinstance(new, Namespace) else []
 
 
-RULES = ({"apiGroups": [""], "resources": ["namespaces"], "verbs": ["patch"]},)
+RULES = ({"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get", "patch"]},)
 PART = LayerPart(NAME, (Watch(kinds.NAMESPACE),), wakes, Berths, RULES)

@@ -43,7 +43,10 @@ class Pods:
         if isinstance(step, Evict):
             written = self._client.evict(step.name, namespace, uid=step.uid)
         else:
-            written = self._client.delete(kinds.POD, step.name, namespace, uid=step.uid)
+            version = str(step.version)
+            written = self._client.delete(
+                kinds.POD, step.name, namespace, uid=step.uid, resource_version=version
+            )
         if not isinstance(step, Replace):
             makes_room = isinstance(step, Evict) and step.makes_room
             self._evictions.note(step.workload, makes_room=makes_room)

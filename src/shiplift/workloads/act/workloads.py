@@ -33,7 +33,10 @@ def _tolerating(target: str, live: Json) -> Edit:
 
 
 def scale(client: Client, step: Scale) -> Outcome:
-    """The replicas of a workload, or the floor of its autoscaler, in the version that was seen."""
+    """The replicas of a workload, or the floor of its autoscaler, in the version that was seen.
+
+    Replicas go through `scale`: who may do that can change nothing else of a workload.
+    """
     id_ = step.workload
     kind = kinds.HORIZONTAL_POD_AUTOSCALER if step.autoscaler else WORKLOADS[id_.kind]
     field = "minReplicas" if step.autoscaler else "replicas"
@@ -44,5 +47,6 @@ def scale(client: Client, step: Scale) -> Outcome:
         id_.namespace,
         uid=step.uid,
         resource_version=str(step.version),
+        subresource="" if step.autoscaler else "scale",
     )
     return done(step, written)

@@ -34,6 +34,8 @@ from shiplift.workloads.steps import (
 )
 
 _LOOK_AGAIN = timedelta(seconds=30)
+_RIGHTS_AGAIN = timedelta(seconds=2)
+"""That a right was granted, no event announces."""
 _MARKS_AGAIN = 1.0
 """Seconds: that a mark stays, no event announces."""
 
@@ -86,6 +88,11 @@ def begun(view: View) -> bool:
 
 def _begin(view: View, now: datetime) -> Migrating:
     """Write down what is going to happen, unless something speaks against it from the start."""
+    if view.missing_rights:
+        text, again = _lacks(view), requeue(_RIGHTS_AGAIN)
+        return Migrating(
+            view=view, now=now, reason=Reason.MISSING_RIGHT, message=text, stalled=True, look_again=again
+        )
     if view.daemon_sets and not view.spec.accept_daemon_set_gaps:
         named = ", ".join(view.daemon_sets[:5])
         text = (
@@ -232,6 +239,8 @@ def _headline(view: View, moves: Moves, steps: list[Step]) -> tuple[Reason, str,
     """What the whole is doing, in one line, and whether a person has to act."""
     if stop := _stopped(view, moves):
         return Reason.STOPPED, stop, True
+    if view.missing_rights:
+        return Reason.MISSING_RIGHT, _lacks(view), True
     if view.spec.paused:
         return Reason.PAUSED, "paused: what is in flight ends, nothing new starts", False
     if view.order.cycles and not moves.lines and not steps:
@@ -250,6 +259,15 @@ def _progress(view: View) -> tuple[Reason, str, bool]:
         return Reason.WAITING_FOR_NODES, waits, False
     text = f"{left} of {len(view.tallies)} workloads left to move to {view.target.version}"
     return Reason.MOVING, text, False
+
+
+def _lacks(view: View) -> str:
+    return (
+        f"mode {view.target.mode} needs rights that the operator does not have:"
+        f" {', '.join(view.missing_rights)};"
+        " `shiplift manifests --template | kubectl apply -f -` grants them,"
+        " or set spec.mode of WorkloadMigration cluster to Inject"
+    )
 
 
 def _is_worth_a_headline(stop: Line) -> bool:
@@ -289,6 +307,7 @@ def _untold(view: View, steps: Iterable[Step]) -> Iterator[str]:
 def _look_again(view: View, now: datetime, moves: Moves) -> LookAgain:
     """For what is due, as the end of soaking, which no event announces; and now and then in any case."""
     due = [*moves.due, *([_MARKS_AGAIN] if view.unmarked else [])]
+    due += [_RIGHTS_AGAIN.total_seconds()] if view.missing_rights else []
     soak = duration(view.spec.soak)
     if not soak and not due:
         return requeue(_LOOK_AGAIN) if view.tallies else await_change()

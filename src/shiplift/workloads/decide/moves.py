@@ -24,7 +24,7 @@ from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.marks import is_kept_off
 from shiplift.workloads.model import Line, Reason, Tally
 from shiplift.workloads.record import Record
-from shiplift.workloads.steps import Evict, Force, PodStep, Replace
+from shiplift.workloads.steps import Evict, Force, PodStep, Replace, SetTolerations
 
 
 class Moves:
@@ -54,7 +54,7 @@ class Moves:
 
     def stopped(self, why: str) -> None:
         """Somebody has to act before anything more is done: workloads that would have moved say so."""
-        asked = {one.workload for one in self.steps if isinstance(one, PodStep)}
+        asked = {one.workload for one in self.steps if isinstance(one, PodStep | SetTolerations)}
         for id_ in asked & self.lines.keys():
             if self.lines[id_].state is not WorkloadState.BLOCKED:
                 self.lines[id_] = Line(self.lines[id_].state, Reason.STOPPED, f"nothing new starts: {why}")
@@ -112,7 +112,8 @@ class Moves:
         value = label_value(self.view.target.version)
         for pod in tally.pending:
             if pod.unschedulable and is_kept_off(pod, TARGET_LABEL, value):
-                step = Replace(tally.id, pod.name, pod.uid, *placements.relied_on(self.view, tally.id))
+                relied_on = placements.relied_on(self.view, tally.id)
+                step = Replace(tally.id, pod.name, pod.uid, pod.resource_version, *relied_on)
                 self._do(step, tally, Reason.PENDING)
 
     def _blocked(self, tally: Tally) -> bool:
@@ -139,7 +140,8 @@ class Moves:
             self._heed(tally, closed)
         else:
             relied_on = placements.relied_on(self.view, tally.id)
-            self._do(Force(tally.id, pod.name, pod.uid, pod.node, *relied_on), tally, Reason.EVICTING)
+            step = Force(tally.id, pod.name, pod.uid, pod.resource_version, pod.node, *relied_on)
+            self._do(step, tally, Reason.EVICTING)
 
     def _evict(self, tally: Tally) -> None:
         under_way = self._books.under_way(tally)

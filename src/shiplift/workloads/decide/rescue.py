@@ -61,7 +61,7 @@ def _brought_back(view: View) -> tuple[Step, ...]:
     """The target nodes are gone again: pods that were made for them are made again, for the old ones."""
     value, released = label_value(view.target.version), placements.released(view)
     return tuple(
-        Replace(tally.id, pod.name, pod.uid)
+        Replace(tally.id, pod.name, pod.uid, pod.resource_version)
         for tally in view.tallies.values()
         for pod in tally.pending
         if pod.unschedulable and tally.id not in released and is_kept_off(pod, OFF_TARGET_LABEL, value)

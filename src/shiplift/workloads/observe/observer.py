@@ -79,10 +79,15 @@ class Observer:
     """Makes views. `heard` may be called from any thread, `observe` from one."""
 
     def __init__(
-        self, store: Snapshots, inject: Callable[[], bool | None], evictions: Evictions | None = None
+        self,
+        store: Snapshots,
+        inject: Callable[[], bool | None],
+        evictions: Evictions | None = None,
+        missing_rights: Callable[[], tuple[str, ...]] = lambda: (),
     ) -> None:
         self._store = store
         self._inject = inject
+        self._missing_rights = missing_rights
         self._census = Census()
         self._ordering = Ordering()
         self._counting = False
@@ -211,6 +216,7 @@ class Observer:
             unmarked=self._unmarked.look(fleet, wanted.version),
             unasked=self.in_force.unasked(),
             evicted=self.evictions.untold().moved,
+            missing_rights=self._missing_rights() if wanted.mode is Mode.TEMPLATE else (),
         )
 
     def _read_placements(self, snapshot: Snapshot) -> dict[str, Placement]:

@@ -1,0 +1,119 @@
+"""`shiplift manifests`: for the server that there is, and what it lacks is named."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from shiplift.api import crd
+from shiplift.kube.manifests import kind_of
+from shiplift.local.cluster import Cluster
+from shiplift.local.components import API_ONLY, Settings
+
+main = importlib.import_module("shiplift.cli.main")
+Json = dict[str, Any]
+POLICIES = (
+    "MutatingAdmissionPolicy shiplift-nodes, MutatingAdmissionPolicyBinding shiplift-nodes,"
+    " MutatingAdmissionPolicy shiplift-pods, MutatingAdmissionPolicyBinding shiplift-pods"
+)
+
+
+class Printed:
+    """What the command said."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], *words: str) -> None:
+        self.code = main.run(("manifests", *words))
+        self.out, self.err = capsys.readouterr()
+
+    @property
+    def manifests(self) -> list[Json]:
+        return list(yaml.safe_load_all(self.out))
+
+    def kinds(self) -> set[str]:
+        return {one["kind"] for one in self.manifests}
+
+
+@pytest.mark.parametrize("version", ["1.33", "v1.34.2", "1.35"])
+def test_what_an_older_server_does_not_know_is_left_out_and_named(
+    capsys: pytest.CaptureFixture[str], version: str
+) -> None:
+    found = Printed(capsys, "--kubernetes", version)
+    assert found.code == 0
+    assert not [kind for kind in found.kinds() if kind.startswith("Mutating")]
+    left_out, hint = found.err.splitlines()
+    minor = ".".join(version.lstrip("v").split(".")[:2])
+    assert left_out == f"left out, because Kubernetes {minor} does not serve it: {POLICIES}"
+    assert hint.startswith("hint: mode Inject needs them, in Kubernetes 1.36 and newer; mode Template")
+    assert "shiplift manifests --template" in hint
+
+
+def test_a_new_server_gets_all_and_nothing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    found = Printed(capsys, "--kubernetes", "1.36")
+    assert (found.code, found.err) == (0, "")
+    assert {"MutatingAdmissionPolicy", "ValidatingAdmissionPolicy"} <= found.kinds()
+
+
+def test_the_right_to_change_templates_is_printed_on_request(capsys: pytest.CaptureFixture[str]) -> None:
+    def patched(*words: str) -> set[str]:
+        found = Printed(capsys, "--kubernetes", "1.36", *words).manifests
+        rules = [rule for one in found if one["kind"] == "ClusterRole" for rule in one["rules"]]
+        return {name for rule in rules if "patch" in rule["verbs"] for name in rule["resources"]}
+
+    assert patched("--template") - patched() == {"deployments", "statefulsets"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--kubernetes", "1.31"), "error: Kubernetes 1.31 is too old\nhint: shiplift works with 1.33 and"),
+        (("--kubernetes", "new"), "error: 'new' is no version of Kubernetes\nhint: for example 1.36"),
+        (("--kubeconfig", "/nowhere"), "error: no server can be asked what it knows: cannot read kubeconfig"),
+    ],
+)
+def test_what_cannot_be_told_is_an_error_with_a_way_out(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
+) -> None:
+    found = Printed(capsys, *words)
+    assert (found.code, found.out) == (1, "")
+    assert found.err.startswith(said)
+
+
+# --- on real servers ---
+
+
+@pytest.mark.parametrize("minor", [33, 34, 35, 36])
+def test_what_is_printed_applies_on_every_supported_server(
+    private_cluster: Callable[..., Cluster], capsys: pytest.CaptureFixture[str], minor: int
+) -> None:
+    """The server is asked; and it says the same as the table for its version."""
+    emulated = f"1.{minor}" if minor < 36 else ""
+    cluster = private_cluster(Settings(components=API_ONLY, emulate=emulated))
+    asked = Printed(capsys, "--template", "--kubeconfig", str(cluster.kubeconfig))
+    by_table = Printed(capsys, "--template", "--kubernetes", f"1.{minor}")
+    assert (asked.code, asked.out, asked.err) == (0, by_table.out, by_table.err)
+    with cluster.client() as client:
+        for manifest in [*crd.manifests(), *asked.manifests]:
+            client.create(kind_of(manifest), manifest)
+
+
+def test_a_server_that_is_away_is_an_error_with_a_way_out(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:9"}}],
+        "users": [{"name": "u", "user": {}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+    path = tmp_path / "config"
+    path.write_text(yaml.safe_dump(config))
+    found = Printed(capsys, "--kubeconfig", str(path))
+    assert (found.code, found.out) == (1, "")
+    assert "hint: say its version, as in --kubernetes 1.36" in found.err

@@ -1,0 +1,184 @@
+"""The bounds of our user on a real API server: RBAC lets it patch whole workloads, admission tolerations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from shiplift.facts.kinds import DEPLOYMENT, JOB, POD, STATEFUL_SET, Kind
+from shiplift.kube import bounds
+from shiplift.kube.client import Client, PatchType
+from shiplift.kube.credentials import load
+from shiplift.kube.errors import Forbidden
+from shiplift.kube.manifests import kind_of
+from shiplift.local.cluster import Cluster
+from tests.kube import operator_identity
+from tests.until import until
+
+Json = dict[str, Any]
+RIGHTS = [
+    {"apiGroups": [""], "resources": ["pods", "pods/ephemeralcontainers"], "verbs": ["get", "patch"]},
+    {"apiGroups": ["apps"], "resources": ["deployments", "statefulsets"], "verbs": ["get", "patch"]},
+    {"apiGroups": ["apps"], "resources": ["deployments/scale"], "verbs": ["get", "patch"]},
+    {"apiGroups": ["batch"], "resources": ["jobs", "cronjobs"], "verbs": ["get", "patch"]},
+]
+CRON_JOB = Kind("CronJob", "cronjobs", "batch")
+POD_SPEC: Json = {
+    "containers": [{"name": "main", "image": "none"}],
+    "initContainers": [{"name": "first", "image": "none"}],
+    "volumes": [{"name": "data", "emptyDir": {}}],
+    "schedulerName": "nobody",
+}
+TEMPLATE: Json = {"metadata": {"labels": {"app": "web"}}, "spec": POD_SPEC}
+WORKLOAD: Json = {"selector": {"matchLabels": {"app": "web"}}, "template": TEMPLATE}
+JOB_TEMPLATE: Json = {"metadata": {}, "spec": {**POD_SPEC, "restartPolicy": "Never"}}
+OURS = {"key": "shiplift.dev/upgrade", "operator": "Equal", "value": "v1.36.3", "effect": "NoSchedule"}
+
+
+class Bounded:
+    """An account that may patch all of these, within the bounds."""
+
+    def __init__(self, admin: Client, ours: Client, namespace: str) -> None:
+        self.admin, self.ours, self.namespace = admin, ours, namespace
+
+    def make(self, kind: Kind, spec: Json) -> str:
+        return self.admin.create(kind, {"metadata": {"name": "web"}, "spec": spec}, self.namespace).object[
+            "metadata"
+        ]["uid"]
+
+    def patch(
+        self, kind: Kind, uid: str, patch: Json, subresource: str = "", *, by: Client | None = None
+    ) -> Json:
+        who = by or self.ours
+        return who.patch(
+            kind,
+            "web",
+            patch,
+            self.namespace,
+            type=PatchType.STRATEGIC,
+            uid=uid,
+            subresource=subresource,
+        ).object
+
+
+@pytest.fixture
+def bounded(cluster: Cluster, namespace: str, tmp_path: Any) -> Iterator[Bounded]:
+    with cluster.client() as admin:
+        operator_identity.make_service_account(admin, namespace, RIGHTS)
+        user = operator_identity.names(namespace).username
+        installed = bounds.manifests(user, f"bounds-{namespace}")
+        for one in installed:
+            admin.create(kind_of(one), one)
+        config = operator_identity.kubeconfig(admin, cluster.kubeconfig, tmp_path / "config", namespace)
+        with Client(load(config)) as ours:
+            made = Bounded(admin, ours, namespace)
+            _wait_in_force(made)
+            yield made
+        for one in reversed(installed):
+            name = one["metadata"]["name"]
+            admin.delete(kind_of(one), name, uid=admin.get(kind_of(one), name)["metadata"]["uid"])
+
+
+def _wait_in_force(bounded: Bounded) -> None:
+    body = {
+        "metadata": {"name": "probe"},
+        "spec": {"containers": POD_SPEC["containers"], "schedulerName": "nobody"},
+    }
+    uid = bounded.admin.create(POD, body, bounded.namespace).object["metadata"]["uid"]
+    image = {"spec": {"containers": [{"name": "main", "image": "other"}]}}
+
+    def refused() -> bool:
+        try:
+            bounded.ours.patch(
+                POD, "probe", image, bounded.namespace, type=PatchType.STRATEGIC, uid=uid, dry_run=True
+            )
+        except Forbidden:
+            return True
+        return False
+
+    until(refused)
+
+
+IN_A_POD_SPEC: dict[str, Json] = {
+    "containers": {"containers": [{"name": "main", "image": "evil"}]},
+    "initContainers": {"initContainers": [{"name": "first", "image": "evil"}]},
+    "serviceAccountName": {"serviceAccountName": "admin"},
+    "volumes": {"volumes": [{"name": "host", "hostPath": {"path": "/"}}]},
+    "hostPID": {"hostPID": True},
+    "nodeName": {"nodeName": "control-plane"},
+    "securityContext": {"securityContext": {"runAsUser": 0}},
+}
+
+
+@pytest.mark.parametrize("field", IN_A_POD_SPEC)
+@pytest.mark.parametrize("kind", [DEPLOYMENT, STATEFUL_SET], ids=str)
+def test_nothing_of_a_template_but_its_tolerations_may_be_changed(
+    bounded: Bounded, kind: Kind, field: str
+) -> None:
+    uid = bounded.make(kind, WORKLOAD)
+    evil = {"spec": {"template": {"spec": {**IN_A_POD_SPEC[field], "tolerations": [OURS]}}}}
+    with pytest.raises(Forbidden, match=f"tolerations may be changed and nothing else, not .*{field}"):
+        bounded.patch(kind, uid, evil)
+    good = {"spec": {"template": {"spec": {"tolerations": [OURS]}}}}
+    after = bounded.patch(kind, uid, good)
+    assert after["spec"]["template"]["spec"]["tolerations"] == [OURS]
+    none_left = [{"op": "remove", "path": "/spec/template/spec/tolerations"}]
+    bounded.ours.patch(kind, "web", none_left, bounded.namespace, type=PatchType.JSON, uid=uid)
+    bounded.patch(kind, uid, evil, by=bounded.admin)
+
+
+@pytest.mark.parametrize("key", ["labels", "annotations"])
+def test_what_gives_pods_sidecars_and_roles_may_not_be_changed(bounded: Bounded, key: str) -> None:
+    uid = bounded.make(DEPLOYMENT, WORKLOAD)
+    with pytest.raises(Forbidden, match="nothing else, not metadata"):
+        bounded.patch(DEPLOYMENT, uid, {"spec": {"template": {"metadata": {key: {"role": "admin"}}}}})
+
+
+def test_of_a_pod_its_image_stays_and_tolerations_and_annotations_do_not(bounded: Bounded) -> None:
+    uid = bounded.make(POD, POD_SPEC)
+    for field, name in (("containers", "main"), ("initContainers", "first")):
+        with pytest.raises(Forbidden, match=f"nothing else, not {field}"):
+            bounded.patch(POD, uid, {"spec": {field: [{"name": name, "image": "evil"}]}})
+    debugger = {"spec": {"ephemeralContainers": [{"name": "debug", "image": "evil"}]}}
+    with pytest.raises(Forbidden, match="nothing else, not ephemeralContainers"):
+        bounded.patch(POD, uid, debugger, "ephemeralcontainers")
+    have = bounded.admin.get(POD, "web", bounded.namespace)["spec"].get("tolerations", [])
+    bounded.patch(POD, uid, {"spec": {"tolerations": [*have, OURS]}})
+    cost = {"controller.kubernetes.io/pod-deletion-cost": "-1"}
+    bounded.patch(POD, uid, {"metadata": {"annotations": cost}})
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "where"),
+    [
+        (JOB, {"template": JOB_TEMPLATE, "suspend": True}, ("template",)),
+        (
+            CRON_JOB,
+            {"schedule": "0 0 1 1 *", "jobTemplate": {"spec": {"template": JOB_TEMPLATE}}},
+            ("jobTemplate", "spec", "template"),
+        ),
+    ],
+    ids=["Job", "CronJob"],
+)
+def test_other_kinds_with_templates_are_bounded_too(
+    bounded: Bounded, kind: Kind, spec: Json, where: tuple[str, ...]
+) -> None:
+    """Should somebody grant them. Of a Job that is suspended the server itself lets this be changed."""
+    uid = bounded.make(kind, spec)
+    change: Json = {"spec": {"nodeSelector": {"role": "control-plane"}}}
+    for key in reversed(where):
+        change = {key: change}
+    with pytest.raises(Forbidden, match="nothing else, not nodeSelector"):
+        bounded.patch(kind, uid, {"spec": change})
+    bounded.patch(kind, uid, {"spec": change}, by=bounded.admin)
+
+
+def test_replicas_are_scaled_within_the_bounds(bounded: Bounded) -> None:
+    uid = bounded.make(DEPLOYMENT, WORKLOAD)
+    scaled = bounded.ours.patch(
+        DEPLOYMENT, "web", {"spec": {"replicas": 3}}, bounded.namespace, uid=uid, subresource="scale"
+    )
+    assert scaled.object["kind"] == "Scale"
+    assert bounded.admin.get(DEPLOYMENT, "web", bounded.namespace)["spec"]["replicas"] == 3
