@@ -7,7 +7,10 @@ from typing import Any
 
 import msgspec
 import pytest
+import yaml
 
+from shiplift.cli.manifests import manifests_app
+from shiplift.cli.output import CommandError
 from shiplift.engine.layer import Layer
 from shiplift.facts.kinds import CONFIG_MAP, SECRET
 from shiplift.facts.meta import Row
@@ -66,3 +69,33 @@ def test_no_layer_gets_a_right_to_secrets_across_the_cluster(part: LayerPart) ->
 
 def test_the_layers_that_there_are_ask_for_none() -> None:
     assert install.manifests(SYSTEM, LAYERS.values())
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
+    manifests_app(arguments, result_action="return_value")
+    return list(yaml.safe_load_all(capsys.readouterr().out))
+
+
+def test_a_grant_is_for_one_secret_and_nothing_else_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    role, bound = printed(capsys, "--grant", "ops/chat", "--namespace", "system")
+    assert (role["kind"], role["metadata"]["namespace"]) == ("Role", "ops")
+    assert role["rules"] == [
+        {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"], "resourceNames": ["chat"]}
+    ]
+    assert bound["subjects"] == [{"kind": "ServiceAccount", "name": "shiplift", "namespace": "system"}]
+
+
+def test_hooks_are_granted_namespace_by_namespace(capsys: pytest.CaptureFixture[str]) -> None:
+    found = printed(capsys, "--hooks", "storage", "--hooks", "db")
+    assert [(one["kind"], one["metadata"]["namespace"]) for one in found] == [
+        ("Role", "storage"),
+        ("RoleBinding", "storage"),
+        ("Role", "db"),
+        ("RoleBinding", "db"),
+    ]
+
+
+@pytest.mark.parametrize("text", ["chat", "ops/", "Ops/chat", "ops/chat/more", "ops/$(id)"])
+def test_what_cannot_be_a_secret_is_named(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(CommandError, match="is not"):
+        printed(capsys, "--grant", text)

@@ -37,7 +37,7 @@ COMMANDS = (
         "Stop moving workloads and undo what was changed; they stay where they are.",
     ),
     Command(
-        "alerts", "shiplift.cli.operator:alerts_app", "Print alerts for Prometheus, as a PrometheusRule."
+        "alerts", "shiplift.cli.manifests:alerts_app", "Print alerts for Prometheus, as a PrometheusRule."
     ),
     Command("crds", "shiplift.cli.crds:app", "Print the CustomResourceDefinitions."),
     Command(
@@ -49,7 +49,7 @@ COMMANDS = (
     Command("local", "shiplift.cli.local:app", "A real Kubernetes on this computer."),
     Command(
         "manifests",
-        "shiplift.cli.operator:manifests_app",
+        "shiplift.cli.manifests:manifests_app",
         "Print what the operator needs in a cluster: account, RBAC, fence, policies.",
     ),
     Command(

@@ -1,0 +1,167 @@
+"""`shiplift manifests` and `alerts`: what to apply for the operator in a cluster."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import App, Parameter
+
+from shiplift.cli.access import Context, Kubeconfig, client_of
+from shiplift.cli.layers import Layers, split
+from shiplift.cli.operator import NAMESPACE, User
+from shiplift.cli.output import CommandError, say
+
+if TYPE_CHECKING:
+    from shiplift.kube.part import LayerPart
+    from shiplift.kube.served import Server
+
+manifests_app = App(
+    name="manifests", help="Print what the operator needs in a cluster: account, RBAC, fence, policies."
+)
+alerts_app = App(name="alerts", help="Print alerts for Prometheus, as a PrometheusRule.")
+
+Grant = Annotated[
+    tuple[str, ...],
+    Parameter(
+        negative="", show_default=False, help="Print only the right to read one Secret: NAMESPACE/SECRET."
+    ),
+]
+Hooks = Annotated[
+    tuple[str, ...],
+    Parameter(
+        negative="", show_default=False, help="Print only the right to run hooks (Jobs) in one namespace."
+    ),
+]
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+
+
+@manifests_app.default
+def manifests(  # noqa: PLR0913 - what an administrator can choose
+    *,
+    layers: Layers = (),
+    namespace: Annotated[str, Parameter(help="Where the operator will run.")] = NAMESPACE,
+    user: User = "",
+    template: Annotated[
+        bool,
+        Parameter(help="Also the right to change pod templates, which mode Template takes.", negative=""),
+    ] = False,
+    grant: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="Only the right to read one Secret: NAMESPACE/SECRET.", negative="", show_default=False
+        ),
+    ] = (),
+    hooks: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="Only the right to run hooks, which are Jobs, in one namespace.",
+            negative="",
+            show_default=False,
+        ),
+    ] = (),
+    kubernetes: Annotated[
+        str,
+        Parameter(help="For a server of this version, such as 1.34. Default: ask it.", show_default=False),
+    ] = "",
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """As YAML on standard output: `shiplift manifests | kubectl apply -f -`.
+
+    What the server does not know is left out and named on standard error.
+    """
+    from shiplift.kube.served import by_version, told_apart
+    from shiplift.operator import install
+    from shiplift.operator.layers import chosen
+
+    if grant or hooks:
+        _print(_grants(grant, hooks, namespace))
+        return
+    parts = chosen(split(layers))
+    wanted = install.manifests(namespace, parts, user, templates=template)
+    server = by_version(kubernetes) if kubernetes else _asked(wanted, kubeconfig, context)
+    known, unknown = told_apart(wanted, server.knows)
+    for line in _left_out(unknown, server.version, parts):
+        say(line)
+    _print([dict(one) for one in known])
+
+
+def _grants(secrets: Iterable[str], hooks: Iterable[str], operator: str) -> list[dict[str, Any]]:
+    """Rights in one namespace each, for the operator's account; nothing else is printed with them."""
+    from shiplift.kube import grants
+    from shiplift.operator.install import ACCOUNT
+
+    found = [_secret(text) for text in secrets]
+    return [
+        *(one for space, name in found for one in grants.secret(space, name, ACCOUNT, operator)),
+        *(one for space in hooks for one in grants.hooks(_named(space), ACCOUNT, operator)),
+    ]
+
+
+def _secret(text: str) -> tuple[str, str]:
+    space, slash, name = text.partition("/")
+    if not slash:
+        raise CommandError(f"{text!r} is not NAMESPACE/SECRET", "for example ops/chat-token")
+    return _named(space), _named(name)
+
+
+def _named(text: str) -> str:
+    if not _NAME.fullmatch(text):
+        raise CommandError(f"{text!r} is not the name of an object", "lower-case letters, digits, - and .")
+    return text
+
+
+def _asked(manifests: Iterable[Mapping[str, Any]], kubeconfig: Path | None, context: str | None) -> Server:
+    from shiplift.kube.errors import CredentialsError, Unreachable
+    from shiplift.kube.manifests import kind_of
+    from shiplift.kube.served import as_asked
+
+    try:
+        with client_of(kubeconfig, context) as client:
+            return as_asked(client, map(kind_of, manifests))
+    except (CredentialsError, Unreachable) as error:
+        raise CommandError(
+            f"no server can be asked what it knows: {error.message}",
+            "say its version, as in --kubernetes 1.36, or name it by --kubeconfig",
+        ) from error
+
+
+def _left_out(unknown: Sequence[Mapping[str, Any]], version: str, parts: Iterable[LayerPart]) -> list[str]:
+    """What is not printed, and what that means for the layers that it is for."""
+    if not unknown:
+        return []
+    named = ", ".join(f"{one['kind']} {one['metadata']['name']}" for one in unknown)
+    lacking = (part for part in parts if any(one in part.manifests for one in unknown))
+    return [
+        f"left out, because Kubernetes {version} does not serve it: {named}",
+        *(f"hint: {part.without_manifests}" for part in lacking if part.without_manifests),
+    ]
+
+
+@alerts_app.default
+def alerts(
+    *,
+    layers: Layers = (),
+    namespace: Annotated[str, Parameter(help="Where Prometheus looks for rules.")] = NAMESPACE,
+) -> None:
+    """As YAML on standard output: `shiplift alerts | kubectl apply -f -`."""
+    from shiplift.operator import alerts as rules
+    from shiplift.operator.layers import faces
+
+    _print([rules.manifest(namespace, faces(split(layers)).values())])
+
+
+def _print(manifests: list[dict[str, Any]]) -> None:
+    import yaml
+
+    class Plain(yaml.SafeDumper):
+        """No anchors: people read this, and edit it."""
+
+        def ignore_aliases(self, data: object) -> bool:
+            return True
+
+    yaml.dump_all(manifests, sys.stdout, Dumper=Plain, sort_keys=False)
