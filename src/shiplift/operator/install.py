@@ -13,7 +13,7 @@ from typing import Any
 
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
-from shiplift.kube import bounds, events, fence, lease, rbac
+from shiplift.kube import bounds, events, fence, lease, priority, rbac
 from shiplift.kube.fence import Names
 from shiplift.kube.part import LayerPart
 
@@ -58,6 +58,7 @@ def manifests(
             for one in _granted(rbac.role(ACCOUNT, rules, where), namespace)
         ),
         *([] if user else [_token_role(namespace)]),
+        *priority.manifests(our),
         *bounds.manifests(our.username),
         # applied without the right to templates, the fence must hold for a right that was given before
         *fence.manifests(our, [*wide, *of_templates, *near]),
