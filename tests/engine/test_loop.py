@@ -170,11 +170,29 @@ def test_a_store_that_lags_too_long_is_named_and_the_next_look_is_told(bench, qu
     bench.await_rounds(1)
     bench.clock.advance(1)
     bench.await_rounds(3)
-    assert [outcomes.unsettled for outcomes in bench.layer.seen["a"]] == [(), (barrier,), ()]
-    assert bench.hooks.lagging == [(barrier,)]
+    assert [outcomes.unsettled for outcomes in bench.layer.seen["a"]] == [(), (barrier,), (barrier,)]
+    assert bench.hooks.lagging == [(barrier,)], "said once"
     (warning,) = [entry for entry in quiet_logs if entry["event"] == "store lags behind our writes"]
     assert warning["key"] == "a"
     assert "resource_version=7" in warning["waiting_for"]
+
+
+def test_what_the_store_did_not_show_in_time_stays_named_until_it_does(bench):
+    barrier = Seen(NODE, 7)
+    bench.layer.plans["a"] = [Decision(steps=(Do("x"),))]
+    bench.layer.answers["do x"] = [Outcome.done(Do("x"), barrier)]
+    bench.wake()
+    bench.await_rounds(1)
+    bench.clock.advance(30)
+    bench.await_rounds(2)
+    bench.wake()
+    bench.await_rounds(3)
+    bench.reached = 7
+    bench.wake()
+    bench.await_rounds(4)
+    told = [outcomes.unsettled for outcomes in bench.layer.seen["a"]]
+    assert told == [(), (barrier,), (barrier,), ()]
+    assert bench.hooks.lagging == [(barrier,)], "said once"
 
 
 def test_one_key_that_waits_for_the_store_does_not_hold_up_another(bench):

@@ -159,7 +159,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 class Outcomes(msgspec.Struct, frozen=True):
     """What is remembered for one key: the last outcome of each step, newest last, a bounded number of them.
 
-    `unsettled` names what the store should have shown by now and has not: read that live before deciding.
+    `unsettled` names what the store should have shown by now and has not shown yet: read that live before
+    deciding.
     `running` has the keys of steps put aside that are under way: taken, though nothing shows it yet.
     """
 
@@ -183,4 +184,4 @@ class Outcomes(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, last=last)
 
     def with_unsettled(self, barriers: Iterable[Barrier]) -> Outcomes:
-        return msgspec.structs.replace(self, unsettled=tuple(barriers))
+        return msgspec.structs.replace(self, unsettled=tuple(dict.fromkeys(barriers))[-self.most :])

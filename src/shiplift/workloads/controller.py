@@ -14,6 +14,7 @@ from shiplift.facts.meta import Row
 from shiplift.kube import api_servers, policies
 from shiplift.kube.part import Context, LayerPart
 from shiplift.kube.rbac import rule
+from shiplift.kube.unsettled import is_there
 from shiplift.kube.watch import Watch
 from shiplift.workloads import admission
 from shiplift.workloads.act.actor import Actor
@@ -34,12 +35,16 @@ class Workloads:
 
     def __init__(self, context: Context) -> None:
         evictions: Evictions = context.kept.setdefault("evictions", Evictions())
+        client = context.client
         self._observer = Observer(
-            context.store, lambda: policies.installed(context.client, PODS_POLICY), evictions
+            context.store,
+            lambda: policies.installed(client, PODS_POLICY),
+            evictions,
+            stays=lambda pod: is_there(client, kinds.POD, pod),
         )
         seen = self._observer
-        self._actor = Actor(context.client, seen.in_force, seen.changes, seen.evictions)
-        self._publisher = Publisher(context.client, context.recorder, seen.evictions)
+        self._actor = Actor(client, seen.in_force, seen.changes, seen.evictions)
+        self._publisher = Publisher(client, context.recorder, seen.evictions)
 
     def heard(self, kind: Kind, old: Row | None, new: Row | None) -> None:
         self._observer.heard(kind, old, new)

@@ -34,6 +34,8 @@ from shiplift.workloads.steps import (
 )
 
 _LOOK_AGAIN = timedelta(seconds=30)
+_SOON = timedelta(seconds=1)
+"""What is old now is fresh in a moment, and no event says so."""
 _MARKS_AGAIN = 1.0
 """Seconds: that a mark stays, no event announces."""
 
@@ -50,6 +52,8 @@ def decide(view: View, now: datetime) -> Migrating:
 def _decided(view: View, now: datetime) -> Migrating:
     if trouble := unreadable_migration(view):
         return _blind(view, now, trouble)
+    if view.stale and not (view.target.version and begun(view)):
+        return _not_sure(view, now)
     if not view.target.version:
         return cleaning(view, now)
     if not begun(view):
@@ -72,6 +76,17 @@ def _blind(view: View, now: datetime, trouble: str) -> Migrating:
         return Migrating(view=view, now=now, reason=Reason.UNREADABLE, message=trouble, stalled=True)
     waiting = _waiting(view, now, view.status.met, Reason.UNREADABLE, trouble)
     return msgspec.structs.replace(waiting, stalled=True)
+
+
+def _not_sure(view: View, now: datetime) -> Migrating:
+    """Nothing is begun and nothing undone from what may be old; until it is fresh nothing else is told."""
+    return Migrating(
+        view=view, now=now, reason=Reason.STALE_VIEW, message=_may_be_old(view), look_again=requeue(_SOON)
+    )
+
+
+def _may_be_old(view: View) -> str:
+    return f"what is known of {view.stale[0]} may be old"
 
 
 def begun(view: View) -> bool:
@@ -138,7 +153,7 @@ def _finished(view: View, met: tuple[str, ...]) -> bool:
 def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
     """Mark, hold, release, move."""
     if view.stale:
-        return _waiting(view, now, met, Reason.STALE_VIEW, f"what is known of {view.stale[0]} may be old")
+        return _waiting(view, now, met, Reason.STALE_VIEW, _may_be_old(view))
     rescue = _rescue(view, now)
     books = _books(view, now, rescue)
     moves = Moves(books)
@@ -185,7 +200,7 @@ def books_for(view: View, now: datetime, id_: WorkloadId) -> Books:
 
 def _waiting(view: View, now: datetime, met: tuple[str, ...], reason: Reason, message: str) -> Migrating:
     return Migrating(
-        look_again=requeue(timedelta(seconds=1)),
+        look_again=requeue(_SOON),
         view=view,
         now=now,
         reason=reason,

@@ -32,7 +32,7 @@ def undo_all(client: Client, store: Store, say: Callable[[str], None]) -> int:
     layer = Undoing(
         decide=lambda: decide(observer.observe(Outcomes()), datetime.now(UTC)),
         act=Actor(client, observer.in_force, contested.Memory()).act,
-        left=lambda decision: decision.reason is Reason.CLEANING_UP,
+        left=lambda decision: decision.reason in (Reason.CLEANING_UP, Reason.STALE_VIEW),
     )
     changes, last = undo_until_clean(layer, store, say)
     for note in last.notes:

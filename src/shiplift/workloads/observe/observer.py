@@ -24,7 +24,7 @@ from shiplift.facts.custom import Custom
 from shiplift.facts.kinds import Kind
 from shiplift.facts.meta import Row
 from shiplift.facts.nodes import Node
-from shiplift.facts.pods import tolerated
+from shiplift.facts.pods import Pod, tolerated
 from shiplift.facts.selectors import Selector
 from shiplift.facts.workloads import DaemonSet, PodDisruptionBudget
 from shiplift.kube.collection import paused_collection
@@ -36,6 +36,7 @@ from shiplift.workloads.memory import Evictions, InForce
 from shiplift.workloads.model import Placement, Placements, Reason, Role, Scope, Target, Unreadable, View
 from shiplift.workloads.names import MIGRATION
 from shiplift.workloads.observe.census import Census
+from shiplift.workloads.observe.doubts import Doubts, Stays
 from shiplift.workloads.observe.order import Ordering
 from shiplift.workloads.observe.strays import Strays
 from shiplift.workloads.observe.unmarked import Unmarked
@@ -59,8 +60,6 @@ READS = (
     kinds.WORKLOAD_ORDER,
     kinds.WORKLOAD_PLACEMENT,
 )
-NEEDED_FRESH = (kinds.NODE, kinds.POD, kinds.DEPLOYMENT, kinds.STATEFUL_SET, kinds.POD_DISRUPTION_BUDGET)
-"""What must not be old when something is moved."""
 _TARGETING = (kinds.NODE, kinds.WORKLOAD_MIGRATION)
 _IDLE = (*_TARGETING, kinds.WORKLOAD_PLACEMENT, kinds.POD_DISRUPTION_BUDGET)
 """What matters while nothing is moved."""
@@ -75,11 +74,19 @@ class Snapshots(Protocol):
     def snapshot(self, *of: Kind) -> Snapshot: ...
 
 
+def _nobody_knows(_: Pod) -> bool:
+    return False
+
+
 class Observer:
     """Makes views. `heard` may be called from any thread, `observe` from one."""
 
     def __init__(
-        self, store: Snapshots, inject: Callable[[], bool | None], evictions: Evictions | None = None
+        self,
+        store: Snapshots,
+        inject: Callable[[], bool | None],
+        evictions: Evictions | None = None,
+        stays: Stays = _nobody_knows,
     ) -> None:
         self._store = store
         self._inject = inject
@@ -96,6 +103,7 @@ class Observer:
         self.in_force = InForce()
         self.changes = contested.Memory()
         self.evictions = evictions or Evictions()
+        self._doubts = Doubts(stays, self.in_force.now)
         self._strays = Strays(self.in_force.now, self.in_force.since)
         self._unmarked = Unmarked(self.in_force.now)
 
@@ -123,7 +131,7 @@ class Observer:
         if counting and not self._counting:
             self._start_over()
         self._strays.remember(view)
-        self._idle = None if self._counting or view.target.reason in _NO_EVENT else view
+        self._idle = None if self._counting or view.stale or view.target.reason in _NO_EVENT else view
         return view
 
     def _start_over(self) -> None:
@@ -150,10 +158,17 @@ class Observer:
         # to undo a record its workload must be known, whoever is excluded by now
         self._counting = bool(wanted.version) or any(one.spec.ledger for one in placements.values())
         if self._counting:
-            self._census.refresh(snapshot, scope, news, evicting(outcomes.running))
+            self._census.refresh(snapshot, scope, news, self._leaving(snapshot, outcomes))
         else:
             self._census.count_nodes(snapshot, scope)
         return self._view(snapshot, migration, wanted, placements, outcomes)
+
+    def _leaving(self, snapshot: Snapshot, outcomes: Outcomes) -> frozenset[str]:
+        """The pods, by uid, that go and do not look like it."""
+        under_way = evicting(outcomes.running)
+        if not outcomes.unsettled:
+            return under_way
+        return under_way | self._doubts.leaving(outcomes.unsettled, snapshot)
 
     def _forget_marks_of_others(self, target: str) -> None:
         """What was done for one target says nothing about another: nobody has undone it."""
@@ -204,7 +219,7 @@ class Observer:
             else None,
             in_force=self.in_force.generations(),
             changes=self.changes.changes,
-            stale=snapshot.stale(*NEEDED_FRESH),
+            stale=snapshot.stale(*READS),
             outcomes=outcomes,
             unreadable=unreadable,
             strays=self._strays.look(census.fresh, placements) if wanted.mode is Mode.INJECT else (),

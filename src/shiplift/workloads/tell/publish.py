@@ -44,6 +44,8 @@ class Publisher:
 
     def publish(self, decision: Migrating) -> Iterator[Barrier | Requeue]:
         """Write what differs; what the store must show before the next decision."""
+        if decision.view.stale and not decision.moving:
+            return
         try:
             yield from self._publish_migration(decision)
             yield from self._publish_orders(decision)
