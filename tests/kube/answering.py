@@ -12,7 +12,6 @@ from shiplift.kube.credentials import Credentials, Server
 from shiplift.kube.credentials.identity import Anonymous
 from shiplift.kube.credentials.live import Trust
 
-
 Answer = bytes | Callable[[str], bytes]
 """What to send, or what makes it from the head of the request."""
 

@@ -72,7 +72,9 @@ def test_a_kind_in_which_nothing_happens_stays_fresh_and_is_synced_once(
             time.sleep(0.005)
         assert stale == 0, "a watch that ends in order and is resumed at once is not old"
         assert asked(server, "sendInitialEvents") == 1
-        assert 1 <= asked(server, "limit=1&") + asked(server, "limit=1 ") <= 4, "the version is asked now and then"
+        assert 1 <= asked(server, "limit=1&") + asked(server, "limit=1 ") <= 4, (
+            "the version is asked now and then"
+        )
         assert names(store) == {"one"}
     assert "watch broke off" not in {line["event"] for line in logs}
 
@@ -90,8 +92,8 @@ def test_a_connection_that_is_acknowledged_and_dead_is_noticed_in_time() -> None
 
 
 def test_rows_are_old_even_while_the_thread_that_reads_hangs() -> None:
-    """The answer begins, byte by byte, and never comes to an event: nothing times out, and nothing is heard."""
-    slow = PACE.__class__(connect=9, idle=9, quiet=9, age=0.5)
+    """Whatever it waits for, and for how long: the age of what was heard is what counts."""
+    slow = Pace(connect=9, idle=9, quiet=9, age=0.5)
     with answering(SYNCED, stay=True) as server, store_of(server, slow) as store:
         assert not store.snapshot().stale()
         until(lambda: store.snapshot().stale(), 5)

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from benchmarks.rows import make
 from shiplift.api.workloads import Mode, Turn, WorkloadState
 from shiplift.engine.barrier import Gone
 from shiplift.engine.decision import Requeue
@@ -122,7 +123,7 @@ def evictions(decision: Migrating) -> list[Step]:
 
 
 def silent(world: World) -> tuple[Step, Outcomes]:
-    """The first pod was evicted, asked for again since nothing shows it, and is gone: the pod watch is dead."""
+    """The first pod was evicted, asked for again since nothing shows it, and is gone: the watch is dead."""
     (first,) = evictions(decide(look(world), NOW))
     assert isinstance(first, Evict)
     gone = Outcome.refused(first, "the object is gone")
@@ -205,8 +206,6 @@ def test_only_what_is_seen_to_be_there_counts_as_there(found: Look, there: bool)
 
 
 def _pod(name: str) -> Pod:
-    from benchmarks.rows import make  # noqa: PLC0415 - of this test alone
-
     return make(Pod, name, uid=f"uid-{name}", namespace="shop")
 
 
@@ -232,5 +231,3 @@ def test_a_pod_whose_eviction_may_have_happened_counts_as_leaving(look_: Look, b
     client = cast("Client", Losing(Unknown("no answer", look=look_)))
     outcome = Actor(client, observer.in_force, observer.changes).act(step)
     assert len(outcome.barriers) == barriers
-
-

@@ -20,13 +20,14 @@ import threading
 import time
 from collections.abc import Callable, Generator, Hashable, Iterable
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 import msgspec
 import structlog
 
+from shiplift.engine import clock as system
 from shiplift.engine.backoff import Failures
 from shiplift.engine.barrier import Barrier
 from shiplift.engine.decision import Decision, Requeue
@@ -63,10 +64,10 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The computer's own clocks."""
+    """The computer's own clocks; the time of day never goes back."""
 
     def now(self) -> datetime:
-        return datetime.now(UTC)
+        return system.now()
 
     def monotonic(self) -> float:
         return time.monotonic()

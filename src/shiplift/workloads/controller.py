@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 
+from shiplift.engine import clock
 from shiplift.engine.barrier import Barrier
 from shiplift.engine.decision import Requeue
 from shiplift.engine.step import Outcome, Outcomes, Step
@@ -64,8 +65,7 @@ class Workloads:
     def close(self) -> None:
         """Evictions that no status tells yet are told, so that the next leader counts on."""
         if self._observer.evictions.untold().total:
-            now = datetime.now(UTC)
-            self._publisher.tell_evictions(decide(self._observer.observe(Outcomes()), now))
+            self._publisher.tell_evictions(decide(self._observer.observe(Outcomes()), clock.now()))
 
 
 def wakes(_kind: Kind, _old: Row | None, _new: Row | None) -> Iterable[Hashable]:

@@ -165,7 +165,7 @@ class Tally(msgspec.Struct, frozen=True, gc=False):
     """Pods that are terminating or being evicted, or whose node is gone."""
     ready: int
     last_ready: int
-    """When the last of them became Ready."""
+    """When the last of them became Ready, as far as we saw it."""
     rolling: bool
     """A rollout of its owner is under way."""
     complete: bool
@@ -304,6 +304,12 @@ class View(msgspec.Struct, frozen=True):
     """For how many seconds no API server has been asked which placements it goes by."""
     evicted: Mapping[WorkloadId, int] = {}
     """Pods of each workload that were evicted and are in no status yet."""
+    seen_ready: Mapping[str, int] = {}
+    """When we saw pods, by uid, become Ready; of others the kubelet's word counts."""
+
+    def ready_at(self, pod: Pod) -> int:
+        """When the pod became Ready, by our own clock where we saw it."""
+        return self.seen_ready.get(pod.uid, pod.ready_since)
 
     def unreadable_in(self, *of: Kind) -> Mapping[str, Unreadable]:
         """By namespace one object that cannot be read: of these kinds, or of any."""

@@ -139,7 +139,7 @@ def _has_arrived(view: View, tally: Tally, now: datetime, soak: float) -> bool:
         return False
     if not tally.row.replicas:
         return tally.id in view.order.ready or not view.fleet.off
-    return now.timestamp() >= tally.last_ready + soak
+    return not soak or now.timestamp() >= tally.last_ready + soak
 
 
 def _finished(view: View, met: tuple[str, ...]) -> bool:

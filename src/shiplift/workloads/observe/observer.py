@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from functools import partial
 from typing import Protocol, cast
 
@@ -16,7 +17,7 @@ from shiplift.api.workloads import (
     WorkloadMigration,
     WorkloadPlacement,
 )
-from shiplift.engine import contested
+from shiplift.engine import clock, contested
 from shiplift.engine.step import Outcomes
 from shiplift.facts import kinds
 from shiplift.facts.cluster import Namespace
@@ -87,6 +88,7 @@ class Observer:
         inject: Callable[[], bool | None],
         evictions: Evictions | None = None,
         stays: Stays = _nobody_knows,
+        now: Callable[[], datetime] = clock.now,
     ) -> None:
         self._store = store
         self._inject = inject
@@ -103,6 +105,7 @@ class Observer:
         self.in_force = InForce()
         self.changes = contested.Memory()
         self.evictions = evictions or Evictions()
+        self._now = now
         self._doubts = Doubts(stays, self.in_force.now)
         self._strays = Strays(self.in_force.now, self.in_force.since)
         self._unmarked = Unmarked(self.in_force.now)
@@ -158,7 +161,8 @@ class Observer:
         # to undo a record its workload must be known, whoever is excluded by now
         self._counting = bool(wanted.version) or any(one.spec.ledger for one in placements.values())
         if self._counting:
-            self._census.refresh(snapshot, scope, news, self._leaving(snapshot, outcomes))
+            leaving = self._leaving(snapshot, outcomes)
+            self._census.refresh(snapshot, scope, news, leaving, int(self._now().timestamp()))
         else:
             self._census.count_nodes(snapshot, scope)
         return self._view(snapshot, migration, wanted, placements, outcomes)
@@ -226,6 +230,7 @@ class Observer:
             unmarked=self._unmarked.look(fleet, wanted.version),
             unasked=self.in_force.unasked(),
             evicted=self.evictions.untold().moved,
+            seen_ready=census.seen_ready,
         )
 
     def _read_placements(self, snapshot: Snapshot) -> dict[str, Placement]:
