@@ -364,6 +364,53 @@ def test_a_step_that_hangs_is_named(bench):
     eventually(lambda: bench.loop.stuck(60 * SECOND) == "do the x thing has not moved for 65 s")
 
 
+def test_publishing_much_is_not_stuck_as_long_as_it_makes_progress():
+    """The status of many objects on a slow API server: each write takes a while, all of them take minutes."""
+    bench = Bench()
+    steps = [threading.Event() for _ in range(4)]
+    reached = []
+
+    def publish(key, decision):
+        for number, step in enumerate(steps):
+            reached.append(number)
+            assert step.wait(20)
+            yield Seen(NODE, 0)
+
+    bench.layer.publish = publish
+    bench.loop.start()
+    bench.wake()
+    for number, step in enumerate(steps):
+        eventually(lambda: len(reached) > number)
+        for _ in range(10):
+            bench.clock.advance(5)
+            eventually(lambda: bench.clock.next_deadline() is not None)
+        assert bench.loop.stuck(60 * SECOND) is None
+        if number + 1 < len(steps):
+            step.set()
+    bench.clock.advance(15)
+    eventually(lambda: "publish of a" in (bench.loop.stuck(60 * SECOND) or ""))
+    steps[-1].set()
+    assert bench.loop.stop(20 * SECOND)
+
+
+def test_what_was_published_before_it_failed_is_waited_for(bench):
+    def publish(key, decision):
+        yield Seen(NODE, 7)
+        raise RuntimeError("half of it")
+
+    bench.layer.publish = publish
+    bench.wake()
+    eventually(lambda: Stage.PUBLISH in bench.hooks.failures)
+    bench.await_idle()
+    bench.wake()
+    bench.clock.advance(2)
+    bench.await_idle()
+    assert bench.layer.count("observe", "a") == 1
+    bench.reached = 7
+    bench.loop.notify()
+    eventually(lambda: bench.layer.count("observe", "a") > 1)
+
+
 def test_a_look_that_hangs_is_named():
     bench = Bench()
     gate, entered = threading.Event(), threading.Event()

@@ -26,7 +26,7 @@ class Steady:
 
     def now(self) -> datetime:
         with self._lock:
-            # In this order: a thread that sleeps in between makes the difference too small, which is harmless.
+            # In this order: a thread that sleeps in between makes the difference too small, harmlessly.
             of_day = self._of_day()
             passed = self._passed()
             self._began = max(self._began, of_day - passed)

@@ -372,12 +372,12 @@ class Loop(Generic[K, V, D]):
                 yield
 
     @contextmanager
-    def _shown(self, what: str) -> Generator[None]:
+    def _shown(self, what: str) -> Generator[_Running]:
         running = _Running(what, self._clock.monotonic())
         with self._changed:
             self._running.append(running)
         try:
-            yield
+            yield running
         finally:
             with self._changed:
                 self._running.remove(running)
@@ -390,16 +390,19 @@ class Loop(Generic[K, V, D]):
         tell("step taken", **{**step.fields(), **self._about(key), **said})
 
     def _publish(self, round_: _Round[K, D]) -> None:
-        published: tuple[Barrier | Requeue, ...] = ()
+        published: list[Barrier | Requeue] = []
         failed = False
         try:
-            with self._shown(f"publish of {round_.key} in loop {self.name}"):
-                published = tuple(self._layer.publish(round_.key, round_.decision))
+            with self._shown(f"publish of {round_.key} in loop {self.name}") as running:
+                for one in self._layer.publish(round_.key, round_.decision):
+                    # many writes take long on a slow API server, and each of them is progress
+                    running.since = self._clock.monotonic()
+                    published.append(one)
         except BaseException as error:
             self._note(Stage.PUBLISH, round_.key, error)
             failed = True
         with self._changed:
-            self._end(round_, published, failed=failed)
+            self._end(round_, tuple(published), failed=failed)
 
     # with the lock held
 

@@ -43,7 +43,9 @@ from shiplift.operator.serving import Server
 
 log = structlog.get_logger(__name__)
 
-_STUCK = timedelta(minutes=2)
+_STUCK = timedelta(minutes=4)
+"""Longer than a step or a look can take on a slow API server: the longest are four or five calls, and
+none takes longer than 30 s with its retries and 10 s more for a look at what became of it."""
 _RETRY_SECONDS = 1.0
 _LONGEST_PAUSE = 60.0
 _SHORT_TERM = 60.0

@@ -60,7 +60,7 @@ class Workloads:
         return self._actor.act(step)
 
     def publish(self, key: str, decision: Migrating) -> Iterable[Barrier | Requeue]:
-        return tuple(self._publisher.publish(decision))
+        return self._publisher.publish(decision)
 
     def close(self) -> None:
         """Evictions that no status tells yet are told, so that the next leader counts on."""
