@@ -380,7 +380,7 @@ def test_publishing_much_is_not_stuck_as_long_as_it_makes_progress():
     bench.loop.start()
     bench.wake()
     for number, step in enumerate(steps):
-        eventually(lambda: len(reached) > number)
+        eventually(lambda so_far=number: len(reached) > so_far)
         for _ in range(10):
             bench.clock.advance(5)
             eventually(lambda: bench.clock.next_deadline() is not None)
