@@ -65,6 +65,8 @@ class Reason(AnyReason):
     """Mode Inject was asked for, and its admission policies are not installed."""
     DAEMON_SETS = "DaemonSetsDoNotTolerate"
     """In mode Template some DaemonSets would get no new pods on the target nodes."""
+    TOO_LARGE = "TooLarge"
+    """More workloads are in scope than the status can keep track of."""
     STOPPED = "Stopped"
     """Something blocks, and the policy for it is Stop."""
 

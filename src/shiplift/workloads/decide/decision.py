@@ -34,6 +34,8 @@ from shiplift.workloads.steps import (
 )
 
 _LOOK_AGAIN = timedelta(seconds=30)
+MOST_MET = 20_000
+"""As the API has it: an object may have about 1.5 MB, and a uid takes 40 bytes of it."""
 _SOON = timedelta(seconds=1)
 """What is old now is fresh in a moment, and no event says so."""
 _MARKS_AGAIN = 1.0
@@ -109,8 +111,20 @@ def _begin(view: View, now: datetime) -> Migrating:
             " set spec.acceptDaemonSetGaps of WorkloadMigration cluster to true, or spec.mode of it to Inject"
         )
         return Migrating(view=view, now=now, reason=Reason.DAEMON_SETS, message=text, stalled=True)
+    if text := _too_large(view):
+        return Migrating(view=view, now=now, reason=Reason.TOO_LARGE, message=text, stalled=True)
     text = f"moving to {view.target.version}"
     return Migrating(view=view, now=now, reason=Reason.STARTING, message=text, moving=True)
+
+
+def _too_large(view: View) -> str:
+    """Why not all arrivals could be written down; empty where they can."""
+    if len(view.tallies) <= MOST_MET:
+        return ""
+    return (
+        f"{len(view.tallies)} workloads are in scope, and the status has room for {MOST_MET} arrivals;"
+        " leave namespaces out with spec.excludeNamespaces of WorkloadMigration cluster"
+    )
 
 
 def arrived(view: View, now: datetime) -> tuple[str, ...]:
@@ -131,7 +145,7 @@ def arrived(view: View, now: datetime) -> tuple[str, ...]:
     if not fresh:
         return known
     alive = {tally.row.uid for tally in view.tallies.values()}
-    return (*(uid for uid in known if uid in alive), *sorted(fresh))
+    return (*(uid for uid in known if uid in alive), *sorted(fresh))[:MOST_MET]
 
 
 def _has_arrived(view: View, tally: Tally, now: datetime, soak: float) -> bool:
@@ -293,7 +307,8 @@ def _waits_for_nodes(view: View) -> str:
 
 def _notes(view: View, held: holds.Holding) -> tuple[str, ...]:
     broken = [text for one in view.placements.values() for text in one.broken.values()]
-    return (*map(str, view.unreadable), *view.order.problems, *broken, *held.notes)
+    large = [text] if (text := _too_large(view)) else []
+    return (*large, *map(str, view.unreadable), *view.order.problems, *broken, *held.notes)
 
 
 def _untold(view: View, steps: Iterable[Step]) -> Iterator[str]:
