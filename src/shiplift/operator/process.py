@@ -123,7 +123,9 @@ class Operator:
         )
         self._fence = Fence(credentials, settings.names)
         self._recorder = Recorder(credentials, instance=self.leader.identity)
-        self._asked_to_stop, self._shutting_down = threading.Event(), threading.Event()
+        self._asked_to_stop: queue.SimpleQueue[None] = queue.SimpleQueue()
+        """Not an Event: who sets one and is interrupted by a signal that sets it would wait for itself."""
+        self._shutting_down = threading.Event()
         self._candidate = False
         self._unfenced = ""
         """Why we lead and yet do not act."""
@@ -169,7 +171,7 @@ class Operator:
     def stop(self, why: str = "asked to") -> None:
         """From any thread."""
         self._news.put(_Stop(why))
-        self._asked_to_stop.set()
+        self._asked_to_stop.put(None)
 
     def not_alive(self) -> list[str]:
         """A thread that is gone or stuck: only a restart helps."""
@@ -386,7 +388,7 @@ class Operator:
 
     def _hurry(self) -> None:
         """On a thread of its own: when it is time to stop, who still asks about the fence asks in vain."""
-        self._asked_to_stop.wait()
+        self._asked_to_stop.get()
         if not self._shutting_down.wait(_TO_NOTICE):
             self._fence.give_up()
 
