@@ -10,7 +10,7 @@ import os
 import socket
 import ssl
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 R = TypeVar("R")
 
@@ -44,7 +44,8 @@ class Nested(socket.socket):
 
     def recv_into(self, buffer: Any, nbytes: int = 0, flags: int = 0) -> int:
         try:
-            return self._until_done(lambda: self._tls.read(nbytes or len(buffer), buffer))
+            # with a buffer it is how many bytes were put there
+            return cast("int", self._until_done(lambda: self._tls.read(nbytes or len(buffer), buffer)))
         except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
             return 0
 
