@@ -138,6 +138,21 @@ def test_a_store_that_never_shows_it_is_named_and_the_next_look_is_told(bench):
     assert told[0].running == frozenset()
 
 
+def test_what_it_did_and_the_store_never_showed_stays_named_until_it_does(bench):
+    bench.layer.plans["a"] = [Decision(steps=(Slow("x"),))]
+    bench.layer.answers["slow x"] = [Outcome.done(Slow("x"), Seen(NODE, 7))]
+    look_again(bench)
+    bench.await_idle()
+    bench.clock.advance(31)
+    bench.await_idle()
+    look_again(bench)
+    look_again(bench)
+    assert bench.layer.seen["a"][-1].unsettled == (Seen(NODE, 7),)
+    bench.reached = 7
+    look_again(bench)
+    assert bench.layer.seen["a"][-1].unsettled == ()
+
+
 def test_those_of_one_lane_go_one_after_the_other_and_hold_up_no_other_lane(bench):
     gate = held(bench, "a1")
     deciding(bench, Slow("a1", "a"), Slow("a2", "a"), Slow("b1", "b"), Slow("free"))

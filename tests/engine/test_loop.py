@@ -170,11 +170,29 @@ def test_a_store_that_lags_too_long_is_named_and_the_next_look_is_told(bench, qu
     bench.await_rounds(1)
     bench.clock.advance(1)
     bench.await_rounds(3)
-    assert [outcomes.unsettled for outcomes in bench.layer.seen["a"]] == [(), (barrier,), ()]
-    assert bench.hooks.lagging == [(barrier,)]
+    assert [outcomes.unsettled for outcomes in bench.layer.seen["a"]] == [(), (barrier,), (barrier,)]
+    assert bench.hooks.lagging == [(barrier,)], "said once"
     (warning,) = [entry for entry in quiet_logs if entry["event"] == "store lags behind our writes"]
     assert warning["key"] == "a"
     assert "resource_version=7" in warning["waiting_for"]
+
+
+def test_what_the_store_did_not_show_in_time_stays_named_until_it_does(bench):
+    barrier = Seen(NODE, 7)
+    bench.layer.plans["a"] = [Decision(steps=(Do("x"),))]
+    bench.layer.answers["do x"] = [Outcome.done(Do("x"), barrier)]
+    bench.wake()
+    bench.await_rounds(1)
+    bench.clock.advance(30)
+    bench.await_rounds(2)
+    bench.wake()
+    bench.await_rounds(3)
+    bench.reached = 7
+    bench.wake()
+    bench.await_rounds(4)
+    told = [outcomes.unsettled for outcomes in bench.layer.seen["a"]]
+    assert told == [(), (barrier,), (barrier,), ()]
+    assert bench.hooks.lagging == [(barrier,)], "said once"
 
 
 def test_one_key_that_waits_for_the_store_does_not_hold_up_another(bench):
@@ -344,6 +362,53 @@ def test_a_step_that_hangs_is_named(bench):
         eventually(lambda: bench.clock.next_deadline() is not None)
     assert bench.loop.stuck(70 * SECOND) is None
     eventually(lambda: bench.loop.stuck(60 * SECOND) == "do the x thing has not moved for 65 s")
+
+
+def test_publishing_much_is_not_stuck_as_long_as_it_makes_progress():
+    """The status of many objects on a slow API server: each write takes a while, all of them take minutes."""
+    bench = Bench()
+    steps = [threading.Event() for _ in range(4)]
+    reached = []
+
+    def publish(key, decision):
+        for number, step in enumerate(steps):
+            reached.append(number)
+            assert step.wait(20)
+            yield Seen(NODE, 0)
+
+    bench.layer.publish = publish
+    bench.loop.start()
+    bench.wake()
+    for number, step in enumerate(steps):
+        eventually(lambda so_far=number: len(reached) > so_far)
+        for _ in range(10):
+            bench.clock.advance(5)
+            eventually(lambda: bench.clock.next_deadline() is not None)
+        assert bench.loop.stuck(60 * SECOND) is None
+        if number + 1 < len(steps):
+            step.set()
+    bench.clock.advance(15)
+    eventually(lambda: "publish of a" in (bench.loop.stuck(60 * SECOND) or ""))
+    steps[-1].set()
+    assert bench.loop.stop(20 * SECOND)
+
+
+def test_what_was_published_before_it_failed_is_waited_for(bench):
+    def publish(key, decision):
+        yield Seen(NODE, 7)
+        raise RuntimeError("half of it")
+
+    bench.layer.publish = publish
+    bench.wake()
+    eventually(lambda: Stage.PUBLISH in bench.hooks.failures)
+    bench.await_idle()
+    bench.wake()
+    bench.clock.advance(2)
+    bench.await_idle()
+    assert bench.layer.count("observe", "a") == 1
+    bench.reached = 7
+    bench.loop.notify()
+    eventually(lambda: bench.layer.count("observe", "a") > 1)
 
 
 def test_a_look_that_hangs_is_named():

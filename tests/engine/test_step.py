@@ -154,6 +154,23 @@ def test_only_so_many_outcomes_are_kept_and_the_oldest_go_first():
     assert list(memory.last) == ["cordon 4", "cordon 2", "cordon 9"]
 
 
+def test_what_fails_keeps_its_count_however_many_fail():
+    many = [Cordon("n", str(number)) for number in range(3000)]
+    memory = Outcomes()
+    for _ in range(3):
+        memory = memory.remember([Outcome.failed(step, "no") for step in many], NOW)
+        memory = memory.remember([Outcome.done(Cordon("n", f"well {one}")) for one in range(2000)], NOW)
+    assert {memory.last[step.key].attempt for step in many} == {3}
+    assert not any(one.ok for one in memory.last.values()), "what went well is forgotten first"
+
+
+def test_what_fails_is_bounded_too(monkeypatch):
+    monkeypatch.setattr("shiplift.engine.step.MOST_FAILING", 5)
+    memory = Outcomes(most=3)
+    memory = memory.remember([Outcome.failed(Cordon("n", str(one)), "no") for one in range(9)], NOW)
+    assert list(memory.last) == [f"cordon {one}" for one in range(4, 9)]
+
+
 @given(st.lists(st.sampled_from(Answer), min_size=1))
 def test_the_attempt_counts_the_failures_just_before_it(answers):
     memory = Outcomes()

@@ -13,7 +13,7 @@ IMPURE = {
     "random", "secrets", "select", "signal", "socket", "ssl", "structlog", "subprocess",
     "threading", "time", "urllib",
 }  # fmt: skip
-SCHEDULING = ("loop.py", "workers.py")
+SCHEDULING = ("clock.py", "loop.py", "workers.py")
 PURE = sorted(path.name for path in FOLDER.glob("*.py") if path.name not in SCHEDULING)
 
 

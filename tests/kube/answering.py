@@ -6,17 +6,20 @@ import contextlib
 import socket
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from shiplift.kube.credentials import Credentials, Server
 from shiplift.kube.credentials.identity import Anonymous
 from shiplift.kube.credentials.live import Trust
 
+Answer = bytes | Callable[[str], bytes]
+"""What to send, or what makes it from the head of the request."""
+
 
 class Answering:
     """Answers are used up in order; the last one is for all who come after."""
 
-    def __init__(self, listener: socket.socket, answers: Iterable[bytes], *, stay: bool = False) -> None:
+    def __init__(self, listener: socket.socket, answers: Iterable[Answer], *, stay: bool = False) -> None:
         self._listener = listener
         self._answers = deque(answers)
         self._stay = stay
@@ -36,7 +39,8 @@ class Answering:
             with client, contextlib.suppress(OSError):
                 client.settimeout(20)
                 self.requests.append(_head(client))
-                client.sendall(self._answers.popleft() if len(self._answers) > 1 else self._answers[0])
+                sent = self._answers.popleft() if len(self._answers) > 1 else self._answers[0]
+                client.sendall(sent if isinstance(sent, bytes) else sent(self.requests[-1]))
                 if self._stay:
                     client.recv(1)
 
@@ -49,7 +53,7 @@ def _head(client: socket.socket) -> str:
 
 
 @contextlib.contextmanager
-def answering(*answers: bytes, stay: bool = False) -> Iterator[Answering]:
+def answering(*answers: Answer, stay: bool = False) -> Iterator[Answering]:
     """Serves until the end of the block; `stay` keeps each connection until the client has hung up."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = Answering(listener, answers, stay=stay)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shiplift.kube.credentials import Credentials, Impersonation, Server, load
-from shiplift.kube.credentials.connect import parse_proxy, parse_server
+from shiplift.kube.credentials.address import parse_proxy, parse_server
 from shiplift.kube.credentials.environment import proxy_for
 from shiplift.kube.credentials.files import RotatingFile
 from shiplift.kube.credentials.loading import in_cluster
@@ -137,8 +137,8 @@ def test_nulls_are_as_if_not_there(tmp_path: Path) -> None:
         ({"server": "https://x:99999"}, {}, "not an address"),
         ({"certificate-authority-data": "%%%"}, {}, "certificate-authority-data of 'main' is not base64"),
         ({"insecure-skip-tls-verify": True, "certificate-authority": "x"}, {}, "remove one of them"),
-        ({"proxy-url": "socks5://localhost:1"}, {}, "socks5 proxies are not supported"),
-        ({"proxy-url": "https://localhost:1"}, {}, "https proxies are not supported"),
+        ({"proxy-url": "socks4://localhost:1"}, {}, "socks4 proxies are not supported"),
+        ({"proxy-url": "ftp://localhost:1"}, {}, "ftp proxies are not supported"),
         ({}, {"auth-provider": {"name": "gcp"}}, "auth-provider of user 'main' was removed"),
         ({}, {"client-certificate": "x"}, "has no client-key"),
         ({}, {"token": "a", "username": "b"}, "both set"),
@@ -200,7 +200,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         ({}, {"token": SECRET, "exec": {"command": 5}}),
         ({}, {"token": f"{SECRET}\nHost: evil"}),
         ({}, {"username": SECRET, "password": SECRET, "auth-provider": {"name": "x"}}),
-        ({"proxy-url": f"socks5://user:{SECRET}@host"}, {}),
+        ({"proxy-url": f"socks4://user:{SECRET}@host"}, {}),
         ({"proxy-url": f"http://user:{SECRET}@host:bad"}, {}),
         ({}, {"client-key-data": f"%{SECRET}", "client-certificate-data": "AAAA"}),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -10,6 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from shiplift.engine.backoff import Backoff
 from shiplift.engine.barrier import Gone, Seen
@@ -35,6 +37,10 @@ QUICK = Pace(
     idle=5.0,
     backoff=Backoff(first=timedelta(milliseconds=50), cap=timedelta(milliseconds=400), jitter=0.5),
 )
+
+
+WATCHFUL = Pace(connect=2.0, idle=5.0, quiet=2.0, age=4.0, backoff=QUICK.backoff)
+"""As usual, but that a watch is quiet sooner."""
 
 
 @contextmanager
@@ -264,12 +270,36 @@ def test_a_dead_watch_is_noticed_and_asked_again(
     api: Cluster, client: Client, gate: Gate, tmp_path: Path
 ) -> None:
     through = kubeconfig_through(gate, api.kubeconfig, tmp_path)
-    with store_of(through, kinds.NAMESPACE, pace=Pace(connect=2, idle=1.0, backoff=QUICK.backoff)) as store:
+    with store_of(through, kinds.NAMESPACE, pace=WATCHFUL) as store:
         gate.silence()
+        silent = time.monotonic()
         client.create(kinds.NAMESPACE, namespace("unheard"))
         until(lambda: state_of(store, kinds.NAMESPACE) is State.STALE)
+        assert time.monotonic() - silent < WATCHFUL.age + 1
         gate.open()
         until(lambda: store.snapshot().find(Namespace, "unheard"))
+
+
+def test_a_kind_in_which_nothing_happens_is_synced_once_and_stays_fresh(
+    api: Cluster, gate: Gate, tmp_path: Path
+) -> None:
+    """Nobody has ever made a StatefulSet here, so there are no bookmarks: a watch of them is silent."""
+    through = kubeconfig_through(gate, api.kubeconfig, tmp_path)
+    with capture_logs() as logs, store_of(through, kinds.STATEFUL_SET, pace=WATCHFUL) as store:
+        asked = gate.connections
+        while gate.connections < asked + 8:
+            assert not store.snapshot().stale(), store.health()
+            time.sleep(0.05)
+    assert {line["event"] for line in logs} == {"synced"}, logs
+    assert sum(line["event"] == "synced" for line in logs) == 1
+
+
+def test_what_comes_while_a_quiet_watch_is_asked_for_anew_is_not_missed(api: Cluster, client: Client) -> None:
+    with store_of(api.kubeconfig, kinds.NAMESPACE, pace=WATCHFUL) as store:
+        for number in range(12):
+            time.sleep(0.9)
+            client.create(kinds.NAMESPACE, namespace(f"one-{number}"))
+        until(lambda: {f"one-{number}" for number in range(12)} <= names(store.snapshot().all(Namespace)))
 
 
 @pytest.mark.crash
@@ -278,7 +308,7 @@ def test_a_server_put_back_to_an_earlier_state_is_noticed(
 ) -> None:
     """To a watch from a version that is yet to come it says nothing at all."""
     through = kubeconfig_through(gate, api.kubeconfig, tmp_path)
-    with store_of(through, kinds.NAMESPACE, pace=Pace(connect=2, idle=1.5, backoff=QUICK.backoff)) as store:
+    with store_of(through, kinds.NAMESPACE, pace=WATCHFUL) as store:
         store._tables[kinds.NAMESPACE].revision += 1_000_000
         gate.shut()
         until(lambda: store.snapshot().stale())

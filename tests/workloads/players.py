@@ -50,7 +50,7 @@ class Operator(model.Operator[Migrating]):
         self, world: World, judge: Judge | None = None, *, slow: bool = False, late: bool = False
     ) -> None:
         super().__init__(world, judge, slow=slow, late=late)
-        self._observer = Observer(cast("Store", self._news), lambda: world.inject)
+        self._observer = Observer(cast("Store", self._news), lambda: world.inject, now=lambda: world.now)
         self._news.tell(self._observer.heard)
 
     def _decide(self, known: Outcomes) -> Migrating:

@@ -43,7 +43,7 @@ class Eyes:
 
     def __init__(self, world: World) -> None:
         self.world, self.clock = world, Clock()
-        self.observer = Observer(cast("Store", world), lambda: world.inject)
+        self.observer = Observer(cast("Store", world), lambda: world.inject, now=lambda: world.now)
         self.observer.in_force._clock = self.clock  # pyright: ignore[reportPrivateUsage]
         self.observer._strays._now = self.clock  # pyright: ignore[reportPrivateUsage]
         self.observer._unmarked._clock = self.clock  # pyright: ignore[reportPrivateUsage]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import msgspec
@@ -17,22 +17,29 @@ from shiplift.api.workloads import (
     NodesOfVersion,
     Wave,
     WorkloadMigrationStatus,
+    WorkloadOrder,
+    WorkloadOrderSpec,
+    WorkloadOrderStatus,
 )
 from shiplift.engine.decision import Requeue
+from shiplift.facts import kinds
+from shiplift.facts.kinds import Kind
 from shiplift.kube.client import Client
 from shiplift.kube.events import Recorder
 from shiplift.kube.statuses import Pace, as_patch
 from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.memory import Evictions
 from shiplift.workloads.tell.publish import (
+    TIME_FOR_ORDERS,
     Publisher,
 )
 from shiplift.workloads.tell.report import status_of
 from tests.examples import tries
 from tests.workloads.views import DEPLOYMENT, an_id, change_pod, look, under_way
-from tests.workloads.world import NEW, World
+from tests.workloads.world import NEW, SPACE, World
 
 Json = dict[str, Any]
+ORDER = WorkloadOrder(spec=WorkloadOrderSpec(workloads=()))
 progress = st.builds(Progress.of, st.integers(0, 3), st.integers(0, 3))
 moments = st.sampled_from([datetime(2026, 11, day, tzinfo=UTC) for day in (1, 2, 3)])
 statuses = st.builds(
@@ -97,13 +104,19 @@ class Slow:
     def __init__(self, world: World, takes: float) -> None:
         self.world = world
         self.now, self.takes, self.writes = 1000.0, takes, 0
+        self.orders: dict[str, WorkloadOrder] = {}
+        """WorkloadOrders as they were written."""
         self.publisher = Publisher(
             cast("Client", self), cast("Recorder", self), Evictions(), Pace(lambda: self.now)
         )
 
-    def patch(self, *_: Any, **__: Any) -> Slow:
+    def patch(self, kind: Kind, name: str, patch: Json, *_: Any, **__: Any) -> Slow:
         self.now += self.takes
         self.writes += 1
+        if kind == kinds.WORKLOAD_ORDER:
+            self.orders[name] = WorkloadOrder(
+                spec=ORDER.spec, status=msgspec.convert(merged({}, patch["status"]), WorkloadOrderStatus)
+            )
         return self
 
     barrier = None
@@ -156,3 +169,33 @@ def test_what_decisions_depend_on_is_told_at_once() -> None:
     slow.world.migrate(paused=True)
     assert slow.tell() == []
     assert slow.writes == 2
+
+
+# --- many WorkloadOrders ---
+
+
+def test_the_status_of_many_orders_is_left_to_later_rounds_where_the_api_server_is_slow() -> None:
+    """So that no round takes as long as all of them: 300 of them at half a second each are two minutes and a
+    half, and evictions wait for rounds."""
+    slow = told_once(takes=0.5)
+    for number in range(300):
+        slow.world.put_custom(kinds.WORKLOAD_ORDER, f"order-{number}", SPACE, ORDER)
+    began, before = slow.now, slow.writes
+    (later,) = slow.tell()
+    assert later.after == timedelta(0), "the rest comes at once"
+    assert slow.now - began <= TIME_FOR_ORDERS + 1
+    assert 0 < slow.writes - before <= 6
+
+
+def test_the_status_of_orders_is_told_whole_round_by_round() -> None:
+    slow = told_once(takes=0.5)
+    names = [f"order-{number}" for number in range(20)]
+    for name in names:
+        slow.world.put_custom(kinds.WORKLOAD_ORDER, name, SPACE, ORDER)
+    rounds = 0
+    while slow.tell():
+        rounds += 1
+        for name, order in slow.orders.items():
+            slow.world.put_custom(kinds.WORKLOAD_ORDER, name, SPACE, order)
+    assert set(slow.orders) == set(names)
+    assert rounds >= 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any, cast
 
 import msgspec
@@ -27,6 +28,8 @@ from shiplift.workloads.record import RECORDS, Record
 from tests.model import nature
 from tests.workloads.world import NEW, SPACE, World, a_world
 
+_LATER = datetime(2100, 1, 1, tzinfo=UTC)
+"""When the tests are over: what kubelets say of their pods is believed."""
 DEPLOYMENT, STATEFUL_SET = WorkloadKind.DEPLOYMENT, WorkloadKind.STATEFUL_SET
 
 
@@ -77,7 +80,7 @@ def arrive(world: World, *names: str) -> None:
 
 def look(world: World, outcomes: Outcomes | None = None, *, in_force: bool = True) -> View:
     """What the observer sees; with every placement seen to be in force, unless told otherwise."""
-    observer = Observer(cast("Store", world), lambda: world.inject)
+    observer = Observer(cast("Store", world), lambda: world.inject, now=lambda: _LATER)
     if in_force:
         for row in world.placements():
             observer.in_force.note(row.uid, row.generation, observer.in_force.now())

@@ -39,7 +39,8 @@ class Layer(Protocol[K_contra, V, D]):
         ...
 
     def publish(self, key: K_contra, decision: D) -> Iterable[Barrier | Requeue]:
-        """Write what the decision tells where people see it, after its steps; say what to wait for.
+        """Write what the decision tells where people see it, after its steps; say what to wait for, write by
+        write: each that is said is progress to liveness.
 
         What is not worth a write now can be put off: a `Requeue` has the key looked at again after that.
         """

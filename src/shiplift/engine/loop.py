@@ -3,7 +3,7 @@
 What is kept true:
 - a key is in the hands of one round at a time, and wishes to look at it again meanwhile are not lost;
 - after steps were taken the key is not decided again before the store shows what they did, or a deadline has
-  passed, which is logged and handed to observe;
+  passed, which is logged and handed to observe until the store does show it;
 - steps run side by side, at most so many, on threads that all loops share; a round waits for its own, but
   not for those put aside (and not for operations): at most one of each runs while its key goes on being
   decided, and observe is told of it;
@@ -20,13 +20,14 @@ import threading
 import time
 from collections.abc import Callable, Generator, Hashable, Iterable
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 import msgspec
 import structlog
 
+from shiplift.engine import clock as system
 from shiplift.engine.backoff import Failures
 from shiplift.engine.barrier import Barrier
 from shiplift.engine.decision import Decision, Requeue
@@ -63,10 +64,10 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The computer's own clocks."""
+    """The computer's own clocks; the time of day never goes back."""
 
     def now(self) -> datetime:
-        return datetime.now(UTC)
+        return system.now()
 
     def monotonic(self) -> float:
         return time.monotonic()
@@ -226,7 +227,7 @@ class Loop(Generic[K, V, D]):
             memory = self._memory(key)
             # an operation may have ended meanwhile and added more to wait for
             memory.barriers = tuple(barrier for barrier in memory.barriers if barrier not in expected)
-            memory.outcomes = memory.outcomes.with_unsettled(unsettled)
+            memory.outcomes = memory.outcomes.with_unsettled((*memory.outcomes.unsettled, *unsettled))
             if memory.barriers:
                 self._settling[key] = memory.settle_by
                 return False
@@ -258,7 +259,6 @@ class Loop(Generic[K, V, D]):
             self._enter(stage, key, self._clock.monotonic())
             decision = self._layer.decide(view, self._clock.now())
             round_ = _Round(key, decision, under_way)
-            self._forget_unsettled(key)
         except BaseException as error:
             self._note(stage, key, error)
             with self._changed:
@@ -268,9 +268,12 @@ class Loop(Generic[K, V, D]):
         self._begin(round_)
 
     def _known(self, key: K) -> tuple[Outcomes, frozenset[tuple[str, str]]]:
-        """What is remembered and what is under way; steps put aside are until the store shows it."""
+        """What is remembered and what is under way; steps put aside are until the store shows it. What it did
+        not show in time stays named until it does."""
         with self._changed:
+            doubted = self._memory(key).outcomes.unsettled
             ended = [one for one in self._aside.values() if one.key == key and one.ended]
+        doubted = tuple(barrier for barrier in doubted if not self._is_settled((barrier,)))
         shown = [one for one in ended if self._is_settled(one.barriers)]
         overdue = [one for one in ended if one not in shown and self._clock.monotonic() >= one.settle_by]
         unsettled = tuple(barrier for one in overdue for barrier in one.barriers)
@@ -278,16 +281,11 @@ class Loop(Generic[K, V, D]):
             for one in (*shown, *overdue):
                 del self._aside[one.step.identity]
             memory = self._memory(key)
-            memory.outcomes = memory.outcomes.with_unsettled((*memory.outcomes.unsettled, *unsettled))
+            memory.outcomes = memory.outcomes.with_unsettled((*doubted, *unsettled))
             under_way = {one.step.identity: one.step.key for one in self._aside.values() if one.key == key}
             outcomes = msgspec.structs.replace(memory.outcomes, running=frozenset(under_way.values()))
         self._warn_unsettled(key, unsettled)
         return outcomes, frozenset(under_way)
-
-    def _forget_unsettled(self, key: K) -> None:
-        with self._changed:
-            memory = self._memory(key)
-            memory.outcomes = memory.outcomes.with_unsettled(())
 
     def _enter(self, stage: Stage, key: K, now: float) -> None:
         with self._changed:
@@ -374,12 +372,12 @@ class Loop(Generic[K, V, D]):
                 yield
 
     @contextmanager
-    def _shown(self, what: str) -> Generator[None]:
+    def _shown(self, what: str) -> Generator[_Running]:
         running = _Running(what, self._clock.monotonic())
         with self._changed:
             self._running.append(running)
         try:
-            yield
+            yield running
         finally:
             with self._changed:
                 self._running.remove(running)
@@ -392,16 +390,19 @@ class Loop(Generic[K, V, D]):
         tell("step taken", **{**step.fields(), **self._about(key), **said})
 
     def _publish(self, round_: _Round[K, D]) -> None:
-        published: tuple[Barrier | Requeue, ...] = ()
+        published: list[Barrier | Requeue] = []
         failed = False
         try:
-            with self._shown(f"publish of {round_.key} in loop {self.name}"):
-                published = tuple(self._layer.publish(round_.key, round_.decision))
+            with self._shown(f"publish of {round_.key} in loop {self.name}") as running:
+                for one in self._layer.publish(round_.key, round_.decision):
+                    # many writes take long on a slow API server, and each of them is progress
+                    running.since = self._clock.monotonic()
+                    published.append(one)
         except BaseException as error:
             self._note(Stage.PUBLISH, round_.key, error)
             failed = True
         with self._changed:
-            self._end(round_, published, failed=failed)
+            self._end(round_, tuple(published), failed=failed)
 
     # with the lock held
 

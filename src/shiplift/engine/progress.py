@@ -13,8 +13,9 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 def since(before: datetime | None, now: datetime, *, same: bool) -> datetime:
-    """Since when things are as they are: as it was told, while they are the same."""
-    return before if same and before is not None else now
+    """Since when things are as they are: as it was told, while they are the same. A time that is yet to come
+    was told by a clock that was ahead: it counts as now."""
+    return min(before, now) if same and before is not None else now
 
 
 def overdue(began: datetime, now: datetime, limit: timedelta) -> timedelta | None:
@@ -32,7 +33,7 @@ class Estimate(NamedTuple):
 
 def estimate(started: datetime | None, done: int, total: int, now: datetime) -> Estimate | None:
     """From the pace so far, to the second; none before there is a pace, or where nothing is left."""
-    if started is None or not done or done >= total:
+    if started is None or started >= now or not done or done >= total:
         return None
     left = (now - started) * (total - done) / done
     bounds = (now + left, now + left / 2, now + 2 * left)

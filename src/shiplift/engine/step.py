@@ -156,10 +156,25 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         return self.answer is Answer.OK
 
 
+MOST_FAILING = 50_000
+"""So many steps that do not go well are remembered at most."""
+
+
+def _shorten(last: dict[str, Outcome], most: int) -> None:
+    """What went well is forgotten first, the oldest before the rest: it says no more than nothing at all.
+    What did not go well is kept, or it would be tried again without a pause."""
+    too_many = len(last) - most
+    for forgotten in [key for key, one in last.items() if one.ok][:too_many]:
+        del last[forgotten]
+    for forgotten in list(last)[: max(len(last) - MOST_FAILING, 0)]:
+        del last[forgotten]
+
+
 class Outcomes(msgspec.Struct, frozen=True):
     """What is remembered for one key: the last outcome of each step, newest last, a bounded number of them.
 
-    `unsettled` names what the store should have shown by now and has not: read that live before deciding.
+    `unsettled` names what the store should have shown by now and has not shown yet: read that live before
+    deciding.
     `running` has the keys of steps put aside that are under way: taken, though nothing shows it yet.
     """
 
@@ -178,9 +193,9 @@ class Outcomes(msgspec.Struct, frozen=True):
             before = last.pop(outcome.step, None)
             attempt = before.attempt + 1 if before is not None and not before.ok else 1
             last[outcome.step] = msgspec.structs.replace(outcome, at=now, attempt=attempt)
-        for forgotten in list(last)[: max(len(last) - self.most, 0)]:
-            del last[forgotten]
+        if len(last) > self.most:
+            _shorten(last, self.most)
         return msgspec.structs.replace(self, last=last)
 
     def with_unsettled(self, barriers: Iterable[Barrier]) -> Outcomes:
-        return msgspec.structs.replace(self, unsettled=tuple(barriers))
+        return msgspec.structs.replace(self, unsettled=tuple(dict.fromkeys(barriers))[-self.most :])

@@ -275,6 +275,14 @@ class Fence:
         self.names = names
         self._credentials = credentials
         self._timeout = timeout
+        self._asking: Client | None = None
+        self._given_up = False
+
+    def give_up(self) -> None:
+        """From any thread: whoever asks is told that nobody can be reached, now and from now on."""
+        self._given_up = True
+        if asking := self._asking:
+            asking.close()
 
     def epoch(self) -> int:
         """The epoch as raised last; 0 before the first leader."""
@@ -374,7 +382,10 @@ class Fence:
         return me.pod
 
     def _client(self, field_manager: str) -> Client:
-        return Client(self._credentials, field_manager=field_manager, timeout=self._timeout)
+        self._asking = client = Client(self._credentials, field_manager=field_manager, timeout=self._timeout)
+        if self._given_up:
+            client.close()
+        return client
 
 
 def _annotations(found: Manifest) -> dict[str, str]:

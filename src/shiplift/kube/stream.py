@@ -49,12 +49,14 @@ class _Incoming(RawIOBase):
 
 
 class Stream:
-    """An answered GET. Reading it raises `Unreachable` when nothing comes for `idle` seconds."""
+    """An answered GET. Reading it raises `Silence` when nothing comes for `idle` seconds, or when the answer
+    does not begin within `answer` seconds."""
 
-    def __init__(self, credentials: Credentials, *, connect: float, idle: float) -> None:
+    def __init__(self, credentials: Credentials, *, connect: float, idle: float, answer: float = 0.0) -> None:
         self._credentials = credentials
         self._connect = connect
         self._idle = idle
+        self._answer = answer or idle
         self._socket: socket.socket | None = None
         self._ended = False
         self._head: dict[str, str] = {}
@@ -77,6 +79,7 @@ class Stream:
         try:
             connection.sendall(self._request(path, query, accept, headers))
             status = self._read_head(file)
+            connection.settimeout(self._idle)
             if status != 200:
                 self._raise(status, self._body(file), headers)
         except OSError as error:
@@ -89,6 +92,12 @@ class Stream:
         except OSError as error:
             raise _broke_off(error) from error
 
+    def bear(self, idle: float) -> None:
+        """By the thread that reads: from now on nothing may come for that many seconds."""
+        self._idle = idle
+        if self._socket:
+            self._socket.settimeout(idle)
+
     def end(self) -> None:
         """From any thread: ends a read that is under way, so that the thread that reads can leave."""
         self._ended = True
@@ -97,7 +106,7 @@ class Stream:
 
     def _open(self) -> socket.socket:
         connection = self._credentials.open(self._connect)
-        connection.settimeout(self._idle)
+        connection.settimeout(self._answer)
         self._socket = connection
         if self._ended:
             connection.close()

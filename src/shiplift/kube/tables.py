@@ -181,6 +181,8 @@ class Table:
         self.synced = False
         self.stale_until = float("inf")
         """Rows count as old until then, by the monotonic clock."""
+        self.fresh_until = float("inf")
+        """Rows count as old from then on, by the same clock, unless something is heard before."""
         self.undecodable: dict[str, str] = {}
         """What no row could be made of: name, and why."""
         self._lookup = lookup
@@ -194,7 +196,7 @@ class Table:
 
     @property
     def stale(self) -> bool:
-        return time.monotonic() < self.stale_until
+        return not self.stale_until <= time.monotonic() <= self.fresh_until
 
     def put(self, row: Row) -> None:
         self.revision = max(self.revision, row.resource_version)

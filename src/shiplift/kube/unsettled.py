@@ -8,12 +8,13 @@ now: nothing, if it is there. Where none of that tells, the answer is "still unk
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import msgspec
 
 from shiplift.engine.barrier import Gone, Seen
 from shiplift.facts.kinds import Kind
+from shiplift.facts.meta import Row
 from shiplift.kube.errors import BadAnswer, KubeError, Look, NotFound
 from shiplift.kube.transport import Request
 
@@ -109,6 +110,19 @@ class Change(msgspec.Struct, frozen=True):
 
 
 Unsettled = Change | Removal
+
+
+class Resolving(Protocol):
+    """What is asked of the client."""
+
+    def resolve_unknown(self, doubt: Unsettled) -> tuple[Look, Object]: ...
+
+
+def is_there(client: Resolving, kind: Kind, row: Row) -> bool:
+    """Whether the API server has that very object at this moment, and it is not on its way out; False where
+    it cannot tell."""
+    look, _ = client.resolve_unknown(Removal(kind.path(row.namespace, row.name), row.uid))
+    return look is Look.NOT_APPLIED
 
 
 def metadata(thing: Mapping[str, Any]) -> Object:

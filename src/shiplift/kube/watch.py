@@ -7,6 +7,11 @@
 A sync asks for the initial state as a stream (WatchList); a server that cannot is asked for pages. Rows
 are staged apart and put in place at once, so readers see the old state or the new one, never a mixture;
 a row whose version has not changed is kept as it is, so a sync again needs hardly more memory.
+
+Rows count as old when nothing was heard of their kind for `Pace.age`, whatever the connection looks like: a
+proxy may acknowledge everything. Of a kind in which little happens the server has nothing to say for longer,
+so a watch that is quiet is asked for anew, for a short time: that it begins, and that the server ends it in
+order, are the signs of life.
 """
 
 from __future__ import annotations
@@ -39,6 +44,8 @@ _SHORT = 1.0
 """A watch that ends sooner is asked for again only after a pause."""
 _CATCH_UP = 1.0
 """So long after a resume rows still count as stale: what was missed is on its way."""
+_ASK_VERSION = 60.0
+"""Seconds between two questions for the version of a server that says nothing of a kind."""
 _PAGE_BYTES = 512 << 20
 
 
@@ -63,7 +70,11 @@ class Pace(msgspec.Struct, frozen=True):
 
     connect: float = 10.0
     idle: float = 90.0
-    """Nothing heard for this long: the connection is dead (the server sends a bookmark each minute)."""
+    """While a kind is synced: nothing heard for this long, and the connection is dead."""
+    quiet: float = 20.0
+    """A watch of which nothing is heard for this long is asked for anew, and ended by the server after it."""
+    age: float = 30.0
+    """What was heard longer ago is old. Time enough to ask anew once."""
     server: tuple[int, int] = (300, 600)
     """The server ends a watch after a time between these, so that watches spread over API servers."""
     backoff: Backoff = Backoff(
@@ -90,7 +101,11 @@ class Watcher:
         self._stream: Stream | None = None
         self._needs_sync = True
         self._synced_at = float("-inf")
-        self._spoke = False
+        self._spoke = 0
+        """Events of this connection so far."""
+        self._quiet = False
+        """Whether little happens in this kind: watches are then asked for a short time only."""
+        self._version_asked = float("-inf")
         self._failures = 0
         self._following_since = 0.0
         self._thread = threading.Thread(target=self._run, name=f"watch-{watch.kind}", daemon=True)
@@ -143,26 +158,62 @@ class Watcher:
         return {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
 
     def _watch(self, query: dict[str, str]) -> None:
-        limit = str(_dice.randint(*self._pace.server))
-        query = self.watch.query(watch="1", allowWatchBookmarks="true", timeoutSeconds=limit, **query)
+        short = self._quiet and not self._needs_sync
+        limit = self._short() if short else _dice.randint(*self._pace.server)
+        query = self.watch.query(watch="1", allowWatchBookmarks="true", timeoutSeconds=str(limit), **query)
         with self._connect() as stream:
             began = time.monotonic()
             chunks = stream.get(self.watch.path, query, self._codec.accept_watch)
             events = self._codec.events(chunks)
-            self._spoke = False
+            self._spoke = 0
             if self._needs_sync:
                 with paused_collection:
                     self._stage(events)
             else:
                 self._resumed()
             self._following_since = time.monotonic()
+            stream.bear(self._pace.age if short else self._pace.quiet)
+            ended = self._follow(events, short=short)
+        if ended and time.monotonic() - began < _SHORT:
+            raise errors.Unreachable("the server ended the watch at once")
+        if short:
+            self._quiet = self._spoke < limit
+            self._ask_version()
+
+    def _follow(self, events: Iterator[tuple[str, bytes]], *, short: bool) -> bool:
+        """Until the server ends it, or nothing more is heard where the server need not have said anything;
+        whether the server did."""
+        try:
             for kind, raw in events:
                 self._apply(kind, raw)
-        if time.monotonic() - began < _SHORT:
-            raise errors.Unreachable("the server ended the watch at once")
+        except Silence:
+            if short:
+                raise
+            self._quiet = True
+            return False
+        self._heard()
+        return True
+
+    def _short(self) -> int:
+        """Whole seconds, and not the same for all kinds."""
+        return max(1, round(self._pace.quiet * _dice.uniform(0.75, 1)))
+
+    def _ask_version(self) -> None:
+        """Of a kind in which nothing has happened since the server started there are no bookmarks. To a watch
+        from a version that is yet to come a server says nothing either: one that was put back to an earlier
+        state is found out by a list of one object, which costs it little."""
+        now = time.monotonic()
+        if self._spoke or now - self._version_asked < min(_ASK_VERSION, 3 * self._pace.quiet):
+            return
+        self._version_asked = now
+        if self._codec.page(self._read(self.watch.query(limit="1"))).resource_version < self._table.revision:
+            raise errors.Gone("the server is behind the version we had", status=410)
 
     def _connect(self) -> Stream:
-        self._stream = Stream(self._credentials, connect=self._pace.connect, idle=self._pace.idle)
+        answer = self._pace.idle if self._needs_sync else self._pace.connect
+        self._stream = Stream(
+            self._credentials, connect=self._pace.connect, idle=self._pace.idle, answer=answer
+        )
         if self._stopping.is_set():
             self._stream.end()
         return self._stream
@@ -254,7 +305,7 @@ class Watcher:
                 self._changed.notify_all()
         else:
             self._apply_object(raw)
-        self._spoke = True
+        self._spoke += 1
         self._heard()
 
     def _apply_object(self, raw: bytes) -> None:
@@ -292,6 +343,7 @@ class Watcher:
 
     def _heard(self) -> None:
         self.heard = time.monotonic()
+        self._table.fresh_until = self.heard + self._pace.age
         self.error = ""
 
     def _resumed(self) -> None:
@@ -319,9 +371,6 @@ class Watcher:
         self._failures = 1 if self._followed_a_while() else self._failures + 1
         if isinstance(error, errors.ApiError) and "Too large resource version" in error.message:
             self._lose("the server has not reached the version we had")
-        if isinstance(error, Silence) and not self._spoke:
-            # Dead, or a server that was put back to an earlier state and waits for our version to come.
-            self._lose("nothing was heard since we resumed")
         with self._changed:
             self._table.stale_until = float("inf")
         wait = self._pace.backoff.delay(self._failures, _dice.random()).total_seconds()

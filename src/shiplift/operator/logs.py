@@ -17,10 +17,15 @@ def configure(*, verbose: bool = False) -> None:
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            structlog.dev.ConsoleRenderer() if for_people else structlog.processors.JSONRenderer(),
+            *(() if for_people else (structlog.processors.format_exc_info,)),
+            _for_people() if for_people else structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
         cache_logger_on_first_use=True,
     )
+
+
+def _for_people() -> structlog.dev.ConsoleRenderer:
+    """Tracebacks without the values of variables, among which a token may be."""
+    return structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)

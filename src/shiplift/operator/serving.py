@@ -1,16 +1,26 @@
-"""`/metrics`, `/healthz` and `/readyz` over plain HTTP, for the kubelet and Prometheus."""
+"""`/metrics`, `/healthz` and `/readyz` over plain HTTP, for the kubelet and Prometheus.
+
+There are never more than a few connections, and threads, at once: where one more comes, the oldest is hung
+up. So whoever holds connections open and says nothing keeps no probe from its answer.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
 
 import structlog
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 log = structlog.get_logger(__name__)
+
+MOST_AT_ONCE = 16
+"""Connections, each of which has a thread."""
 
 Probe = Callable[[], list[str]]
 """What is wrong, a line each; nothing where all is well."""
@@ -23,14 +33,13 @@ class Server:
         self, address: tuple[str, int], registry: CollectorRegistry, live: Probe, ready: Probe
     ) -> None:
         handler = type("Handler", (_Handler,), {"registry": registry, "live": [live], "ready": [ready]})
-        self._http = ThreadingHTTPServer(address, handler)
-        self._http.daemon_threads = True
+        self._http = _Http(address, handler)
         self._thread = threading.Thread(target=self._http.serve_forever, name="http", daemon=True)
 
     @property
     def address(self) -> str:
-        host, port = self._http.server_address[:2]
-        return f"{host!s}:{port}"
+        host, port = str(self._http.server_address[0]), self._http.server_address[1]
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     def start(self) -> None:
         self._thread.start()
@@ -38,7 +47,50 @@ class Server:
     def stop(self) -> None:
         self._http.shutdown()
         self._http.server_close()
-        self._thread.join(5)
+        self._thread.join(1)
+
+
+class _Http(ThreadingHTTPServer):
+    """A server on an address of either family; `::` and no address at all are those of both."""
+
+    daemon_threads = True
+    request_queue_size = 4 * MOST_AT_ONCE
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        host, port = address
+        everywhere = host in ("", "::") and socket.has_dualstack_ipv6()
+        self.address_family = socket.AF_INET6 if everywhere else _family(host, port)
+        self._of_both = everywhere
+        self._connections: dict[socket.socket, None] = {}
+        self._lock = threading.Lock()
+        super().__init__(("::" if everywhere else host, port), handler)
+
+    def server_bind(self) -> None:
+        if self.address_family == socket.AF_INET6:
+            self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, not self._of_both)
+        # not that of HTTPServer, which asks who has this address: nobody wants to know, and it can take long
+        TCPServer.server_bind(self)
+
+    def process_request(self, request: socket.socket, client_address: object) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        with self._lock:
+            self._connections[request] = None
+            oldest = next(iter(self._connections)) if len(self._connections) > MOST_AT_ONCE else None
+            if oldest is not None:
+                del self._connections[oldest]
+                with contextlib.suppress(OSError):
+                    oldest.shutdown(socket.SHUT_RDWR)
+        super().process_request(request, client_address)  # pyright: ignore[reportArgumentType]
+
+    def shutdown_request(self, request: socket.socket) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        with self._lock:
+            self._connections.pop(request, None)
+        super().shutdown_request(request)
+
+
+def _family(host: str, port: int) -> socket.AddressFamily:
+    """Of the first address that the host has."""
+    found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    return found[0][0]
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 
+from shiplift.engine import clock
 from shiplift.engine.barrier import Barrier
 from shiplift.engine.decision import Requeue
 from shiplift.engine.step import Outcome, Outcomes, Step
@@ -15,6 +16,7 @@ from shiplift.kube import api_servers, policies
 from shiplift.kube.part import Context, LayerPart
 from shiplift.kube.rbac import rule
 from shiplift.kube.rights import Rights
+from shiplift.kube.unsettled import is_there
 from shiplift.kube.watch import Watch
 from shiplift.workloads import admission
 from shiplift.workloads.act.actor import Actor
@@ -35,15 +37,17 @@ class Workloads:
 
     def __init__(self, context: Context) -> None:
         evictions: Evictions = context.kept.setdefault("evictions", Evictions())
+        client = context.client
         self._observer = Observer(
             context.store,
-            lambda: policies.installed(context.client, PODS_POLICY),
+            lambda: policies.installed(client, PODS_POLICY),
             evictions,
-            missing_rights=Rights(context.client, TEMPLATE_RULES).missing,
+            missing_rights=Rights(client, TEMPLATE_RULES).missing,
+            stays=lambda pod: is_there(client, kinds.POD, pod),
         )
         seen = self._observer
-        self._actor = Actor(context.client, seen.in_force, seen.changes, seen.evictions)
-        self._publisher = Publisher(context.client, context.recorder, seen.evictions)
+        self._actor = Actor(client, seen.in_force, seen.changes, seen.evictions)
+        self._publisher = Publisher(client, context.recorder, seen.evictions)
 
     def heard(self, kind: Kind, old: Row | None, new: Row | None) -> None:
         self._observer.heard(kind, old, new)
@@ -58,13 +62,12 @@ class Workloads:
         return self._actor.act(step)
 
     def publish(self, key: str, decision: Migrating) -> Iterable[Barrier | Requeue]:
-        return tuple(self._publisher.publish(decision))
+        return self._publisher.publish(decision)
 
     def close(self) -> None:
         """Evictions that no status tells yet are told, so that the next leader counts on."""
         if self._observer.evictions.untold().total:
-            now = datetime.now(UTC)
-            self._publisher.tell_evictions(decide(self._observer.observe(Outcomes()), now))
+            self._publisher.tell_evictions(decide(self._observer.observe(Outcomes()), clock.now()))
 
 
 def wakes(_kind: Kind, _old: Row | None, _new: Row | None) -> Iterable[Hashable]:

@@ -67,6 +67,8 @@ class Reason(AnyReason):
     """In mode Template some DaemonSets would get no new pods on the target nodes."""
     MISSING_RIGHT = "MissingRight"
     """In mode Template the operator may not change the pod templates of workloads."""
+    TOO_LARGE = "TooLarge"
+    """More workloads are in scope than the status can keep track of."""
     STOPPED = "Stopped"
     """Something blocks, and the policy for it is Stop."""
 
@@ -167,7 +169,7 @@ class Tally(msgspec.Struct, frozen=True, gc=False):
     """Pods that are terminating or being evicted, or whose node is gone."""
     ready: int
     last_ready: int
-    """When the last of them became Ready."""
+    """When the last of them became Ready, as far as we saw it."""
     rolling: bool
     """A rollout of its owner is under way."""
     complete: bool
@@ -308,6 +310,12 @@ class View(msgspec.Struct, frozen=True):
     """Pods of each workload that were evicted and are in no status yet."""
     missing_rights: tuple[str, ...] = ()
     """Rights that the mode needs and the operator does not have, each as `verb resource.group`."""
+    seen_ready: Mapping[str, int] = {}
+    """When we saw pods, by uid, become Ready; of others the kubelet's word counts."""
+
+    def ready_at(self, pod: Pod) -> int:
+        """When the pod became Ready, by our own clock where we saw it."""
+        return self.seen_ready.get(pod.uid, pod.ready_since)
 
     def unreadable_in(self, *of: Kind) -> Mapping[str, Unreadable]:
         """By namespace one object that cannot be read: of these kinds, or of any."""

@@ -4,7 +4,8 @@
 beneath it: ask it again for each request and each connection. It never shows a secret.
 """
 
-from shiplift.kube.credentials.connect import Proxy, Server, hang_up
+from shiplift.kube.credentials.address import Proxy, Server
+from shiplift.kube.credentials.connect import hang_up
 from shiplift.kube.credentials.identity import Impersonation
 from shiplift.kube.credentials.live import Credentials
 from shiplift.kube.credentials.loading import load

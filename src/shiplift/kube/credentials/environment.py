@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 
-from shiplift.kube.credentials.connect import Proxy, Server, parse_proxy
+from shiplift.kube.credentials.address import Proxy, Server, parse_proxy
 
 
 def proxy_for(server: Server) -> Proxy | None:

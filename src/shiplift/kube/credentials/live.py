@@ -9,7 +9,8 @@ import threading
 import structlog
 
 from shiplift.kube.credentials import tls
-from shiplift.kube.credentials.connect import Proxy, Server, connect
+from shiplift.kube.credentials.address import Proxy, Server
+from shiplift.kube.credentials.connect import connect
 from shiplift.kube.credentials.files import Source
 from shiplift.kube.credentials.identity import Anonymous, Impersonation
 from shiplift.kube.errors import CredentialsError
@@ -114,7 +115,7 @@ class Credentials:
 
     def open(self, timeout: float) -> socket.socket:
         """A connected socket to the server, through the proxy if there is one, TLS done."""
-        return connect(self.server, self.proxy, self.ssl_context(), timeout)
+        return connect(self.server, self.proxy, self.ssl_context(), timeout, self._proxy_tls())
 
     def invalidate(self, headers: list[tuple[str, str]] | None = None) -> None:
         """After a 401: get new credentials, unless that has happened since these headers were made."""
@@ -122,6 +123,12 @@ class Credentials:
         self._identity.forget(refused)
         with self._lock:
             self.generation += 1
+
+    def _proxy_tls(self) -> ssl.SSLContext | None:
+        """For a proxy that is itself reached by TLS. It is shown no certificate of ours."""
+        if self.proxy is None or self.proxy.scheme != "https":
+            return None
+        return tls.of_proxy(self._trust.pem(), verify=self._trust.verify)
 
     def _rebuild(self, material: tuple[bytes, tls.Pair | None]) -> None:
         try:

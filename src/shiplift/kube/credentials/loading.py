@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from shiplift.kube.credentials.connect import Proxy, Server, parse_proxy, parse_server
+from shiplift.kube.credentials.address import Proxy, Server, parse_proxy, parse_server
 from shiplift.kube.credentials.environment import proxy_for
 from shiplift.kube.credentials.files import Fixed, RotatingFile, Source
 from shiplift.kube.credentials.identity import (

@@ -5,10 +5,15 @@ from __future__ import annotations
 import os
 import ssl
 import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import lru_cache
 
 import msgspec
 
 from shiplift.kube.errors import CredentialsError
+
+_HANDLES = "/proc/self/fd"
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -41,6 +46,16 @@ def context(authority: bytes, pair: Pair | None, *, verify: bool = True) -> ssl.
     return made
 
 
+@lru_cache(8)
+def of_proxy(authority: bytes, *, verify: bool) -> ssl.SSLContext:
+    """A context for a proxy: the system's authorities, and the cluster's, may vouch for it. What goes through
+    the proxy is protected by the API server's own certificate whatever the proxy's is."""
+    made = context(b"", None, verify=verify)
+    if verify and authority:
+        _trust(made, authority)
+    return made
+
+
 def _trust(made: ssl.SSLContext, authority: bytes) -> None:
     try:
         made.load_verify_locations(cadata=authority.decode("ascii"))
@@ -49,18 +64,28 @@ def _trust(made: ssl.SSLContext, authority: bytes) -> None:
 
 
 def _show(made: ssl.SSLContext, pair: Pair) -> None:
-    # OpenSSL reads a key from a file only; this one is ours alone, and gone at once.
-    handle, path = tempfile.mkstemp(prefix="shiplift-")
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(pair.key + b"\n" + pair.certificate + b"\n")
-        made.load_cert_chain(path, password=_no_password)
+        with _as_file(pair.key + b"\n" + pair.certificate + b"\n") as path:
+            made.load_cert_chain(path, password=_no_password)
     except _EncryptedKeyError:
         raise CredentialsError("the client key is encrypted", hint="decrypt it with openssl pkey") from None
     except (ssl.SSLError, ValueError):
         raise CredentialsError("the client certificate and key are no PEM pair that fits together") from None
-    finally:
-        os.unlink(path)
+
+
+@contextmanager
+def _as_file(secret: bytes) -> Generator[str]:
+    """OpenSSL reads a key from a file only: this one is in memory and has no name that others could open.
+    Where the system has no such files (it is not Linux) it is a file of ours alone, and gone at once."""
+    if not hasattr(os, "memfd_create") or not os.path.isdir(_HANDLES):
+        with tempfile.NamedTemporaryFile(prefix="shiplift-") as file:
+            file.write(secret)
+            file.flush()
+            yield file.name
+        return
+    with os.fdopen(os.memfd_create("shiplift", os.MFD_CLOEXEC), "wb", buffering=0) as file:
+        file.write(secret)
+        yield f"{_HANDLES}/{file.fileno()}"
 
 
 class _EncryptedKeyError(Exception):

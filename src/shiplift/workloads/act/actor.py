@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
-from shiplift.engine import contested
+from shiplift.engine import clock, contested
 from shiplift.engine.ledger import LedgerError
 from shiplift.engine.step import Outcome, Step
 from shiplift.kube.client import Client
@@ -44,7 +42,7 @@ class Actor:
             return refusal(step, error)
         except LedgerError as error:
             return Outcome.failed(step, f"{error} (hint: {error.hint})")
-        self._changes.note(step, datetime.now(UTC))
+        self._changes.note(step, clock.now())
         return outcome
 
     def _take(self, step: Step) -> Outcome:

@@ -36,6 +36,10 @@ from shiplift.workloads.steps import (
 _LOOK_AGAIN = timedelta(seconds=30)
 _RIGHTS_AGAIN = timedelta(seconds=2)
 """That a right was granted, no event announces."""
+MOST_MET = 20_000
+"""As the API has it: an object may have about 1.5 MB, and a uid takes 40 bytes of it."""
+_SOON = timedelta(seconds=1)
+"""What is old now is fresh in a moment, and no event says so."""
 _MARKS_AGAIN = 1.0
 """Seconds: that a mark stays, no event announces."""
 
@@ -52,6 +56,8 @@ def decide(view: View, now: datetime) -> Migrating:
 def _decided(view: View, now: datetime) -> Migrating:
     if trouble := unreadable_migration(view):
         return _blind(view, now, trouble)
+    if view.stale and not (view.target.version and begun(view)):
+        return _not_sure(view, now)
     if not view.target.version:
         return cleaning(view, now)
     if not begun(view):
@@ -74,6 +80,17 @@ def _blind(view: View, now: datetime, trouble: str) -> Migrating:
         return Migrating(view=view, now=now, reason=Reason.UNREADABLE, message=trouble, stalled=True)
     waiting = _waiting(view, now, view.status.met, Reason.UNREADABLE, trouble)
     return msgspec.structs.replace(waiting, stalled=True)
+
+
+def _not_sure(view: View, now: datetime) -> Migrating:
+    """Nothing is begun and nothing undone from what may be old; until it is fresh nothing else is told."""
+    return Migrating(
+        view=view, now=now, reason=Reason.STALE_VIEW, message=_may_be_old(view), look_again=requeue(_SOON)
+    )
+
+
+def _may_be_old(view: View) -> str:
+    return f"what is known of {view.stale[0]} may be old"
 
 
 def begun(view: View) -> bool:
@@ -101,8 +118,20 @@ def _begin(view: View, now: datetime) -> Migrating:
             " set spec.acceptDaemonSetGaps of WorkloadMigration cluster to true, or spec.mode of it to Inject"
         )
         return Migrating(view=view, now=now, reason=Reason.DAEMON_SETS, message=text, stalled=True)
+    if text := _too_large(view):
+        return Migrating(view=view, now=now, reason=Reason.TOO_LARGE, message=text, stalled=True)
     text = f"moving to {view.target.version}"
     return Migrating(view=view, now=now, reason=Reason.STARTING, message=text, moving=True)
+
+
+def _too_large(view: View) -> str:
+    """Why not all arrivals could be written down; empty where they can."""
+    if len(view.tallies) <= MOST_MET:
+        return ""
+    return (
+        f"{len(view.tallies)} workloads are in scope, and the status has room for {MOST_MET} arrivals;"
+        " leave namespaces out with spec.excludeNamespaces of WorkloadMigration cluster"
+    )
 
 
 def arrived(view: View, now: datetime) -> tuple[str, ...]:
@@ -123,7 +152,7 @@ def arrived(view: View, now: datetime) -> tuple[str, ...]:
     if not fresh:
         return known
     alive = {tally.row.uid for tally in view.tallies.values()}
-    return (*(uid for uid in known if uid in alive), *sorted(fresh))
+    return (*(uid for uid in known if uid in alive), *sorted(fresh))[:MOST_MET]
 
 
 def _has_arrived(view: View, tally: Tally, now: datetime, soak: float) -> bool:
@@ -131,7 +160,7 @@ def _has_arrived(view: View, tally: Tally, now: datetime, soak: float) -> bool:
         return False
     if not tally.row.replicas:
         return tally.id in view.order.ready or not view.fleet.off
-    return now.timestamp() >= tally.last_ready + soak
+    return not soak or now.timestamp() >= tally.last_ready + soak
 
 
 def _finished(view: View, met: tuple[str, ...]) -> bool:
@@ -145,7 +174,7 @@ def _finished(view: View, met: tuple[str, ...]) -> bool:
 def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
     """Mark, hold, release, move."""
     if view.stale:
-        return _waiting(view, now, met, Reason.STALE_VIEW, f"what is known of {view.stale[0]} may be old")
+        return _waiting(view, now, met, Reason.STALE_VIEW, _may_be_old(view))
     rescue = _rescue(view, now)
     books = _books(view, now, rescue)
     moves = Moves(books)
@@ -192,7 +221,7 @@ def books_for(view: View, now: datetime, id_: WorkloadId) -> Books:
 
 def _waiting(view: View, now: datetime, met: tuple[str, ...], reason: Reason, message: str) -> Migrating:
     return Migrating(
-        look_again=requeue(timedelta(seconds=1)),
+        look_again=requeue(_SOON),
         view=view,
         now=now,
         reason=reason,
@@ -296,7 +325,8 @@ def _waits_for_nodes(view: View) -> str:
 
 def _notes(view: View, held: holds.Holding) -> tuple[str, ...]:
     broken = [text for one in view.placements.values() for text in one.broken.values()]
-    return (*map(str, view.unreadable), *view.order.problems, *broken, *held.notes)
+    large = [text] if (text := _too_large(view)) else []
+    return (*large, *map(str, view.unreadable), *view.order.problems, *broken, *held.notes)
 
 
 def _untold(view: View, steps: Iterable[Step]) -> Iterator[str]:

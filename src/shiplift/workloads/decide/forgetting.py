@@ -22,7 +22,7 @@ def forget_evictions(view: View, tally: Tally, now: datetime) -> tuple[tuple[Ste
     found = (budget_of(view, tally, pod) for pod in first_of_each(tally))
     for budget in filter(None, found):
         for pod in taken_for_evicted(view, budget):
-            left = pod.ready_since + TIME_TO_NOTICE - now.timestamp()
+            left = view.ready_at(pod) + TIME_TO_NOTICE - now.timestamp()
             step = ForgetEviction(budget.namespace, budget.name, budget.uid, pod.name, pod.uid)
             if left > 0:
                 due.append(left)

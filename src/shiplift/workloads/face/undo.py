@@ -7,9 +7,8 @@ WorkloadMigration, so that an operator that comes back does not begin again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 
-from shiplift.engine import contested
+from shiplift.engine import clock, contested
 from shiplift.engine.barrier import Barrier
 from shiplift.engine.step import Outcomes
 from shiplift.facts import kinds
@@ -30,9 +29,9 @@ def undo_all(client: Client, store: Store, say: Callable[[str], None]) -> int:
     observer = Observer(store, lambda: False)
     store.subscribe(observer.heard)
     layer = Undoing(
-        decide=lambda: decide(observer.observe(Outcomes()), datetime.now(UTC)),
+        decide=lambda: decide(observer.observe(Outcomes()), clock.now()),
         act=Actor(client, observer.in_force, contested.Memory()).act,
-        left=lambda decision: decision.reason is Reason.CLEANING_UP,
+        left=lambda decision: decision.reason in (Reason.CLEANING_UP, Reason.STALE_VIEW),
     )
     changes, last = undo_until_clean(layer, store, say)
     for note in last.notes:

@@ -65,6 +65,10 @@ class Census:
         """Whether the sums are those of the scope; if not, all has to be counted."""
         self.declarations = 0
         """Counts up whenever the dependency graph may have become another."""
+        self.seen_ready: dict[str, int] = {}
+        """When we saw pods, by uid, become Ready, by our own clock: the kubelet's may be ahead or behind. Of
+        pods that were Ready when the counting began the kubelet's word counts, but no time to come."""
+        self._now = 0
         self._forget()
 
     def _forget(self) -> None:
@@ -100,19 +104,21 @@ class Census:
         scope: Scope,
         news: Iterable[tuple[Kind, Row]],
         evicting: frozenset[str] = frozenset(),
+        now: int = 0,
     ) -> None:
         """Bring the sums up to the snapshot; `news` is what was heard before it was taken, `evicting` the
         pods, by uid, that are being evicted by us."""
-        self.fresh = []
+        self.fresh, self._now = [], now
         if self._counted and scope == self._scope:
             dirty = self._dirty(snapshot, news)
             dirty |= self._owners(evicting ^ self._evicting)
             self._evicting = evicting
             self._recount(snapshot, dirty)
         if not self._counted or scope != self._scope:
+            before = self._pods if self._counted else None
             self._forget()
             self._scope, self._counted, self._evicting = scope, True, evicting
-            self._count_all(snapshot)
+            self._count_all(snapshot, before)
 
     def count_nodes(self, snapshot: Snapshot, scope: Scope) -> None:
         """While nothing is moved only marks of ours on nodes matter."""
@@ -154,9 +160,10 @@ class Census:
 
     # --- everything ---
 
-    def _count_all(self, snapshot: Snapshot) -> None:
+    def _count_all(self, snapshot: Snapshot, before: Mapping[str, Pod] | None) -> None:
         self._survey(snapshot)
         self._pods = dict(snapshot.by_uids(Pod))
+        self._note_all_ready(before)
         self._occupancy.put_first_pods(self._pods.values())
         for one in snapshot.all(ReplicaSet):
             self._put_set(one)
@@ -232,12 +239,23 @@ class Census:
         known, now = self._pods.get(heard.uid), snapshot.by_uid(Pod, heard.uid)
         if now is None:
             self._pods.pop(heard.uid, None)
+            self.seen_ready.pop(heard.uid, None)
         else:
             self._pods[heard.uid] = now
+            if _became_ready(known, now):
+                self.seen_ready[heard.uid] = self._now
             if known is None and (owner := self._owner(now)) is not None:
                 self.fresh.append((owner, now))
         self._occupancy.put_pod(known, now)
         return [owner for pod in (known, now) if pod is not None and (owner := self._owner(pod)) is not None]
+
+    def _note_all_ready(self, before: Mapping[str, Pod] | None) -> None:
+        """Before all is counted anew; `before` are the pods as they were seen last, if they were."""
+        pods = self._pods
+        self.seen_ready = {uid: at for uid, at in self.seen_ready.items() if uid in pods}
+        for uid, pod in pods.items():
+            if pod.ready_since > self._now or (before is not None and _became_ready(before.get(uid), pod)):
+                self.seen_ready[uid] = self._now
 
     def _owner(self, pod: Pod) -> WorkloadId | None:
         controller = pod.controller
@@ -408,7 +426,9 @@ class Census:
         evicting = [pod for pod in pods if self._looks_as_if_it_stayed(pod)] if self._evicting else []
         if evicting:
             pods = [pod for pod in pods if not self._looks_as_if_it_stayed(pod)]
-        counted = tally(id_, row, sets, pods, self._roles, cover, self._autoscalers.get(id_))
+        counted = tally(
+            id_, row, sets, pods, self._roles, cover, self._autoscalers.get(id_), seen_ready=self.seen_ready
+        )
         return with_evicting(counted, evicting) if evicting else counted
 
     def _looks_as_if_it_stayed(self, pod: Pod) -> bool:
@@ -421,6 +441,10 @@ class Census:
         if known is not None and (row := snapshot.by_uid(type_, known.row.uid)) is not None:
             return row
         return snapshot.find(type_, id_.name, id_.namespace)
+
+
+def _became_ready(before: Pod | None, now: Pod) -> bool:
+    return now.ready and (before is None or before.ready_since != now.ready_since)
 
 
 def _by_name(row: Row) -> tuple[str, str]:

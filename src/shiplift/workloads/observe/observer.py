@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from functools import partial
 from typing import Protocol, cast
 
@@ -16,7 +17,7 @@ from shiplift.api.workloads import (
     WorkloadMigration,
     WorkloadPlacement,
 )
-from shiplift.engine import contested
+from shiplift.engine import clock, contested
 from shiplift.engine.step import Outcomes
 from shiplift.facts import kinds
 from shiplift.facts.cluster import Namespace
@@ -24,7 +25,7 @@ from shiplift.facts.custom import Custom
 from shiplift.facts.kinds import Kind
 from shiplift.facts.meta import Row
 from shiplift.facts.nodes import Node
-from shiplift.facts.pods import tolerated
+from shiplift.facts.pods import Pod, tolerated
 from shiplift.facts.selectors import Selector
 from shiplift.facts.workloads import DaemonSet, PodDisruptionBudget
 from shiplift.kube.collection import paused_collection
@@ -36,6 +37,7 @@ from shiplift.workloads.memory import Evictions, InForce
 from shiplift.workloads.model import Placement, Placements, Reason, Role, Scope, Target, Unreadable, View
 from shiplift.workloads.names import MIGRATION
 from shiplift.workloads.observe.census import Census
+from shiplift.workloads.observe.doubts import Doubts, Stays
 from shiplift.workloads.observe.order import Ordering
 from shiplift.workloads.observe.strays import Strays
 from shiplift.workloads.observe.unmarked import Unmarked
@@ -59,8 +61,6 @@ READS = (
     kinds.WORKLOAD_ORDER,
     kinds.WORKLOAD_PLACEMENT,
 )
-NEEDED_FRESH = (kinds.NODE, kinds.POD, kinds.DEPLOYMENT, kinds.STATEFUL_SET, kinds.POD_DISRUPTION_BUDGET)
-"""What must not be old when something is moved."""
 _TARGETING = (kinds.NODE, kinds.WORKLOAD_MIGRATION)
 _IDLE = (*_TARGETING, kinds.WORKLOAD_PLACEMENT, kinds.POD_DISRUPTION_BUDGET)
 """What matters while nothing is moved."""
@@ -75,6 +75,10 @@ class Snapshots(Protocol):
     def snapshot(self, *of: Kind) -> Snapshot: ...
 
 
+def _nobody_knows(_: Pod) -> bool:
+    return False
+
+
 class Observer:
     """Makes views. `heard` may be called from any thread, `observe` from one."""
 
@@ -84,6 +88,8 @@ class Observer:
         inject: Callable[[], bool | None],
         evictions: Evictions | None = None,
         missing_rights: Callable[[], tuple[str, ...]] = lambda: (),
+        stays: Stays = _nobody_knows,
+        now: Callable[[], datetime] = clock.now,
     ) -> None:
         self._store = store
         self._inject = inject
@@ -101,6 +107,8 @@ class Observer:
         self.in_force = InForce()
         self.changes = contested.Memory()
         self.evictions = evictions or Evictions()
+        self._now = now
+        self._doubts = Doubts(stays, self.in_force.now)
         self._strays = Strays(self.in_force.now, self.in_force.since)
         self._unmarked = Unmarked(self.in_force.now)
 
@@ -128,7 +136,7 @@ class Observer:
         if counting and not self._counting:
             self._start_over()
         self._strays.remember(view)
-        self._idle = None if self._counting or view.target.reason in _NO_EVENT else view
+        self._idle = None if self._counting or view.stale or view.target.reason in _NO_EVENT else view
         return view
 
     def _start_over(self) -> None:
@@ -155,10 +163,18 @@ class Observer:
         # to undo a record its workload must be known, whoever is excluded by now
         self._counting = bool(wanted.version) or any(one.spec.ledger for one in placements.values())
         if self._counting:
-            self._census.refresh(snapshot, scope, news, evicting(outcomes.running))
+            leaving = self._leaving(snapshot, outcomes)
+            self._census.refresh(snapshot, scope, news, leaving, int(self._now().timestamp()))
         else:
             self._census.count_nodes(snapshot, scope)
         return self._view(snapshot, migration, wanted, placements, outcomes)
+
+    def _leaving(self, snapshot: Snapshot, outcomes: Outcomes) -> frozenset[str]:
+        """The pods, by uid, that go and do not look like it."""
+        under_way = evicting(outcomes.running)
+        if not outcomes.unsettled:
+            return under_way
+        return under_way | self._doubts.leaving(outcomes.unsettled, snapshot)
 
     def _forget_marks_of_others(self, target: str) -> None:
         """What was done for one target says nothing about another: nobody has undone it."""
@@ -209,7 +225,7 @@ class Observer:
             else None,
             in_force=self.in_force.generations(),
             changes=self.changes.changes,
-            stale=snapshot.stale(*NEEDED_FRESH),
+            stale=snapshot.stale(*READS),
             outcomes=outcomes,
             unreadable=unreadable,
             strays=self._strays.look(census.fresh, placements) if wanted.mode is Mode.INJECT else (),
@@ -217,6 +233,7 @@ class Observer:
             unasked=self.in_force.unasked(),
             evicted=self.evictions.untold().moved,
             missing_rights=self._missing_rights() if wanted.mode is Mode.TEMPLATE else (),
+            seen_ready=census.seen_ready,
         )
 
     def _read_placements(self, snapshot: Snapshot) -> dict[str, Placement]:

@@ -14,11 +14,12 @@ from shiplift.workloads.model import Role, Tally
 from shiplift.workloads.names import SKIP
 
 ENDED = frozenset({"Succeeded", "Failed"})
+_NOBODY: Mapping[str, int] = {}
 EVICTED = "EvictionByEvictionAPI"
 """The reason of a pod's condition DisruptionTarget while it is evicted."""
 
 
-def tally(
+def tally(  # noqa: PLR0913 - all that a tally is made of
     id_: WorkloadId,
     row: Deployment | StatefulSet,
     sets: Sequence[ReplicaSet],
@@ -26,8 +27,10 @@ def tally(
     roles: Mapping[str, Role],
     cover: Cover,
     autoscaler: HorizontalPodAutoscaler | None,
+    *,
+    seen_ready: Mapping[str, int] = _NOBODY,
 ) -> Tally:
-    """Count the pods of one workload by where they are."""
+    """Count the pods of one workload by where they are; `seen_ready` is when we saw some become Ready."""
     here: list[Pod] = []
     away: list[Pod] = []
     pending: list[Pod] = []
@@ -52,8 +55,9 @@ def tally(
             continue
         if pod.ready:
             ready += 1
-            if pod.ready_since > last_ready:  # noqa: PLR1730 - a call for each of many pods
-                last_ready = pod.ready_since
+            since = seen_ready.get(pod.uid, pod.ready_since)
+            if since > last_ready:  # noqa: PLR1730 - a call for each of many pods
+                last_ready = since
         if own is Role.OFF:
             away.append(pod)
     rolling = is_rolling(row, sets)

@@ -1,6 +1,8 @@
 """Writes what there is to tell: the status of the migration and of the orders, and Events on workloads.
 
-What decisions depend on is written at once; progress that only people read, about once a second.
+What decisions depend on is written at once; progress that only people read, about once a second. There may be
+many WorkloadOrders: what a slow API server does not take in a moment is left to the next round, so that no
+round, and no eviction that waits for one, takes as long as all of them.
 """
 
 from __future__ import annotations
@@ -30,6 +32,9 @@ from shiplift.workloads.names import MIGRATION
 from shiplift.workloads.tell.order_status import order_status
 from shiplift.workloads.tell.report import WEIGHT, status_of
 
+TIME_FOR_ORDERS = 2.0
+"""Seconds of one round for the status of WorkloadOrders."""
+
 
 class Publisher:
     """Tells of decisions, one after the other."""
@@ -44,6 +49,8 @@ class Publisher:
 
     def publish(self, decision: Migrating) -> Iterator[Barrier | Requeue]:
         """Write what differs; what the store must show before the next decision."""
+        if decision.view.stale and not decision.moving:
+            return
         try:
             yield from self._publish_migration(decision)
             yield from self._publish_orders(decision)
@@ -54,11 +61,15 @@ class Publisher:
         """Only while everything is counted: without that nobody knows what is missing."""
         if not decision.moving:
             return
+        began = self._pace.now()
         for row in decision.view.orders:
             before = cast("WorkloadOrder", row.object).status
             after = order_status(row, decision.view.order, decision.now)
             if after == before:
                 continue
+            if self._pace.now() - began > TIME_FOR_ORDERS:
+                yield put_off(0.0)
+                return
             subject = Subject(
                 kinds.WORKLOAD_ORDER, row.name, row.uid, str(row.resource_version), row.namespace
             )

@@ -70,7 +70,7 @@ def _under_way(
 ) -> WorkloadMigrationStatus:
     view, before = decision.view, decision.view.status
     same = before.state is MigrationState.UPGRADE and before.target == view.target.version
-    started = before.started_at if same else now
+    started = progress.since(before.started_at, now, same=same)
     done = set(decision.met)
     counted = [tally for tally in view.tallies.values() if not tally.skipped]
     there = sum(len(tally.pods) - len(tally.away) - len(tally.pending) for tally in counted)
