@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from datetime import datetime
 from enum import Enum
 
@@ -86,6 +86,8 @@ class Reason(AnyReason):
     BUDGET_EXHAUSTED = "BudgetExhausted"
     NEVER_EVICTABLE = "NeverEvictable"
     TWO_BUDGETS = "TwoBudgets"
+    BUDGET_NOT_COUNTED = "BudgetNotCounted"
+    """Its budget allows nothing, because the budget's controller cannot count what it covers."""
     NO_SLOT = "NoSlot"
     SURGING = "Surging"
     SURGE_IMPOSSIBLE = "SurgeImpossible"
@@ -249,6 +251,10 @@ class Stray(msgspec.Struct, frozen=True):
     pod: str
 
 
+def _none_picked(_budget: PodDisruptionBudget) -> Iterable[Pod]:
+    return ()
+
+
 _NONE_UNREADABLE: Mapping[str, Unreadable] = {}
 
 
@@ -304,6 +310,8 @@ class View(msgspec.Struct, frozen=True):
     """For how many seconds no API server has been asked which placements it goes by."""
     evicted: Mapping[WorkloadId, int] = {}
     """Pods of each workload that were evicted and are in no status yet."""
+    picked: Callable[[PodDisruptionBudget], Iterable[Pod]] = _none_picked
+    """All pods that a budget selects, whoever owns them."""
 
     def unreadable_in(self, *of: Kind) -> Mapping[str, Unreadable]:
         """By namespace one object that cannot be read: of these kinds, or of any."""

@@ -36,7 +36,12 @@ from shiplift.workloads.steps import SetTolerations
 
 TIME_TO_LABEL = 10
 """Seconds that a new pod has to get the labels that decide which budget covers it."""
-BLOCKING = (Reason.NEVER_EVICTABLE, Reason.TWO_BUDGETS, Reason.SURGE_IMPOSSIBLE)
+BLOCKING = (
+    Reason.NEVER_EVICTABLE,
+    Reason.TWO_BUDGETS,
+    Reason.BUDGET_NOT_COUNTED,
+    Reason.SURGE_IMPOSSIBLE,
+)
 PAUSED = "paused; `shiplift resume` goes on"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Protocol, cast
 
@@ -24,7 +24,7 @@ from shiplift.facts.custom import Custom
 from shiplift.facts.kinds import Kind
 from shiplift.facts.meta import Row
 from shiplift.facts.nodes import Node
-from shiplift.facts.pods import tolerated
+from shiplift.facts.pods import Pod, tolerated
 from shiplift.facts.selectors import Selector
 from shiplift.facts.workloads import DaemonSet, PodDisruptionBudget
 from shiplift.kube.collection import paused_collection
@@ -211,6 +211,7 @@ class Observer:
             unmarked=self._unmarked.look(fleet, wanted.version),
             unasked=self.in_force.unasked(),
             evicted=self.evictions.untold().moved,
+            picked=partial(_picked, snapshot if self._counting else None),
         )
 
     def _read_placements(self, snapshot: Snapshot) -> dict[str, Placement]:
@@ -279,6 +280,11 @@ def _placed(placements: Mapping[str, Placement]) -> Placements:
 
 def _holds(snapshot: Snapshot) -> tuple[PodDisruptionBudget, ...]:
     return tuple(row for row in snapshot.all(PodDisruptionBudget) if is_hold(row))
+
+
+def _picked(snapshot: Snapshot | None, budget: PodDisruptionBudget) -> Iterable[Pod]:
+    """None without a snapshot: where nothing is counted the view is kept, and must not hold on to one."""
+    return snapshot.pods_matching(budget.namespace, budget.selector) if snapshot else ()
 
 
 def _intolerant(snapshot: Snapshot, wanted: Target) -> tuple[str, ...]:
