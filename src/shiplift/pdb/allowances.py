@@ -2,8 +2,9 @@
 
 What counts is the budget of each pod; pods of one owner may have different ones. With a PodDisruptionBudget
 it is what the budget allows, counted from the pods that are seen as well as from its status, whichever is
-less (pods of owners that are not known here are seen too); without one, what a Deployment says may be unavailable (at least one), or one pod of a StatefulSet while
-all others are Ready; with two nothing. Pods that are not Ready serve nobody.
+less; pods of owners that are not known here are seen too. Without one, it is what a Deployment says may be
+unavailable (at least one), or one pod of a StatefulSet while all others are Ready; with two nothing. Pods
+that are not Ready serve nobody.
 """
 
 from __future__ import annotations

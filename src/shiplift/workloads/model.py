@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from datetime import datetime
 from enum import Enum
 
@@ -293,8 +293,8 @@ class View(msgspec.Struct, frozen=True):
     """DaemonSets that do not tolerate the taint of mode Template."""
     room: Room
     """What fits on the target nodes."""
-    old_room: Callable[[str], Room] | None
-    """What fits on the old ones but the one named, where pods may be moved among those to make room."""
+    old_room: Callable[[str], Room]
+    """What fits on the old ones but the one named, where one is."""
     in_force: Mapping[str, int]
     """For each placement, by uid, the generation that the API servers were last seen to go by."""
     changes: Changes
@@ -310,6 +310,8 @@ class View(msgspec.Struct, frozen=True):
     """For how many seconds no API server has been asked which placements it goes by."""
     evicted: Mapping[WorkloadId, int] = {}
     """Pods of each workload that were evicted and are in no status yet."""
+    unscheduled: Collection[WorkloadId] = ()
+    """Workloads with pods that the scheduler found no node for."""
     picked: Callable[[PodDisruptionBudget], Iterable[Pod]] = _none_picked
     """All pods that a budget selects, whoever owns them."""
 

@@ -27,10 +27,19 @@ MOST_IN_A_LANE = 4
 class Books:
     """The books of one decision about one view."""
 
-    def __init__(self, view: View, now: datetime, may_move: frozenset[WorkloadId], held: Holding) -> None:
+    def __init__(
+        self,
+        view: View,
+        now: datetime,
+        may_move: frozenset[WorkloadId],
+        held: Holding,
+        early: frozenset[WorkloadId] = frozenset(),
+    ) -> None:
         self.view, self.now, self.held = view, now, held
         self.may_move = may_move
         """Workloads that are released, or may be."""
+        self.early = early
+        """Those of them that go before their turn, since a pod of theirs fits on no old node."""
         self.released: Collection[WorkloadId] = placements.released(view)
         self.allowances = Allowances(view)
         self.booking = Booking(view.room)

@@ -30,7 +30,7 @@ def chosen(view: View, *, stuck: bool) -> str:
     begun = view.status.emptying
     if view.fleet.roles.get(begun) is Role.OFF:
         return begun
-    if not stuck or view.old_room is None or view.spec.on_no_capacity is not OnNoCapacity.CONSOLIDATE:
+    if not stuck or view.spec.on_no_capacity is not OnNoCapacity.CONSOLIDATE:
         return ""
     return _emptiest(view, view.old_room)
 
@@ -65,7 +65,7 @@ def _fit_elsewhere(view: View, room: Room, node: str) -> bool:
 
 def emptying_steps(view: View, node: str, now: datetime) -> list[Step]:
     """Evict what is on the node and may go now."""
-    if view.old_room is None or node in view.fleet.labels:
+    if node in view.fleet.labels:
         return []
     released = placements.released(view)
     allowances, booking = Allowances(view), Booking(view.old_room(node))

@@ -173,7 +173,7 @@ def _rescue(view: View, now: datetime) -> Rescued:
 
 def _books(view: View, now: datetime, rescue: Rescued) -> Books:
     may_move = placements.may_move(view, rescue.early)
-    return Books(view, now, may_move, holds.holding(view, may_move))
+    return Books(view, now, may_move, holds.holding(view, may_move), rescue.early)
 
 
 def books_for(view: View, now: datetime, id_: WorkloadId) -> Books:

@@ -168,7 +168,10 @@ def _not_between_old_nodes(books: Books, tally: Tally) -> Closed | None:
 
 def _room_to_begin(books: Books, tally: Tally) -> Closed | None:
     """No workload is released before a target node can take a pod of it: new pods must fit somewhere. Once
-    released a workload cannot make room among the old nodes: with Consolidate it has to fit whole."""
+    released a workload cannot make room among the old nodes: with Consolidate it has to fit whole. Where a
+    pod is to be rescued its place is kept already."""
+    if tally.id in books.early:
+        return None
     for pod in tally.away if _consolidates(books) else tally.away[:1]:
         if (slot := books.no_slot(pod)) is not None:
             return msgspec.structs.replace(_no_slot(slot), unplaced=True)

@@ -71,6 +71,8 @@ class Census:
         self.fresh: list[tuple[WorkloadId, Pod]] = []
         """Pods that the last refresh saw for the first time, with their workloads."""
         self.tallies: dict[WorkloadId, Tally] = {}
+        self.unscheduled: dict[WorkloadId, None] = {}
+        """Workloads with pods that the scheduler found no node for."""
         self.budgets: dict[str, PodDisruptionBudget] = {}
         self.covers: dict[str, dict[WorkloadId, None]] = {}
         self.holds: dict[str, PodDisruptionBudget] = {}
@@ -313,6 +315,7 @@ class Census:
         if id_ is None or id_ in self._ids.values():
             return () if id_ is None else (id_,)
         gone = self.tallies.pop(id_, None)
+        self.unscheduled.pop(id_, None)
         self._cover(gone, None)
         self._in_namespace[id_.namespace].discard(id_)
         self.declarations += 1
@@ -392,6 +395,10 @@ class Census:
         fresh = {id_: counted for id_ in dirty if (counted := self._count(snapshot, id_)) is not None}
         for id_, counted in fresh.items():
             self._cover(self.tallies.get(id_), counted)
+            if counted.pending and any(pod.unschedulable for pod in counted.pending):
+                self.unscheduled[id_] = None
+            elif self.unscheduled:
+                self.unscheduled.pop(id_, None)
         self.tallies.update(fresh)
 
     def _count(self, snapshot: Snapshot, id_: WorkloadId) -> Tally | None:

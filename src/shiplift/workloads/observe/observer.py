@@ -11,7 +11,6 @@ from shiplift.api.values import selector_of
 from shiplift.api.workloads import (
     MigrationState,
     Mode,
-    OnNoCapacity,
     Turn,
     WorkloadMigration,
     WorkloadPlacement,
@@ -199,9 +198,7 @@ class Observer:
             holds=tuple(census.holds.values()) if self._counting else _holds(snapshot),
             daemon_sets=_intolerant(snapshot, wanted),
             room=census.room(Role.TARGET),
-            old_room=partial(census.room, Role.OFF)
-            if spec.on_no_capacity is OnNoCapacity.CONSOLIDATE
-            else None,
+            old_room=partial(census.room, Role.OFF),
             in_force=self.in_force.generations(),
             changes=self.changes.changes,
             stale=snapshot.stale(*NEEDED_FRESH),
@@ -211,6 +208,7 @@ class Observer:
             unmarked=self._unmarked.look(fleet, wanted.version),
             unasked=self.in_force.unasked(),
             evicted=self.evictions.untold().moved,
+            unscheduled=census.unscheduled,
             picked=partial(_picked, snapshot if self._counting else None),
         )
 
