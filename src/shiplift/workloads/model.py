@@ -91,6 +91,8 @@ class Reason(AnyReason):
     NO_SLOT = "NoSlot"
     SURGING = "Surging"
     SURGE_IMPOSSIBLE = "SurgeImpossible"
+    SURGE_FAILED = "SurgeFailed"
+    """Its replica more came to nothing, and was taken back."""
     REFUSED = "Refused"
     """The API server refused what we tried."""
     OPTED_OUT = "OptedOut"

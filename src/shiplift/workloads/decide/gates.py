@@ -28,7 +28,7 @@ from shiplift.workloads.decide import brake, placements, waiting
 from shiplift.workloads.decide.books import Books
 from shiplift.workloads.decide.candidates import first_of_each
 from shiplift.workloads.decide.forgetting import forget_evictions
-from shiplift.workloads.decide.surging import Surging, surge
+from shiplift.workloads.decide.surging import Surging, can_surge, is_taken_back, surge
 from shiplift.workloads.marks import upgrade_taint
 from shiplift.workloads.model import Line, Reason, Tally
 from shiplift.workloads.record import Record
@@ -41,6 +41,7 @@ BLOCKING = (
     Reason.TWO_BUDGETS,
     Reason.BUDGET_NOT_COUNTED,
     Reason.SURGE_IMPOSSIBLE,
+    Reason.SURGE_FAILED,
 )
 PAUSED = "paused; `shiplift resume` goes on"
 
@@ -207,14 +208,19 @@ def _is_between(tally: Tally) -> bool:
 
 
 def _surge_is_over(books: Books, tally: Tally) -> Closed | None:
-    if placements.record_of(books.view, tally.id).surge is None:
+    record = placements.record_of(books.view, tally.id)
+    if record.surge is None:
         return None
-    return _surging(surge(books.view, tally, books.booking))
+    if is_taken_back(record.surge) and tally.away and never_evictable(books, tally)[0] is None:
+        line = Line(WorkloadState.RELEASED, Reason.SURGING, "its budget lets pods go by now")
+        return Closed(line, record=msgspec.structs.replace(record, surge=None))
+    return _surging(surge(books.view, tally, books.booking, books.now))
 
 
 def _surging(found: Surging) -> Closed:
     state = WorkloadState.BLOCKED if found.reason in BLOCKING else WorkloadState.MOVING
-    return Closed(Line(state, found.reason, found.message), steps=found.steps, record=found.record)
+    line = Line(state, found.reason, found.message)
+    return Closed(line, steps=found.steps, record=found.record, due=found.due)
 
 
 def _not_all_there(books: Books, tally: Tally) -> Closed | None:
@@ -364,11 +370,12 @@ def blocked(books: Books, tally: Tally, found: Obstacle) -> Closed | None:
     """What the policy makes of an obstacle; None where it is to be forced."""
     match books.view.spec.on_blocked:
         case OnBlockedWorkload.SURGE:
-            return _surging(surge(books.view, tally, books.booking))
+            return _surging(surge(books.view, tally, books.booking, books.now))
         case OnBlockedWorkload.FORCE if not books.view.spec.paused:
             return None
         case _:
-            hint = "change the budget, or set spec.onBlocked of WorkloadMigration cluster to Surge"
+            other = "Surge" if can_surge(tally) else "Force, which goes past it"
+            hint = f"change the budget, or set spec.onBlocked of WorkloadMigration cluster to {other}"
             return _closed(WorkloadState.BLOCKED, Reason(found.why.value), f"{found.message}; {hint}")
 
 
