@@ -133,6 +133,11 @@ def _raise_or_rest(view: View, tally: Tally, record: Record, plan: Surge, now: d
         if marked:
             return Surging(Reason.SURGING, "unmarks its pods", tuple(_unmark(tally, pod) for pod in marked))
         return Surging(Reason.SURGING, "all pods are moved", record=_with(record, None))
+    return _raise(view, tally, record, plan, now)
+
+
+def _raise(view: View, tally: Tally, record: Record, plan: Surge, now: datetime) -> Surging:
+    """One more; for each pod it is written down anew, so that each has its time."""
     if _there(tally) > plan.there:
         again = msgspec.structs.replace(plan, at=int(now.timestamp()), there=_there(tally))
         return Surging(Reason.SURGING, "one replica more for the next pod", record=_with(record, again))
