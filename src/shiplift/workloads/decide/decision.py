@@ -143,8 +143,7 @@ def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
     books = _books(view, now, rescue)
     moves = Moves(books)
     moves.all()
-    stuck = bool(moves.lines) and all(line.reason is Reason.NO_SLOT for line in moves.lines.values())
-    emptying = "" if view.spec.paused else consolidate.chosen(view, stuck=stuck)
+    emptying = "" if view.spec.paused else _emptying(view, moves)
     steps = _steps(view, _Plan(books.may_move - moves.unplaced, books.held, moves, rescue, emptying))
     reason, message, stalled = _headline(view, moves, steps)
     if stalled:
@@ -165,6 +164,13 @@ def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
         emptying=emptying,
         notes=(*_notes(view, books.held), *_untold(view, steps), *contested.told(view.changes, steps)),
     )
+
+
+def _emptying(view: View, moves: Moves) -> str:
+    """The old node that is emptied to make room."""
+    waits = {line.reason for line in moves.lines.values()}
+    full = not waits.isdisjoint((Reason.NO_SLOT, Reason.CONSOLIDATING))
+    return consolidate.chosen(view, stuck=waits == {Reason.NO_SLOT}, full=full)
 
 
 def _rescue(view: View, now: datetime) -> Rescued:
