@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from datetime import datetime
 from enum import Enum
+from typing import NamedTuple
 
 import msgspec
 
@@ -152,6 +153,13 @@ class Fleet(msgspec.Struct, frozen=True):
     """Old nodes that somebody has cordoned."""
     targets: int = 0
     off: int = 0
+
+
+class Joined(NamedTuple):
+    """A target node: when it was made, and whether it is Ready."""
+
+    created: int
+    ready: bool
 
 
 class Tally(msgspec.Struct, frozen=True, gc=False):
@@ -312,6 +320,8 @@ class View(msgspec.Struct, frozen=True):
     """For how many seconds no API server has been asked which placements it goes by."""
     evicted: Mapping[WorkloadId, int] = {}
     """Pods of each workload that were evicted and are in no status yet."""
+    joined: Callable[[], Iterable[Joined]] = tuple
+    """The target nodes."""
     unscheduled: Collection[WorkloadId] = ()
     """Workloads with pods that the scheduler found no node for."""
     picked: Callable[[PodDisruptionBudget], Iterable[Pod]] = _none_picked

@@ -130,6 +130,12 @@ def a_full_placement() -> World:
     return world
 
 
+def a_young_node() -> World:
+    world = a_shop()
+    world.node("new-3", NEW, created=NOW - 1)
+    return world
+
+
 def between_old_nodes() -> World:
     world = a_shop(2, on_no_capacity=OnNoCapacity.CONSOLIDATE)
     assert world.migration is not None
@@ -239,6 +245,12 @@ SEEN: tuple[Situation, ...] = (
         "nodes of the target version are there",
         Reason.WAITING_FOR_NODES,
         f"no node runs {NEW} yet",
+    ),
+    (
+        a_young_node,
+        "target nodes have come before the first move",
+        Reason.WAITING_FOR_NODES,
+        f"nodes of {NEW} are still coming; the first move waits until none has come for 10s",
     ),
     (
         between_old_nodes,
@@ -355,7 +367,7 @@ def test_what_closes_a_gate_is_what_the_operator_decides(
 def test_before_the_closed_gate_all_are_open_and_after_it_none_is_reached() -> None:
     found = way(without_room(a_shop()))
     assert [gate.passing for gate in found.workload] == [
-        *[Passing.OPEN] * 6,
+        *[Passing.OPEN] * 7,
         Passing.CLOSED,
         *[Passing.NOT_REACHED] * 9,
     ]

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection
 from datetime import datetime
+from functools import cached_property
 
 from shiplift.facts.pods import Pod
 from shiplift.pdb.allowances import Allowances, free_to_go, lane_of
 from shiplift.room.booking import Booking, NoSlot
-from shiplift.workloads.decide import brake, placements
+from shiplift.workloads.decide import brake, placements, settling
 from shiplift.workloads.decide.candidates import book_expected, first_of_each
 from shiplift.workloads.decide.holds import Holding
 from shiplift.workloads.identity import WorkloadId
@@ -63,6 +64,11 @@ class Books:
         for pod in tally.evicting:
             self._lanes[lane_of(tally, pod)] += 1
             self._evictions += 1
+
+    @cached_property
+    def settling(self) -> settling.Wait | None:
+        """What the first move waits for."""
+        return settling.wait(self.view, self.released, self.now)
 
     def is_in_force(self, namespace: str) -> bool:
         if namespace not in self._in_force:

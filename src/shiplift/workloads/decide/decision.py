@@ -245,6 +245,8 @@ def _headline(view: View, moves: Moves, steps: list[Step]) -> tuple[Reason, str,
         return Reason.IN_CYCLE, f"{one.dependent} and {one.dependency} depend on each other", True
     if (stop := moves.stop) is not None and _is_worth_a_headline(stop):
         return stop.reason, stop.message, False
+    if moves.first_waits:
+        return Reason.WAITING_FOR_NODES, moves.first_waits, False
     return _progress(view)
 
 

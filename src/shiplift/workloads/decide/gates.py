@@ -159,6 +159,14 @@ def _target_nodes(books: Books, _tally: Tally) -> Closed | None:
     return Closed(Line(WorkloadState.HELD, Reason.WAITING_FOR_NODES, text), unplaced=True)
 
 
+def _nodes_have_come(books: Books, tally: Tally) -> Closed | None:
+    """Not for a pod that is to be rescued: it runs nowhere meanwhile."""
+    if books.settling is None or tally.id in books.early:
+        return None
+    line = Line(WorkloadState.HELD, Reason.WAITING_FOR_NODES, books.settling.why)
+    return Closed(line, unplaced=True, due=(books.settling.left,))
+
+
 def _not_between_old_nodes(books: Books, tally: Tally) -> Closed | None:
     """While a pod of it makes room on an old node, it cannot be released."""
     if not _is_between(tally):
@@ -296,6 +304,12 @@ WORKLOAD_GATES = (
         _target_nodes,
         before_release=True,
         concerns=lambda books: not books.view.fleet.targets and not _consolidates(books),
+    ),
+    Gate(
+        "target nodes have come before the first move",
+        _nodes_have_come,
+        before_release=True,
+        concerns=lambda books: books.settling is not None,
     ),
     Gate(
         "no pod of it makes room on an old node",

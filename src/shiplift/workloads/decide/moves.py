@@ -48,6 +48,12 @@ class Moves:
         return self._books.stop
 
     @property
+    def first_waits(self) -> str:
+        """What the first move waits for, where nodes are still coming; empty where nothing waits for it."""
+        waits = self._books.settling
+        return waits.why if waits is not None and self.lines else ""
+
+    @property
     def unprepared(self) -> bool:
         """Whether placements have to be there before any pod moves."""
         return bool(self._books.without_placement)

@@ -32,7 +32,7 @@ from shiplift.pdb.holds import is_hold
 from shiplift.pdb.index import BudgetIndex
 from shiplift.room.occupancy import Occupancy, Room, Targets
 from shiplift.workloads.identity import WorkloadId, workload_id
-from shiplift.workloads.model import Fleet, Role, Scope, Tally
+from shiplift.workloads.model import Fleet, Joined, Role, Scope, Tally
 from shiplift.workloads.observe.tally import tally, with_evicting
 from shiplift.workloads.steps import MarkNode
 from shiplift.workloads.target import marks, role
@@ -138,6 +138,13 @@ class Census:
                 off=len(off),
             )
         return self._fleet
+
+    def joined(self) -> Iterator[Joined]:
+        """The target nodes: when each was made, and whether it is Ready."""
+        for name, own in self._roles.items():
+            if own is Role.TARGET:
+                node = self._rows[name]
+                yield Joined(node.created, node.ready)
 
     def room(self, own: Role, but: str = "") -> Room:
         """What fits on the nodes of a role but that one; a node that is being emptied takes nothing."""
