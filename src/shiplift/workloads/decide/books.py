@@ -15,6 +15,7 @@ from shiplift.pdb.allowances import Allowances, free_to_go, lane_of
 from shiplift.room.booking import Booking, NoSlot
 from shiplift.workloads.decide import brake, placements, settling
 from shiplift.workloads.decide.candidates import book_expected, first_of_each
+from shiplift.workloads.decide.growth import Growth
 from shiplift.workloads.decide.holds import Holding
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Line, Role, Tally, View
@@ -44,6 +45,7 @@ class Books:
         self.released: Collection[WorkloadId] = placements.released(view)
         self.allowances = Allowances(view)
         self.booking = Booking(view.room)
+        self.growth = Growth(view)
         self.stop: Line | None = brake.stop_of_all(view)
         """What keeps every pod where it is."""
         self.counted = brake.counted(view)
@@ -60,7 +62,7 @@ class Books:
 
     def expect(self, tally: Tally) -> None:
         """Enter the pods of a workload that are on their way already."""
-        book_expected(self.booking, tally)
+        self.growth.expect(book_expected(self.booking, tally))
         for pod in tally.evicting:
             self._lanes[lane_of(tally, pod)] += 1
             self._evictions += 1
@@ -76,9 +78,10 @@ class Books:
         return self._in_force[namespace]
 
     def no_slot(self, pod: Pod) -> NoSlot | None:
-        """Why no target node can take the pod; where one can, its place is kept."""
+        """Why the pod has no place to go; where a target node can take it, its place is kept. Where nodes
+        come for pods that wait, it may go and wait."""
         found = self.booking.book(pod)
-        return found if isinstance(found, NoSlot) else None
+        return self.growth.ask(pod, found) if isinstance(found, NoSlot) else None
 
     @property
     def full(self) -> bool:

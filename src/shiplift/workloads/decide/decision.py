@@ -168,6 +168,8 @@ def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
 
 def _emptying(view: View, moves: Moves) -> str:
     """The old node that is emptied to make room."""
+    if view.spec.on_no_capacity is not OnNoCapacity.CONSOLIDATE:
+        return ""
     waits = {line.reason for line in moves.lines.values()}
     full = not waits.isdisjoint((Reason.NO_SLOT, Reason.CONSOLIDATING))
     return consolidate.chosen(view, stuck=waits == {Reason.NO_SLOT}, full=full)
@@ -267,6 +269,8 @@ def _is_worth_a_headline(stop: Line) -> bool:
 
 def _stopped(view: View, moves: Moves) -> str:
     """What blocks, where the policy for it is to stop."""
+    if late := moves.not_grown:
+        return late
     stops = {
         *(BLOCKING if view.spec.on_blocked is OnBlockedWorkload.STOP else ()),
         *((Reason.NO_SLOT,) if view.spec.on_no_capacity is OnNoCapacity.STOP else ()),

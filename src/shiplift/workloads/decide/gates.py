@@ -303,7 +303,9 @@ WORKLOAD_GATES = (
         "nodes of the target version are there",
         _target_nodes,
         before_release=True,
-        concerns=lambda books: not books.view.fleet.targets and not _consolidates(books),
+        concerns=lambda books: (
+            not books.view.fleet.targets and not _consolidates(books) and not books.growth.on
+        ),
     ),
     Gate(
         "target nodes have come before the first move",
@@ -486,10 +488,13 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}" + ("" if number == 1 else "s")
 
 
-def still_coming(tally: Tally) -> Line:
-    """Nothing is left to move; what is still on its way."""
+def still_coming(tally: Tally, *, grows: bool = False) -> Line:
+    """Nothing is left to move; what is still on its way. `grows`: nodes come for pods that wait."""
     stuck = next((pod for pod in tally.pending if pod.unschedulable), None)
     broken = next((pod for pod in tally.pods if not pod.ready and pod.node), None)
+    if stuck is not None and grows:
+        text = f"pod {stuck.name} waits for a new node of spec.growing: {stuck.unschedulable}"
+        return Line(WorkloadState.MOVING, Reason.PENDING, text)
     if stuck is not None:
         text = f"pod {stuck.name} fits on no target node: {stuck.unschedulable}"
         return Line(WorkloadState.BLOCKED, Reason.PENDING, text)
