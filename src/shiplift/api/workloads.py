@@ -332,6 +332,9 @@ class WorkloadMigrationStatus(Status, frozen=True, kw_only=True):
     """The old node that is being emptied to make room, where `onNoCapacity` is Consolidate."""
     notes: Annotated[tuple[Message, ...], ordered(most=64)] = ()
     """What a person should know: declarations that cannot be read, what somebody changed under our hands."""
+    forewarnings: Annotated[tuple[Message, ...], ordered(most=16)] = ()
+    """What was found before the start: data that stays behind, images never seen on the architecture of
+    target nodes."""
     inert_tolerations: Annotated[tuple[Line, ...], ordered(most=2000)] = ()
     """Workloads that keep a toleration of ours until their next rollout."""
 

@@ -90,6 +90,8 @@ class Reason(AnyReason):
     BUDGET_NOT_COUNTED = "BudgetNotCounted"
     """Its budget allows nothing, because the budget's controller cannot count what it covers."""
     NO_SLOT = "NoSlot"
+    UNKNOWN_ARCHITECTURE = "UnknownArchitecture"
+    """Its image was never seen to run on the architecture of target nodes."""
     SURGING = "Surging"
     SURGE_IMPOSSIBLE = "SurgeImpossible"
     SURGE_FAILED = "SurgeFailed"
@@ -153,6 +155,8 @@ class Fleet(msgspec.Struct, frozen=True):
     """Old nodes that somebody has cordoned."""
     targets: int = 0
     off: int = 0
+    strange: frozenset[str] = frozenset()
+    """Architectures of target nodes that no old node has; none where no old node is left."""
 
 
 class Joined(NamedTuple):
@@ -320,6 +324,8 @@ class View(msgspec.Struct, frozen=True):
     """For how many seconds no API server has been asked which placements it goes by."""
     evicted: Mapping[WorkloadId, int] = {}
     """Pods of each workload that were evicted and are in no status yet."""
+    ran: Collection[tuple[str, str]] = ()
+    """Images that were seen to run, each after the architecture; known while nodes of several are there."""
     joined: Callable[[], Iterable[Joined]] = tuple
     """The target nodes."""
     unscheduled: Collection[WorkloadId] = ()
@@ -371,4 +377,6 @@ class Migrating(Decision, frozen=True, kw_only=True):
     """Of the workloads that may go."""
     exceptions: tuple[OrderException, ...] = ()
     emptying: str = ""
+    forewarnings: tuple[str, ...] = ()
+    """Before the start."""
     notes: tuple[str, ...] = ()

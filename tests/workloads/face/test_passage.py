@@ -136,6 +136,14 @@ def a_young_node() -> World:
     return world
 
 
+def another_architecture() -> World:
+    world = a_shop()
+    for node in world.all(Node):
+        own = "arm64" if node.kubelet_version == NEW else "amd64"
+        world.put(msgspec.structs.replace(node, architecture=own))
+    return world
+
+
 def between_old_nodes() -> World:
     world = a_shop(2, on_no_capacity=OnNoCapacity.CONSOLIDATE)
     assert world.migration is not None
@@ -253,6 +261,12 @@ SEEN: tuple[Situation, ...] = (
         f"nodes of {NEW} are still coming; the first move waits until none has come for 10s",
     ),
     (
+        another_architecture,
+        "its images run on what target nodes are",
+        Reason.UNKNOWN_ARCHITECTURE,
+        "image example.com/web:1 was never seen to run on arm64, as target nodes are;",
+    ),
+    (
         between_old_nodes,
         "no pod of it makes room on an old node",
         Reason.CONSOLIDATING,
@@ -367,7 +381,7 @@ def test_what_closes_a_gate_is_what_the_operator_decides(
 def test_before_the_closed_gate_all_are_open_and_after_it_none_is_reached() -> None:
     found = way(without_room(a_shop()))
     assert [gate.passing for gate in found.workload] == [
-        *[Passing.OPEN] * 7,
+        *[Passing.OPEN] * 8,
         Passing.CLOSED,
         *[Passing.NOT_REACHED] * 9,
     ]

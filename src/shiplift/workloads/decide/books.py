@@ -14,6 +14,7 @@ from shiplift.facts.pods import Pod
 from shiplift.pdb.allowances import Allowances, free_to_go, lane_of
 from shiplift.room.booking import Booking, NoSlot
 from shiplift.workloads.decide import brake, placements, settling
+from shiplift.workloads.decide.architectures import Architectures
 from shiplift.workloads.decide.candidates import book_expected, first_of_each
 from shiplift.workloads.decide.growth import Growth
 from shiplift.workloads.decide.holds import Holding
@@ -46,6 +47,7 @@ class Books:
         self.allowances = Allowances(view)
         self.booking = Booking(view.room)
         self.growth = Growth(view)
+        self.architectures = Architectures(view)
         self.stop: Line | None = brake.stop_of_all(view)
         """What keeps every pod where it is."""
         self.counted = brake.counted(view)

@@ -24,6 +24,7 @@ from shiplift.facts import kinds
 from shiplift.workloads.decide import consolidate, holds, placements
 from shiplift.workloads.decide.books import Books
 from shiplift.workloads.decide.cleaning import cleaning
+from shiplift.workloads.decide.forewarning import forewarnings
 from shiplift.workloads.decide.gates import BLOCKING
 from shiplift.workloads.decide.moves import Moves
 from shiplift.workloads.decide.rescue import Rescued, out_of_turn, rescued
@@ -95,7 +96,14 @@ def _begin(view: View, now: datetime) -> Migrating:
         )
         return Migrating(view=view, now=now, reason=Reason.DAEMON_SETS, message=text, stalled=True)
     text = f"moving to {view.target.version}"
-    return Migrating(view=view, now=now, reason=Reason.STARTING, message=text, moving=True)
+    return Migrating(
+        view=view,
+        now=now,
+        reason=Reason.STARTING,
+        message=text,
+        moving=True,
+        forewarnings=forewarnings(view),
+    )
 
 
 def arrived(view: View, now: datetime) -> tuple[str, ...]:

@@ -17,7 +17,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from shiplift.api.workloads import Mode, OnBlockedWorkload, OnNoCapacity, WorkloadState
+from shiplift.api.workloads import (
+    Mode,
+    OnBlockedWorkload,
+    OnNoCapacity,
+    OnUnknownArchitecture,
+    WorkloadState,
+)
 from shiplift.engine.step import Step
 from shiplift.facts.pods import Pod, tolerated
 from shiplift.pdb.coverage import covering
@@ -25,12 +31,14 @@ from shiplift.pdb.holds import is_hold
 from shiplift.pdb.verdicts import Obstacle, explained, obstacle
 from shiplift.room.booking import NoSlot
 from shiplift.workloads.decide import brake, placements, waiting
+from shiplift.workloads.decide.architectures import ARCHITECTURE
 from shiplift.workloads.decide.books import Books
 from shiplift.workloads.decide.candidates import first_of_each
 from shiplift.workloads.decide.forgetting import forget_evictions
 from shiplift.workloads.decide.surging import Surging, can_surge, is_taken_back, surge
 from shiplift.workloads.marks import upgrade_taint
 from shiplift.workloads.model import Line, Reason, Tally
+from shiplift.workloads.names import SKIP
 from shiplift.workloads.record import Record
 from shiplift.workloads.steps import SetTolerations
 
@@ -165,6 +173,24 @@ def _nodes_have_come(books: Books, tally: Tally) -> Closed | None:
         return None
     line = Line(WorkloadState.HELD, Reason.WAITING_FOR_NODES, books.settling.why)
     return Closed(line, unplaced=True, due=(books.settling.left,))
+
+
+def _images_run_there(books: Books, tally: Tally) -> Closed | None:
+    found = books.architectures.unseen(tally.row.template)
+    if found is None:
+        return None
+    text = (
+        f"image {found.image} was never seen to run on {found.architecture}, as target nodes are; run one pod"
+        f" with it there, select {ARCHITECTURE} in its template, or set spec.onUnknownArchitecture of"
+        " WorkloadMigration cluster to Move"
+    )
+    line = Line(WorkloadState.BLOCKED, Reason.UNKNOWN_ARCHITECTURE, text)
+    return Closed(line, unplaced=True)
+
+
+def _waits_for_architecture(books: Books) -> bool:
+    wait = books.view.spec.on_unknown_architecture is OnUnknownArchitecture.WAIT
+    return wait and bool(books.view.fleet.strange)
 
 
 def _not_between_old_nodes(books: Books, tally: Tally) -> Closed | None:
@@ -312,6 +338,12 @@ WORKLOAD_GATES = (
         _nodes_have_come,
         before_release=True,
         concerns=lambda books: books.settling is not None,
+    ),
+    Gate(
+        "its images run on what target nodes are",
+        _images_run_there,
+        before_release=True,
+        concerns=_waits_for_architecture,
     ),
     Gate(
         "no pod of it makes room on an old node",
@@ -465,7 +497,13 @@ POD_GATES = (
 
 
 def _no_slot(slot: NoSlot) -> Closed:
-    return _closed(WorkloadState.BLOCKED, Reason.NO_SLOT, f"{slot.reason}; add target nodes, or wait")
+    hint = "add target nodes, or wait"
+    if slot.bound:
+        hint = (
+            f"its data is in {slot.bound}, which is on one machine and cannot follow: copy the data and make"
+            f" the claim again, have that node upgraded in place, or leave it out with {SKIP}: true"
+        )
+    return _closed(WorkloadState.BLOCKED, Reason.NO_SLOT, f"{slot.reason}; {hint}")
 
 
 def waits_for_budget(books: Books, tally: Tally) -> Closed:

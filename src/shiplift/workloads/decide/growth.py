@@ -52,7 +52,8 @@ class Growth:
         if self._sample is None:
             return self._only_in_inject(found)
         if why := self._sample.refuses(self._view.room, pod):
-            return NoSlot(f"{found.reason}; a new node of spec.growing would not take it either ({why})")
+            more = f"a new node of spec.growing would not take it either ({why})"
+            return NoSlot(f"{found.reason}; {more}", found.bound)
         if len(self._waiting) >= self._most:
             return NoSlot(f"{found.reason}; new nodes come first for pods that wait already")
         self._waiting.append(pod)
@@ -60,7 +61,8 @@ class Growth:
 
     def _only_in_inject(self, found: NoSlot) -> NoSlot:
         asked = self._view.spec.on_no_capacity is OnNoCapacity.PROVISION
-        return NoSlot(f"{found.reason}; onNoCapacity Provision needs mode Inject") if asked else found
+        why = f"{found.reason}; onNoCapacity Provision needs mode Inject"
+        return NoSlot(why, found.bound) if asked else found
 
     def left(self, now: datetime) -> tuple[float, ...]:
         """How many seconds each pod that waits for a node still has."""

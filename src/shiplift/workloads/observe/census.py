@@ -86,6 +86,9 @@ class Census:
         self._autoscalers: dict[WorkloadId, HorizontalPodAutoscaler] = {}
         self._roles: dict[str, Role] = {}
         self._rows: dict[str, Node] = {}
+        self._architectures: set[str] = set()
+        self.ran: set[tuple[str, str]] = set()
+        """Images that were seen to run, each after the architecture; only where nodes of two are there."""
         self._labels: dict[str, MarkNode] = {}
         self._taints: dict[str, MarkNode] = {}
         self._unmarked: set[str] = set()
@@ -113,8 +116,9 @@ class Census:
             self._recount(snapshot, dirty)
         if not self._counted or scope != self._scope:
             self._forget()
-            self._scope, self._counted, self._evicting = scope, True, evicting
+            self._scope, self._evicting = scope, evicting
             self._count_all(snapshot)
+            self._counted = True
 
     def count_nodes(self, snapshot: Snapshot, scope: Scope) -> None:
         """While nothing is moved only marks of ours on nodes matter."""
@@ -136,8 +140,18 @@ class Census:
                 cordoned=frozenset(name for name in off if self._rows[name].unschedulable),
                 targets=sum(own is Role.TARGET for own in self._roles.values()),
                 off=len(off),
+                strange=self._strange(off) if off and self._is_mixed else frozenset(),
             )
         return self._fleet
+
+    @property
+    def _is_mixed(self) -> bool:
+        return len(self._architectures) > 1
+
+    def _strange(self, off: Iterable[str]) -> frozenset[str]:
+        """Architectures of target nodes that no old node has; one that a node does not tell is none."""
+        there = {self._rows[name].architecture for name, own in self._roles.items() if own is Role.TARGET}
+        return frozenset(there - {self._rows[name].architecture for name in off} - {""})
 
     def joined(self) -> Iterator[Joined]:
         """The target nodes: when each was made, and whether it is Ready."""
@@ -167,6 +181,9 @@ class Census:
         self._survey(snapshot)
         self._pods = dict(snapshot.by_uids(Pod))
         self._occupancy.put_first_pods(self._pods.values())
+        if self._is_mixed:
+            for pod in self._pods.values():
+                self._note_run(pod)
         for one in snapshot.all(ReplicaSet):
             self._put_set(one)
         for one in sorted(snapshot.all(HorizontalPodAutoscaler), key=_by_name):
@@ -245,8 +262,16 @@ class Census:
             self._pods[heard.uid] = now
             if known is None and (owner := self._owner(now)) is not None:
                 self.fresh.append((owner, now))
+            if self._is_mixed:
+                self._note_run(now)
         self._occupancy.put_pod(known, now)
         return [owner for pod in (known, now) if pod is not None and (owner := self._owner(pod)) is not None]
+
+    def _note_run(self, pod: Pod) -> None:
+        """What ran once on an architecture is known to run there."""
+        node = self._rows.get(pod.node) if pod.ready else None
+        if node is not None:
+            self.ran.update((node.architecture, one.image) for one in pod.spec.containers)
 
     def _owner(self, pod: Pod) -> WorkloadId | None:
         controller = pod.controller
@@ -273,6 +298,9 @@ class Census:
         target = self._scope.target
         own = role(node, self._scope.selector, target.version)
         self._rows[node.name], self._roles[node.name] = node, own
+        if node.architecture not in self._architectures:
+            self._architectures.add(node.architecture)
+            self._counted = self._counted and not self._is_mixed  # what ran is counted from now on
         self._nodes_are_others()
         self._occupancy.put_node(node)
         empties = node.name == self._scope.emptying

@@ -208,6 +208,7 @@ class Observer:
             unmarked=self._unmarked.look(fleet, wanted.version),
             unasked=self.in_force.unasked(),
             evicted=self.evictions.untold().moved,
+            ran=census.ran,
             joined=census.joined,
             unscheduled=census.unscheduled,
             picked=partial(_picked, snapshot if self._counting else None),
