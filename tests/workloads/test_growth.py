@@ -117,8 +117,8 @@ def test_a_pool_that_does_not_grow_stops_it_and_the_pod_is_named() -> None:
     assert operator.decision is not None
     assert (operator.decision.stalled, operator.decision.reason) == (True, Reason.STOPPED)
     assert operator.decision.message == (
-        f"pod shop/{pod.name} has waited 10m for a new node of spec.growing, and none has come"
-        f" ({pod.unschedulable}); see why its pool does not grow, or add target nodes"
+        f"pod shop/{pod.name} has waited 10m for a new node of the growing pool, and none has come"
+        f" ({pod.unschedulable}); see why it does not grow, or add target nodes"
     )
     assert not [step for step in operator.decision.steps if isinstance(step, Evict | WritePlacement)]
 
@@ -170,7 +170,7 @@ def test_a_pod_that_a_new_node_would_not_take_stays(spec: dict[str, Any], why: s
     assert evicted(world) == []
     line = decide(look(world), world.now).lines[WEB]
     assert (line.state, line.reason) == (WorkloadState.BLOCKED, Reason.NO_SLOT)
-    assert f"a new node of spec.growing would not take it either ({why})" in line.message
+    assert f"a new node of the growing pool would not take it either ({why})" in line.message
 
 
 @pytest.mark.parametrize("selector", [{"pool": "new"}, {"kubernetes.io/os": "linux"}])
@@ -209,7 +209,7 @@ def test_while_it_waits_for_a_node_that_is_told_and_looked_at_in_time() -> None:
     decision = decide(look(world), world.now)
     line = decision.lines[WEB]
     assert (line.state, line.reason) == (WorkloadState.MOVING, Reason.PENDING)
-    assert line.message == f"pod {pod.name} waits for a new node of spec.growing: {pod.unschedulable}"
+    assert line.message == f"pod {pod.name} waits for a new node of the growing pool: {pod.unschedulable}"
     assert decision.look_again == requeue(timedelta(seconds=5))
 
 

@@ -74,7 +74,7 @@ def test_a_node_that_came_a_second_ago_does_not_take_everything() -> None:
         == decision.lines[DB].message
         == (
             f"nodes of {NEW} are still coming; the first move waits until none has come for 10s"
-            " (spec.waitForNodes)"
+            " (spec.waitForNodes of WorkloadMigration cluster)"
         )
     )
     assert decision.look_again == requeue(timedelta(seconds=9))
@@ -140,8 +140,8 @@ def test_the_count_is_not_waited_for_for_ever() -> None:
     found = wait(look(world), (), world.now)
     assert found is not None
     assert found.why == (
-        f"1 of 3 nodes of {NEW} are Ready (spec.waitForNodes); the first move waits for the others until none"
-        " has come for 10m"
+        f"1 of 3 nodes of {NEW} are Ready (spec.waitForNodes of WorkloadMigration cluster); the first move"
+        " waits for the others until none has come for 10m"
     )
     world.pass_time(599)
     assert left(world) == 1

@@ -531,7 +531,7 @@ def still_coming(tally: Tally, *, grows: bool = False) -> Line:
     stuck = next((pod for pod in tally.pending if pod.unschedulable), None)
     broken = next((pod for pod in tally.pods if not pod.ready and pod.node), None)
     if stuck is not None and grows:
-        text = f"pod {stuck.name} waits for a new node of spec.growing: {stuck.unschedulable}"
+        text = f"pod {stuck.name} waits for a new node of the growing pool: {stuck.unschedulable}"
         return Line(WorkloadState.MOVING, Reason.PENDING, text)
     if stuck is not None:
         text = f"pod {stuck.name} fits on no target node: {stuck.unschedulable}"

@@ -52,7 +52,7 @@ class Growth:
         if self._sample is None:
             return self._only_in_inject(found)
         if why := self._sample.refuses(self._view.room, pod):
-            more = f"a new node of spec.growing would not take it either ({why})"
+            more = f"a new node of the growing pool would not take it either ({why})"
             return NoSlot(f"{found.reason}; {more}", found.bound)
         if len(self._waiting) >= self._most:
             return NoSlot(f"{found.reason}; new nodes come first for pods that wait already")
@@ -75,8 +75,8 @@ class Growth:
             if left <= 0:
                 return (
                     f"pod {pod.namespace}/{pod.name} has waited {self._view.spec.progress_deadline} for a new"
-                    f" node of spec.growing, and none has come ({pod.unschedulable}); see why its pool does"
-                    " not grow, or add target nodes"
+                    f" node of the growing pool, and none has come ({pod.unschedulable}); see why it does not"
+                    " grow, or add target nodes"
                 )
         return ""
 
