@@ -52,8 +52,9 @@ def _for_count(view: View, joined: list[Joined], now: datetime) -> Wait | None:
     last = max((began, *(float(one.created) for one in joined)))
     left = last + duration(view.spec.progress_deadline).total_seconds() - now.timestamp()
     text = (
-        f"{there} of {wanted} nodes of {view.target.version} are Ready (spec.waitForNodes of WorkloadMigration"
-        f" cluster); the first move waits for the others until none has come for {view.spec.progress_deadline}"
+        f"{there} of {wanted} nodes of {view.target.version} are Ready (spec.waitForNodes of"
+        " WorkloadMigration cluster); the first move waits for the others until none has come for"
+        f" {view.spec.progress_deadline}"
     )
     return Wait(text, left) if left > 0 else None
 
