@@ -8,7 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from shiplift.api.workloads import Growing, Mode, NodeSize, OnNoCapacity, Turn, WorkloadState
+from shiplift.api.workloads import (
+    Growing,
+    Mode,
+    NodeSize,
+    OnBlockedWorkload,
+    OnNoCapacity,
+    Turn,
+    WorkloadState,
+)
 from shiplift.engine.decision import requeue
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
@@ -130,6 +138,16 @@ def test_it_goes_on_by_itself_when_the_pool_grows_after_all() -> None:
     operator.die()
     play(world, Autoscaler(world))
     assert world.versions(WEB) == [NEW] * 3
+
+
+def test_where_no_budget_lets_a_pod_go_a_surge_waits_for_the_node() -> None:
+    world = a_shop(on_blocked=OnBlockedWorkload.SURGE)
+    world.budget("web", {"app": "web"}, {"maxUnavailable": 0})
+    nature.settle(world)
+    judge = Judge(world, ids=[WEB])
+    play(world, Autoscaler(world, room=4), judge)
+    assert world.versions(WEB) == [NEW] * 3
+    assert judge.evicted == {}
 
 
 # --- who may go ---

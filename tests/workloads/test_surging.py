@@ -12,7 +12,7 @@ from shiplift.engine.step import Step
 from shiplift.facts.meta import Labels
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import HorizontalPodAutoscaler
-from shiplift.room.booking import Booking
+from shiplift.room.booking import Booking, NoSlot
 from shiplift.workloads.decide import surging
 from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.decide.surging import Surging, surge
@@ -52,7 +52,12 @@ def a_shop(plan: Surge | None = None, replicas: int = 2, **spec: Any) -> World:
 
 def next_of(world: World, name: str = "web") -> Surging:
     view = look(world)
-    return surge(view, tally(view, name), Booking(view.room), world.now)
+
+    def no_slot(pod: Pod) -> NoSlot | None:
+        found = Booking(view.room).book(pod, leaving=False)
+        return found if isinstance(found, NoSlot) else None
+
+    return surge(view, tally(view, name), no_slot, world.now)
 
 
 def take(world: World, *steps: Step) -> None:

@@ -9,8 +9,6 @@ that are not Ready serve nobody.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from shiplift.engine.budgets import BudgetError, max_unavailable
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import PodDisruptionBudget, StatefulSet
@@ -66,16 +64,9 @@ class Allowances:
         return max(most - max(owner.row.replicas - owner.ready, 0), 0)
 
 
-class Healthy(NamedTuple):
-    """Pods that a budget covers and that are Ready, and how many more of them we are evicting."""
-
-    seen: int
-    going: int
-    """May not be in the budget's status yet."""
-
-
-def healthy(books: Books, budget: PodDisruptionBudget) -> Healthy:
-    """Counted from pods. Pods of unknown owners are looked for only where the budget's status counts more
+def healthy(books: Books, budget: PodDisruptionBudget) -> tuple[int, int]:
+    """How many pods that a budget covers are Ready, and how many more of them we are evicting, which may not
+    be in its status yet; counted from pods. Pods of unknown owners are looked for only where the budget's status counts more
     healthy ones than known owners have: there are many budgets."""
     seen = going = 0
     for id_ in books.covers.get(budget.uid, ()):
@@ -86,7 +77,7 @@ def healthy(books: Books, budget: PodDisruptionBudget) -> Healthy:
     if budget.current_healthy > seen:
         pods = (pod for pod in books.picked(budget) if not pod.deleting and not pod.finished)
         seen = max(seen, sum(pod.ready and pod.node in books.nodes for pod in pods) - going)
-    return Healthy(seen, going)
+    return seen, going
 
 
 def _ready(books: Books, owner: Owner, budget: PodDisruptionBudget) -> int:

@@ -120,7 +120,7 @@ def explained(books: Books, owner: Owner, pod: Pod) -> str:
     if budget.observed_generation < budget.generation:
         return f"{name} was changed and has not been looked at by its controller yet"
     needs = f"{name} needs {budget.desired_healthy} healthy pods"
-    if (seen := healthy(books, budget).seen) <= budget.desired_healthy < budget.current_healthy:
+    if (seen := healthy(books, budget)[0]) <= budget.desired_healthy < budget.current_healthy:
         return f"{needs}; its status says {budget.current_healthy}, and {seen} are Ready"
     has = f"{needs} and has {budget.current_healthy}"
     there = taken_for_evicted(books, budget)

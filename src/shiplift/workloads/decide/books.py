@@ -85,6 +85,11 @@ class Books:
         found = self.booking.book(pod)
         return self.growth.ask(pod, found) if isinstance(found, NoSlot) else None
 
+    def no_slot_for_one_more(self, pod: Pod) -> NoSlot | None:
+        """Likewise for one more pod like it, which stays where it is."""
+        found = self.booking.book(pod, leaving=False)
+        return self.growth.ask(pod, found) if isinstance(found, NoSlot) else None
+
     @property
     def full(self) -> bool:
         """Whether this decision evicts no more pods."""

@@ -248,7 +248,7 @@ def _surge_is_over(books: Books, tally: Tally) -> Closed | None:
     if is_taken_back(record.surge) and tally.away and never_evictable(books, tally)[0] is None:
         line = Line(WorkloadState.RELEASED, Reason.SURGING, "its budget lets pods go by now")
         return Closed(line, record=msgspec.structs.replace(record, surge=None))
-    return _surging(surge(books.view, tally, books.booking, books.now))
+    return _surging(surge(books.view, tally, books.no_slot_for_one_more, books.now))
 
 
 def _surging(found: Surging) -> Closed:
@@ -418,7 +418,7 @@ def blocked(books: Books, tally: Tally, found: Obstacle) -> Closed | None:
     """What the policy makes of an obstacle; None where it is to be forced."""
     match books.view.spec.on_blocked:
         case OnBlockedWorkload.SURGE:
-            return _surging(surge(books.view, tally, books.booking, books.now))
+            return _surging(surge(books.view, tally, books.no_slot_for_one_more, books.now))
         case OnBlockedWorkload.FORCE if not books.view.spec.paused:
             return None
         case _:

@@ -14,7 +14,7 @@ somebody else takes it back again and again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 import msgspec
@@ -24,7 +24,7 @@ from shiplift.api.workloads import OnBlockedWorkload
 from shiplift.engine.step import Step
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import Deployment
-from shiplift.room.booking import Booking, NoSlot
+from shiplift.room.booking import NoSlot
 from shiplift.workloads.decide import placements
 from shiplift.workloads.decide.candidates import in_order
 from shiplift.workloads.model import Reason, Tally, View
@@ -32,6 +32,7 @@ from shiplift.workloads.names import SURGE_LEDGER
 from shiplift.workloads.record import Record, Surge
 from shiplift.workloads.steps import MarkPod, Scale, raised
 
+NoSlotFor = Callable[[Pod], NoSlot | None]
 KEDA = "scaledobject.keda.sh/name"
 MOST_RAISES = 4
 """So often replicas that somebody else sets back are raised."""
@@ -61,14 +62,14 @@ def is_taken_back(plan: Surge) -> bool:
     return bool(plan.gave_up) and plan.after == plan.before
 
 
-def surge(view: View, tally: Tally, booking: Booking, now: datetime) -> Surging:
-    """The next thing to do to move one pod by surge."""
+def surge(view: View, tally: Tally, no_slot: NoSlotFor, now: datetime) -> Surging:
+    """The next thing to do to move one pod by surge; `no_slot` says why there is no place for one more."""
     record = placements.record_of(view, tally.id)
     if impossible := _impossible(tally, record):
         return Surging(Reason.SURGE_IMPOSSIBLE, impossible)
     plan = record.surge
     if plan is None:
-        return _begin(view, tally, record, booking, now)
+        return _begin(view, tally, record, no_slot, now)
     if plan.gave_up:
         return _take_back(view, tally, record, plan)
     if tally.row.replicas not in (plan.before, plan.after):
@@ -95,10 +96,10 @@ def _impossible(tally: Tally, record: Record) -> str:
     return ""
 
 
-def _begin(view: View, tally: Tally, record: Record, booking: Booking, now: datetime) -> Surging:
+def _begin(view: View, tally: Tally, record: Record, no_slot: NoSlotFor, now: datetime) -> Surging:
     """Write down what the replicas are; only when that is seen are they changed."""
     pod = in_order(tally)[0]
-    if isinstance(slot := booking.book(pod, leaving=False), NoSlot):
+    if (slot := no_slot(pod)) is not None:
         return Surging(Reason.NO_SLOT, slot.reason)
     if view.spec.paused:
         return Surging(Reason.PAUSED, "paused")
