@@ -66,8 +66,8 @@ class Allowances:
 
 def healthy(books: Books, budget: PodDisruptionBudget) -> tuple[int, int]:
     """How many pods that a budget covers are Ready, and how many more of them we are evicting, which may not
-    be in its status yet; counted from pods. Pods of unknown owners are looked for only where the budget's status counts more
-    healthy ones than known owners have: there are many budgets."""
+    be in its status yet; counted from pods. Pods of unknown owners are looked for only where the budget's
+    status counts more healthy ones than known owners have: there are many budgets."""
     seen = going = 0
     for id_ in books.covers.get(budget.uid, ()):
         owner = books.tallies[id_]
