@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given, settings
 
 from shiplift.api.workloads import (
     Growing,
@@ -26,8 +27,10 @@ from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Reason
 from shiplift.workloads.steps import Evict, WritePlacement
+from tests.examples import tries
 from tests.model import nature
 from tests.workloads.players import Judge, Operator, finish, residue
+from tests.workloads.sketches import Moment, scripts
 from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, change, look, say, under_way
 from tests.workloads.world import NEW, World
 
@@ -138,6 +141,29 @@ def test_it_goes_on_by_itself_when_the_pool_grows_after_all() -> None:
     operator.die()
     play(world, Autoscaler(world))
     assert world.versions(WEB) == [NEW] * 3
+
+
+@settings(max_examples=tries(60))
+@given(scripts)
+def test_interrupted_anywhere_it_comes_to_the_same_end(script: list[Moment]) -> None:
+    world = a_shop((DEPLOYMENT, "web", 3), (STATEFUL_SET, "db", 2))
+    world.budget("web", {"app": "web"}, {"maxUnavailable": 1})
+    nature.settle(world)
+    judge, autoscaler = Judge(world, ids=[WEB, DB]), Autoscaler(world)
+    operator = Operator(world, judge)
+    for moment in script:
+        operator.round(cut=moment.cut, backwards=moment.backwards, publishes=moment.publishes)
+        if moment.dies:
+            operator.die()
+            operator = Operator(world, judge)
+        for _ in range(moment.ticks):
+            autoscaler.look()
+            nature.tick(world)
+            judge.look()
+    operator.die()
+    play(world, autoscaler, judge)
+    assert (world.versions(WEB), world.versions(DB)) == ([NEW] * 3, [NEW] * 2)
+    assert all(waiting <= max(nodes, 1) for waiting, nodes in autoscaler.most_waiting)
 
 
 def test_where_no_budget_lets_a_pod_go_a_surge_waits_for_the_node() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given, settings
 
 from shiplift.api.workloads import Mode, OnBlockedWorkload, Turn, WorkloadPlacementSpec, WorkloadState
 from shiplift.engine.step import Step
@@ -20,9 +21,11 @@ from shiplift.workloads.model import Reason
 from shiplift.workloads.names import SURGE_LEDGER
 from shiplift.workloads.record import RECORDS, Record, Surge
 from shiplift.workloads.steps import MarkPod, Scale, WritePlacement
+from tests.examples import tries
 from tests.model import nature
 from tests.workloads import server
 from tests.workloads.players import Operator
+from tests.workloads.sketches import Moment, scripts
 from tests.workloads.views import (
     DEPLOYMENT,
     STATEFUL_SET,
@@ -406,6 +409,33 @@ def test_a_replica_that_somebody_takes_back_again_and_again_is_given_up() -> Non
     assert raises == surging.MOST_RAISES
     decision = decide(look(world), world.now)
     assert decision.lines[WEB].message.startswith("somebody else sets its replicas back whenever a surge")
+
+
+def crash_on_target_nodes(world: World) -> None:
+    for pod in world.pods(WEB):
+        if pod.node.startswith("new"):
+            change_pod(world, pod, ready=False, waiting="CrashLoopBackOff")
+
+
+@settings(max_examples=tries(60))
+@given(scripts)
+def test_interrupted_anywhere_a_surge_that_never_is_ready_is_taken_back(script: list[Moment]) -> None:
+    world = a_shop()
+    operator = Operator(world)
+    for moment in (*script, *[Moment()] * 30):
+        operator.round(cut=moment.cut, backwards=moment.backwards, publishes=moment.publishes)
+        if moment.dies:
+            operator.die()
+            operator = Operator(world)
+        for _ in range(moment.ticks):
+            nature.tick(world)
+            crash_on_target_nodes(world)
+            world.pass_time(60)
+    row = world.row_of(WEB)
+    assert row is not None
+    assert (row.replicas, world.versions(WEB)) == (2, [OLD, OLD])
+    assert not any(pod.annotations for pod in world.pods(WEB))
+    assert decide(look(world), world.now).lines[WEB].reason is Reason.SURGE_FAILED
 
 
 def test_who_undoes_a_surge_is_named_while_it_is_tried() -> None:

@@ -13,11 +13,12 @@ from functools import cached_property
 from shiplift.facts.pods import Pod
 from shiplift.pdb.allowances import Allowances, free_to_go, lane_of
 from shiplift.room.booking import Booking, NoSlot
-from shiplift.workloads.decide import brake, placements, settling
+from shiplift.workloads.decide import brake, placements
 from shiplift.workloads.decide.architectures import Architectures
 from shiplift.workloads.decide.candidates import book_expected, first_of_each
 from shiplift.workloads.decide.growth import Growth
 from shiplift.workloads.decide.holds import Holding
+from shiplift.workloads.decide.settling import Wait, wait
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Line, Role, Tally, View
 
@@ -70,9 +71,9 @@ class Books:
             self._evictions += 1
 
     @cached_property
-    def settling(self) -> settling.Wait | None:
+    def settling(self) -> Wait | None:
         """What the first move waits for."""
-        return settling.wait(self.view, self.released, self.now)
+        return wait(self.view, self.released, self.now)
 
     def is_in_force(self, namespace: str) -> bool:
         if namespace not in self._in_force:
