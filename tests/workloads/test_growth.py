@@ -60,7 +60,7 @@ class Autoscaler:
 
 def a_shop(*workloads: tuple[Any, str, int], **spec: Any) -> World:
     """Workloads on old nodes, and a pool of target nodes at zero."""
-    given = {"on_no_capacity": OnNoCapacity.PROVISION, "growing": GROWING} | spec
+    given: dict[str, Any] = {"on_no_capacity": OnNoCapacity.PROVISION, "growing": GROWING} | spec
     world = under_way(*(workloads or ((DEPLOYMENT, "web", 3),)), **given)
     world.migrate(target=NEW)
     for name in ("new-1", "new-2"):

@@ -90,14 +90,13 @@ def write(world: World, record: Record) -> None:
 def follow(world: World) -> Surging:
     """Do what is to be done until nothing is."""
     for _ in range(20):
-        found = next_of(world)
-        if not found.steps and found.record is None:
+        if not (found := next_of(world)).steps and found.record is None:
             return found
         take(world, *found.steps)
         if found.record is not None:
             write(world, found.record)
         nature.settle(world)
-    raise AssertionError(f"no end: {found}")
+    raise AssertionError(f"no end: {next_of(world)}")
 
 
 def scaler(world: World) -> HorizontalPodAutoscaler:
@@ -162,6 +161,7 @@ def test_with_pods_left_to_move_it_goes_round_again() -> None:
     assert len(old_pods(world)) == 1
     again = next_of(world).record
     assert again == Record(surge=Surge(2, 3, at=seconds(world), there=1))
+    assert again is not None
     write(world, again)
     (step,) = next_of(world).steps
     assert isinstance(step, Scale)
