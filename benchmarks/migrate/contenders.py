@@ -70,7 +70,9 @@ def _operator(scene: Scene, name: Name, spec: Json) -> Generator[Begin]:
 
 def _migration(spec: Json) -> Json:
     plain = {key: str(value) for key, value in spec.items()}
-    return {"metadata": {"name": _NAME}, "spec": {"target": NEW_VERSION, **plain}}
+    # the nodes are there from the start: none is waited for
+    asked = {"target": NEW_VERSION, "waitForNodes": {"settle": "0s"}, **plain}
+    return {"metadata": {"name": _NAME}, "spec": asked}
 
 
 def _is_finished(store: Store) -> bool:

@@ -58,7 +58,7 @@ class Operator(model.Operator[Migrating]):
 
     def _send(self, step: Step) -> Outcome:
         outcome = server.take(self._world, step, self._observer.in_force)
-        if outcome.ok and isinstance(step, steps.HoldBudget | steps.SetTolerations):
+        if outcome.ok and isinstance(step, steps.HoldBudget | steps.SetTolerations | steps.Scale):
             self._note(step)
         if outcome.ok and isinstance(step, steps.Evict | steps.Force):
             self._observer.evictions.note(step.workload, makes_room=getattr(step, "makes_room", False))

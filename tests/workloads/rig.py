@@ -199,7 +199,7 @@ class Scene:
         self.client.delete(kind, name, namespace, uid=uid)
 
     def migrate(self, **spec: Any) -> Json:
-        body = {"metadata": {"name": MIGRATION}, "spec": spec}
+        body = {"metadata": {"name": MIGRATION}, "spec": {"waitForNodes": {"settle": "0s"}} | spec}
         return self.client.create(kinds.WORKLOAD_MIGRATION, body).object
 
     def change_migration(self, **spec: Any) -> None:

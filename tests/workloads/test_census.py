@@ -270,6 +270,7 @@ def sums(census: Census, order: Any) -> dict[str, Any]:
         "budgets": census.budgets,
         "covers": {uid: set(those) for uid, those in census.covers.items() if those},
         "holds": census.holds,
+        "unscheduled": set(census.unscheduled),
         "fleet": fleet,
         "targets": set(room.eligible),
         "slots": [_slots(room.slots(demand, ())) for demand in DEMANDS],

@@ -23,7 +23,7 @@ from shiplift.workloads.names import SKIP
 from shiplift.workloads.steps import Evict, ForgetEviction, WritePlacement
 from tests.model import nature
 from tests.workloads.databases import a_database, a_pod, named
-from tests.workloads.views import DEPLOYMENT, an_id, change, evicting, look, say, under_way
+from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, change, evicting, look, say, under_way
 from tests.workloads.world import World
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -38,7 +38,7 @@ def a_shop(**workloads: int) -> World:
 def place(world: World, **nodes: str) -> None:
     """All pods of a workload on one node."""
     for name, node in nodes.items():
-        for pod in world.pods(an_id(name)):
+        for pod in world.pods(an_id(name)):  # of either kind
             world.put(msgspec.structs.replace(pod, node=node))
 
 
@@ -166,6 +166,74 @@ def test_a_node_whose_pods_fit_nowhere_else_is_not_chosen() -> None:
     assert chosen(look(world), stuck=True) == "old-1"
     change_node(world, "old-2", allocatable=full)
     assert chosen(look(world), stuck=True) == ""
+
+
+@pytest.mark.parametrize("whose", ["a Deployment", "a StatefulSet"])
+def test_a_node_with_pods_that_have_two_budgets_is_not_chosen(whose: str) -> None:
+    world = a_shop(web=3)
+    kind = DEPLOYMENT if whose == "a Deployment" else STATEFUL_SET
+    world.workload(kind, "api", 1)
+    nature.settle(world)
+    place(world, web="old-1", api="old-2")
+    for name in ("one", "two"):
+        world.budget(name, {"app": "api"}, {"maxUnavailable": 1})
+    nature.settle(world)
+    assert chosen(look(world), stuck=True) == "old-1"
+
+
+# --- letting go ---
+
+
+def begun(**workloads: int) -> World:
+    """old-2 is being emptied, and has a pod of api."""
+    world = a_shop(**workloads)
+    place(world, **{name: "old-2" if name == "api" else "old-1" for name in workloads})
+    begin(world, "old-2")
+    return world
+
+
+@pytest.mark.parametrize("why", ["two budgets", "a budget that never lets it go", "it opts out", "no place"])
+def test_a_node_that_can_no_longer_be_emptied_is_let_go_for_another(why: str) -> None:
+    world = begun(web=1, api=1)
+    assert chosen(look(world), stuck=True) == "old-2"
+    if why == "it opts out":
+        change(world, "api", annotations=Labels({SKIP: "true"}))
+    elif why == "no place":
+        only(world, "old-1", 1)
+    else:
+        for name in ("one", "two") if why == "two budgets" else ("never",):
+            world.budget(name, {"app": "api"}, {"maxUnavailable": int(why == "two budgets")})
+    nature.settle(world)
+    assert chosen(look(world), stuck=True) == ""
+    assert world.migration is not None
+    world.publish(msgspec.structs.replace(world.migration.status, emptying=""))
+    assert chosen(look(world), stuck=True) == "old-1"
+
+
+def test_a_node_is_let_go_when_the_policy_is_another() -> None:
+    world = begun(web=1, api=1)
+    world.migrate(on_no_capacity=OnNoCapacity.WAIT)
+    assert chosen(look(world), stuck=True) == ""
+
+
+def test_a_node_is_let_go_when_target_nodes_have_room_for_all() -> None:
+    world = begun(web=1, api=1)
+    say(world, {an_id("web").owner_key: Turn.HELD, an_id("api").owner_key: Turn.HELD})
+    assert decide(look(world), NOW).emptying == ""
+
+
+def test_a_node_is_kept_while_its_pods_are_on_their_way_to_other_old_nodes() -> None:
+    world = begun(web=1, api=1)
+    only(world, "new-1", 0)
+    only(world, "new-2", 0)
+    say(world, {an_id("web").owner_key: Turn.HELD, an_id("api").owner_key: Turn.HELD})
+    (pod,) = world.pods(an_id("api"))
+    assert decide(look(world, evicting(pod)), NOW).emptying == "old-2"
+
+
+def test_an_empty_node_is_kept_for_who_changes_it() -> None:
+    world = begun(web=1)
+    assert chosen(look(world), stuck=False, full=False) == "old-2"
 
 
 # --- what goes ---

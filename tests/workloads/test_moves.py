@@ -389,7 +389,7 @@ def test_when_all_that_is_left_is_blocked_the_line_names_pod_and_budgets() -> No
     assert (line.state, line.reason) == (WorkloadState.BLOCKED, Reason.TWO_BUDGETS)
     assert line.message == (
         "PodDisruptionBudgets shop/again and shop/primary both select pod shop/db-0;"
-        " change the budget, or set spec.onBlocked of WorkloadMigration cluster to Surge"
+        " change the budget, or set spec.onBlocked of WorkloadMigration cluster to Force, which goes past it"
     )
 
 

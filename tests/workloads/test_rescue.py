@@ -10,12 +10,13 @@ import pytest
 from shiplift.api.marks import UPGRADE_TAINT
 from shiplift.api.workloads import Mode, Turn
 from shiplift.facts.meta import Labels
-from shiplift.facts.nodes import Node
-from shiplift.facts.pods import Toleration
+from shiplift.facts.nodes import Node, Taint
+from shiplift.facts.pods import Pod, Toleration
+from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.decide.rescue import Rescued, rescued
 from shiplift.workloads.memory import InForce
 from shiplift.workloads.names import SKIP
-from shiplift.workloads.steps import Replace, Rescue
+from shiplift.workloads.steps import Replace, Rescue, WritePlacement
 from tests.model import nature
 from tests.workloads import server
 from tests.workloads.views import (
@@ -102,6 +103,91 @@ def test_while_old_nodes_are_open_a_pending_pod_waits() -> None:
     world = a_shop()
     change_pod(world, world.pods(WEB)[0], node="", ready=False, unschedulable="0/4 nodes are available")
     assert found(world) == Rescued()
+
+
+def close(world: World, how: str) -> None:
+    """Old nodes take no more pods, and nobody has cordoned one."""
+    for name in ("old-1", "old-2"):
+        node = world.named(Node, name, "")
+        assert node is not None
+        if how == "tainted":
+            taint = Taint("cloud.example.com/retiring", "", "NoSchedule")
+            world.put(msgspec.structs.replace(node, taints=(*node.taints, taint)))
+        elif how == "full" or name == "old-1":
+            there = sum(pod.node == name for pod in world.all(Pod))
+            room = msgspec.structs.replace(node.allocatable, pods=there - (name == world.pods(WEB)[0].node))
+            world.put(msgspec.structs.replace(node, allocatable=room))
+        else:
+            world.remove(node)
+
+
+@pytest.mark.parametrize("mode", [Mode.INJECT, Mode.TEMPLATE])
+@pytest.mark.parametrize("how", ["tainted", "full", "one gone, one full"])
+def test_a_held_pod_goes_early_whatever_closes_the_old_nodes(how: str, mode: Mode) -> None:
+    world = a_shop(mode)
+    close(world, how)
+    for pod in world.pods(WEB):
+        nature.delete(world, pod)
+    nature.settle(world)
+    (pod,) = world.pods(WEB)
+    assert pod.unschedulable
+    rescue = found(world)
+    if mode is Mode.INJECT:
+        assert rescue.early == {WEB}
+    else:
+        assert rescue.steps == (Rescue(WEB, pod.name, pod.uid, NEW),)
+    assert [one.workload for one in rescue.exceptions] == ["Deployment shop/web"]
+
+
+@pytest.mark.parametrize("mode", [Mode.INJECT, Mode.TEMPLATE])
+def test_a_pod_that_fits_nowhere_at_all_does_not_free_its_workload(mode: Mode) -> None:
+    world = a_shop(mode)
+    cordon(world, "old-1", "old-2")
+    (pod,) = world.pods(WEB)
+    spec = msgspec.structs.replace(pod.spec, node_selector=Labels(disk="nvme"))
+    change_pod(world, pod, node="", ready=False, unschedulable="0/4 nodes are available", spec=spec)
+    assert found(world) == Rescued()
+
+
+def test_a_pod_that_still_fits_on_an_old_node_does_not_free_its_workload() -> None:
+    """One node is cordoned, and the pod waits for something else."""
+    world = a_shop()
+    cordon(world, "old-1")
+    change_pod(world, world.pods(WEB)[0], node="", ready=False, unschedulable="0/4 nodes are available")
+    assert found(world) == Rescued()
+
+
+def test_of_two_pods_only_the_one_for_which_old_nodes_have_no_place_is_recorded() -> None:
+    world = a_shop()
+    change(world, "web", replicas=2)
+    nature.settle(world)
+    cordon(world, "old-2")
+    old = world.named(Node, "old-1", "")
+    assert old is not None
+    for pod in world.pods(WEB):
+        change_pod(world, pod, node="", ready=False, unschedulable="0/4 nodes are available")
+    there = sum(pod.node == "old-1" for pod in world.all(Pod))
+    world.put(
+        msgspec.structs.replace(old, allocatable=msgspec.structs.replace(old.allocatable, pods=there + 1))
+    )
+    rescue = found(world)
+    assert (rescue.early, len(rescue.exceptions)) == ({WEB}, 1)
+
+
+def test_a_rescue_needs_room_for_the_stranded_pod_alone() -> None:
+    """The target takes one pod; the other one of its workload can wait where it is."""
+    world = a_shop()
+    change(world, "web", replicas=2)
+    nature.settle(world)
+    cordon(world, "old-1", "old-2", "new-2")
+    new = world.named(Node, "new-1", "")
+    assert new is not None
+    world.put(msgspec.structs.replace(new, allocatable=msgspec.structs.replace(new.allocatable, pods=1)))
+    nature.delete(world, world.pods(WEB)[0])
+    nature.settle(world)
+    decision = decide(look(world), world.now)
+    (step,) = [one for one in decision.steps if isinstance(one, WritePlacement)]
+    assert step.turns[WEB.owner_key] is Turn.RELEASED
 
 
 def test_with_no_old_node_left_it_is_rescued_without_a_cordon() -> None:

@@ -6,21 +6,26 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given, settings
 
-from shiplift.api.workloads import Mode, OnBlockedWorkload, Turn
+from shiplift.api.workloads import Mode, OnBlockedWorkload, Turn, WorkloadPlacementSpec, WorkloadState
 from shiplift.engine.step import Step
 from shiplift.facts.meta import Labels
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import HorizontalPodAutoscaler
-from shiplift.room.booking import Booking
+from shiplift.room.booking import Booking, NoSlot
 from shiplift.workloads.decide import surging
+from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.decide.surging import Surging, surge
 from shiplift.workloads.model import Reason
 from shiplift.workloads.names import SURGE_LEDGER
-from shiplift.workloads.record import Record, Surge
-from shiplift.workloads.steps import MarkPod, Scale
+from shiplift.workloads.record import RECORDS, Record, Surge
+from shiplift.workloads.steps import MarkPod, Scale, WritePlacement
+from tests.examples import tries
 from tests.model import nature
 from tests.workloads import server
+from tests.workloads.players import Operator
+from tests.workloads.sketches import Moment, scripts
 from tests.workloads.views import (
     DEPLOYMENT,
     STATEFUL_SET,
@@ -28,11 +33,12 @@ from tests.workloads.views import (
     change,
     change_pod,
     look,
+    said,
     say,
     tally,
     under_way,
 )
-from tests.workloads.world import NEW, World
+from tests.workloads.world import NEW, OLD, World
 
 WEB = an_id("web")
 PLAN = Surge(2, 3)
@@ -49,7 +55,12 @@ def a_shop(plan: Surge | None = None, replicas: int = 2, **spec: Any) -> World:
 
 def next_of(world: World, name: str = "web") -> Surging:
     view = look(world)
-    return surge(view, tally(view, name), Booking(view.room))
+
+    def no_slot(pod: Pod) -> NoSlot | None:
+        found = Booking(view.room).book(pod, leaving=False)
+        return found if isinstance(found, NoSlot) else None
+
+    return surge(view, tally(view, name), no_slot, world.now)
 
 
 def take(world: World, *steps: Step) -> None:
@@ -68,6 +79,26 @@ def old_pods(world: World) -> list[Pod]:
     return [pod for pod in world.pods(WEB) if pod.node.startswith("old")]
 
 
+def seconds(world: World) -> int:
+    return int(world.now.timestamp())
+
+
+def write(world: World, record: Record) -> None:
+    say(world, {WEB.owner_key: Turn.RELEASED}, {WEB.owner_key: record} if record else {})
+
+
+def follow(world: World) -> Surging:
+    """Do what is to be done until nothing is."""
+    for _ in range(20):
+        if not (found := next_of(world)).steps and found.record is None:
+            return found
+        take(world, *found.steps)
+        if found.record is not None:
+            write(world, found.record)
+        nature.settle(world)
+    raise AssertionError(f"no end: {next_of(world)}")
+
+
 def scaler(world: World) -> HorizontalPodAutoscaler:
     (row,) = world.all(HorizontalPodAutoscaler)
     return row
@@ -77,8 +108,9 @@ def scaler(world: World) -> HorizontalPodAutoscaler:
 
 
 def test_first_it_is_written_down_how_many_there_were() -> None:
-    found = next_of(a_shop())
-    assert (found.steps, found.record) == ((), Record(surge=Surge(2, 3)))
+    world = a_shop()
+    found = next_of(world)
+    assert (found.steps, found.record) == ((), Record(surge=Surge(2, 3, at=seconds(world))))
 
 
 def test_written_down_one_more_is_asked_for() -> None:
@@ -127,6 +159,10 @@ def test_with_pods_left_to_move_it_goes_round_again() -> None:
         take(world, *next_of(world).steps)
     nature.settle(world)
     assert len(old_pods(world)) == 1
+    again = next_of(world).record
+    assert again == Record(surge=Surge(2, 3, at=seconds(world), there=1))
+    assert again is not None
+    write(world, again)
     (step,) = next_of(world).steps
     assert isinstance(step, Scale)
     assert step.replicas == 3
@@ -212,7 +248,7 @@ def test_overtaken_marks_come_off_and_the_floor_goes_back_first() -> None:
 def test_an_autoscaler_has_its_floor_raised_first() -> None:
     world = a_shop()
     world.autoscaler(WEB, 2, 5, desired_replicas=2)
-    plan = Surge(2, 3, "web-scaler", 2)
+    plan = Surge(2, 3, "web-scaler", 2, seconds(world))
     assert next_of(world).record == Record(surge=plan)
     say(world, {WEB.owner_key: Turn.RELEASED}, {WEB.owner_key: Record(surge=plan)})
     (step,) = next_of(world).steps
@@ -260,6 +296,161 @@ def test_where_an_autoscaler_stands_in_the_way_it_is_said_what_to_do(
 def test_a_stateful_set_cannot_surge() -> None:
     world = under_way((STATEFUL_SET, "db", 1), on_blocked=OnBlockedWorkload.SURGE, mode=Mode.INJECT)
     assert next_of(world, "db").reason is Reason.SURGE_IMPOSSIBLE
+
+
+# --- given up ---
+
+
+def never_ready(world: World) -> Pod:
+    """The replica more crashes, over and over."""
+    (pod,) = [pod for pod in world.pods(WEB) if not pod.node.startswith("old")]
+    return change_pod(world, pod, ready=False, waiting="CrashLoopBackOff")
+
+
+def test_a_replica_that_is_not_ready_in_time_is_taken_back_and_told() -> None:
+    world = raised(Surge(2, 3, at=1))
+    say(world, {WEB.owner_key: Turn.RELEASED}, {WEB.owner_key: Record(surge=Surge(2, 3, at=seconds(world)))})
+    pod = never_ready(world)
+    world.pass_time(599)
+    assert (next_of(world).steps, next_of(world).due) == ((), (1.0,))
+    world.pass_time(1)
+    found = next_of(world)
+    assert (found.reason, found.steps) == (Reason.SURGE_FAILED, ())
+    told = follow(world)
+    assert told.message == (
+        f"its replica more was not Ready within 10m (pod {pod.name}: CrashLoopBackOff); it was taken back:"
+        " once that is mended, `shiplift pause` and then `shiplift resume` try again"
+    )
+    assert world.versions(WEB) == [OLD, OLD]
+    row = world.row_of(WEB)
+    assert row is not None
+    assert row.replicas == 2
+
+
+def gave_up(world: World) -> World:
+    write(world, Record(surge=Surge(2, 3, at=1)))
+    never_ready(world)
+    assert follow(world).reason is Reason.SURGE_FAILED
+    return world
+
+
+def test_given_up_the_workload_is_blocked_and_is_not_raised_again() -> None:
+    world = gave_up(raised())
+    decision = decide(look(world), world.now)
+    line = decision.lines[WEB]
+    assert (line.state, line.reason) == (WorkloadState.BLOCKED, Reason.SURGE_FAILED)
+    assert not [step for step in decision.steps if isinstance(step, Scale)]
+
+
+def test_given_up_a_number_that_somebody_sets_later_stays() -> None:
+    world = gave_up(raised())
+    change(world, "web", replicas=3)
+    nature.settle(world)
+    record = RECORDS.readable("", placement(world).ledger)[0][WEB.owner_key]
+    assert record.surge is not None
+    assert (next_of(world).steps, surging.undo(tally(look(world), "web"), record.surge)) == ((), ())
+
+
+def placement(world: World) -> WorkloadPlacementSpec:
+    found = said(world)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("way", ["paused", "arrived", "another policy"])
+def test_given_up_it_is_forgotten_when_somebody_has_acted(way: str) -> None:
+    world = gave_up(raised())
+    if way == "paused":
+        world.migrate(paused=True)
+    elif way == "another policy":
+        world.migrate(on_blocked=OnBlockedWorkload.FORCE)
+    else:
+        for pod in world.pods(WEB):
+            change_pod(world, pod, node="new-1")
+    assert next_of(world).record == Record()
+
+
+def test_given_up_it_is_forgotten_when_its_budget_gives_way() -> None:
+    world = gave_up(raised())
+    (uid,) = world.documents
+    world.write_budget(
+        world.documents[uid] | {"spec": {"selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 1}}
+    )
+    nature.settle(world)
+    (step,) = [one for one in decide(look(world), world.now).steps if isinstance(one, WritePlacement)]
+    assert step.ledger == {}
+
+
+def test_a_replica_that_went_to_an_old_node_is_taken_back_and_none_on_a_target_goes() -> None:
+    world = raised(Surge(2, 3, there=1))
+    first, *_, last = sorted(world.pods(WEB), key=lambda pod: (pod.created, pod.name))
+    change_pod(world, first, node="new-1")
+    change_pod(world, last, node="old-2")
+    found = next_of(world)
+    assert (found.reason, found.steps) == (Reason.SURGE_FAILED, ())
+    assert found.message.startswith(f"pod {last.name}, its replica more, went to old node old-2;")
+    assert follow(world).reason is Reason.SURGE_FAILED
+    assert world.versions(WEB) == [OLD, NEW]
+    assert not any(pod.annotations for pod in world.pods(WEB))
+
+
+def test_a_replica_that_somebody_takes_back_again_and_again_is_given_up() -> None:
+    """As GitOps does that knows the number of replicas."""
+    world = a_shop()
+    operator, raises = Operator(world), 0
+    for _ in range(60):
+        operator.round()
+        row = world.row_of(WEB)
+        assert row is not None
+        raises += row.replicas == 3
+        change(world, "web", replicas=2)
+        nature.settle(world)
+        world.pass_time(40)
+    assert raises == surging.MOST_RAISES
+    decision = decide(look(world), world.now)
+    assert decision.lines[WEB].message.startswith("somebody else sets its replicas back whenever a surge")
+
+
+def crash_on_target_nodes(world: World) -> None:
+    for pod in world.pods(WEB):
+        if pod.node.startswith("new"):
+            change_pod(world, pod, ready=False, waiting="CrashLoopBackOff")
+
+
+@settings(max_examples=tries(60))
+@given(scripts)
+def test_interrupted_anywhere_a_surge_that_never_is_ready_is_taken_back(script: list[Moment]) -> None:
+    world = a_shop()
+    operator = Operator(world)
+    for moment in (*script, *[Moment()] * 30):
+        operator.round(cut=moment.cut, backwards=moment.backwards, publishes=moment.publishes)
+        if moment.dies:
+            operator.die()
+            operator = Operator(world)
+        for _ in range(moment.ticks):
+            nature.tick(world)
+            crash_on_target_nodes(world)
+            world.pass_time(60)
+    row = world.row_of(WEB)
+    assert row is not None
+    assert (row.replicas, world.versions(WEB)) == (2, [OLD, OLD])
+    assert not any(pod.annotations for pod in world.pods(WEB))
+    assert decide(look(world), world.now).lines[WEB].reason is Reason.SURGE_FAILED
+
+
+def test_who_undoes_a_surge_is_named_while_it_is_tried() -> None:
+    world = a_shop()
+    operator = Operator(world)
+    for _ in range(6):
+        operator.round()
+        change(world, "web", replicas=2)
+        nature.settle(world)
+        world.pass_time(40)
+    assert operator.decision is not None
+    assert operator.decision.notes == (
+        "Deployment shop/web: somebody else sets its replicas back while a surge moves its pods;"
+        " keep them from it while the migration runs",
+    )
 
 
 # --- undoing ---

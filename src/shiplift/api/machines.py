@@ -19,6 +19,7 @@ from shiplift.api.values import (
     Name,
     Operation,
     Progress,
+    Quantity,
     Reason,
     Software,
     SoftwareState,
@@ -38,9 +39,6 @@ HostKey = Annotated[
     str, Meta(min_length=1, max_length=4096, pattern=r"^(ssh|ecdsa|sk)-[-a-z0-9@.]+ [A-Za-z0-9+/=]+$")
 ]
 CloudName = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9._:/-]+$")]
-Quantity = Annotated[
-    str, Meta(min_length=1, max_length=20, pattern=r"^[0-9]+(\.[0-9]+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$")
-]
 
 
 class Role(StrEnum):

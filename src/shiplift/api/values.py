@@ -52,6 +52,9 @@ PackageVersion = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[0-
 Duration = Annotated[
     str, Meta(min_length=2, max_length=20, pattern=r"^([0-9]{1,6}h)?([0-9]{1,6}m)?([0-9]{1,6}s)?$")
 ]
+Quantity = Annotated[
+    str, Meta(min_length=1, max_length=20, pattern=r"^[0-9]+(\.[0-9]+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$")
+]
 Url = Annotated[str, Meta(max_length=2048, pattern=r"^https?://[^\s/?#]+[^\s]*$")]
 Sha256 = Annotated[str, Meta(min_length=64, max_length=64, pattern=r"^[0-9a-f]{64}$")]
 Digest = Annotated[str, Meta(min_length=71, max_length=71, pattern=r"^sha256:[0-9a-f]{64}$")]

@@ -12,6 +12,7 @@ from shiplift.api.values import (
     Count,
     Duration,
     Estimate,
+    LabelMap,
     LabelSelector,
     LabelValue,
     Line,
@@ -19,6 +20,7 @@ from shiplift.api.values import (
     Name,
     Namespace,
     Progress,
+    Quantity,
     Reason,
     Status,
     Time,
@@ -74,7 +76,15 @@ class OnNoCapacity(StrEnum):
 
     WAIT = "Wait"
     CONSOLIDATE = "Consolidate"
+    PROVISION = "Provision"
     STOP = "Stop"
+
+
+class OnUnknownArchitecture(StrEnum):
+    """What is done with pods whose images were never seen to run on the architecture of target nodes."""
+
+    WAIT = "Wait"
+    MOVE = "Move"
 
 
 class Cleanup(StrEnum):
@@ -118,8 +128,45 @@ class EdgeSource(StrEnum):
     SYNC_WAVE = "SyncWave"
 
 
+class WaitForNodes(Value, frozen=True, kw_only=True):
+    """What the first move waits for, so that the first new node does not take everything."""
+
+    count: Annotated[int, Meta(ge=0, le=100_000)] = 0
+    """Target nodes that have to be Ready, for `progressDeadline` at most; 0 goes by `settle` instead."""
+    settle: Duration = "10s"
+    """How long no further target node must have come; at most six times as long in all."""
+
+
+class NodeSize(Value, frozen=True, kw_only=True):
+    """What one node has for pods."""
+
+    cpu: Quantity
+    """Its allocatable CPU."""
+    memory: Quantity
+    """Its allocatable memory."""
+    pods: Annotated[int, Meta(ge=1, le=10_000)] = 110
+    """How many pods it takes."""
+
+
+class Growing(Value, frozen=True, kw_only=True):
+    """A pool of target nodes that an autoscaler makes larger when pods wait for a node."""
+
+    node_selector: LabelMap = field(default_factory=TEXTS)
+    """The labels of its nodes, as a pod selects them."""
+    size: NodeSize
+    """What one more node of it has: a pod that does not fit on it is not evicted for it."""
+
+
 class WorkloadPolicy(Value, frozen=True, kw_only=True):
     """How carefully workloads are moved."""
+
+    RULES = (
+        Rule(
+            "self.onNoCapacity != 'Provision' || has(self.growing)",
+            "growing must say which pool grows when onNoCapacity is Provision",
+            ".growing",
+        ),
+    )
 
     mode: Mode = Mode.AUTO
     """`Inject` changes pods as they are created, `Template` adds tolerations to pod templates;
@@ -133,7 +180,14 @@ class WorkloadPolicy(Value, frozen=True, kw_only=True):
     on_blocked: OnBlockedWorkload = OnBlockedWorkload.WAIT
     """What is done about pods that can never be evicted; `Force` ignores PodDisruptionBudgets."""
     on_no_capacity: OnNoCapacity = OnNoCapacity.WAIT
-    """What is done when the target nodes are full; `Consolidate` moves some pods twice."""
+    """What is done when the target nodes are full; `Consolidate` moves some pods twice, `Provision` evicts
+    pods for which the pool in `growing` will make a node."""
+    growing: Growing | None = None
+    """The pool that grows; for `onNoCapacity: Provision`."""
+    wait_for_nodes: WaitForNodes = WaitForNodes()
+    """What the first move waits for."""
+    on_unknown_architecture: OnUnknownArchitecture = OnUnknownArchitecture.WAIT
+    """Whether pods move to an architecture on which their images were never seen to run."""
     cleanup: Cleanup = Cleanup.ON_NEXT_ROLLOUT
     """When tolerations of mode Template are taken off again; `Immediate` rolls every workload once more."""
     accept_daemon_set_gaps: bool = False
@@ -148,6 +202,7 @@ class WorkloadMigrationSpec(WorkloadPolicy, frozen=True, kw_only=True):
     """Where workloads should be and how they get there."""
 
     RULES = (
+        *WorkloadPolicy.RULES,
         Rule(
             f"!oldSelf.abort || self.abort || !({unchanged('target')})",
             "abort cannot be withdrawn; give a new target instead",
@@ -277,6 +332,9 @@ class WorkloadMigrationStatus(Status, frozen=True, kw_only=True):
     """The old node that is being emptied to make room, where `onNoCapacity` is Consolidate."""
     notes: Annotated[tuple[Message, ...], ordered(most=64)] = ()
     """What a person should know: declarations that cannot be read, what somebody changed under our hands."""
+    forewarnings: Annotated[tuple[Message, ...], ordered(most=16)] = ()
+    """What was found before the start: data that stays behind, images never seen on the architecture of
+    target nodes."""
     inert_tolerations: Annotated[tuple[Line, ...], ordered(most=2000)] = ()
     """Workloads that keep a toleration of ours until their next rollout."""
 

@@ -2,8 +2,9 @@
 
 What counts is the budget of each pod; pods of one owner may have different ones. With a PodDisruptionBudget
 it is what the budget allows, counted from the pods that are seen as well as from its status, whichever is
-less; without one, what a Deployment says may be unavailable (at least one), or one pod of a StatefulSet while
-all others are Ready; with two nothing. Pods that are not Ready serve nobody.
+less; pods of owners that are not known here are seen too. Without one, it is what a Deployment says may be
+unavailable (at least one), or one pod of a StatefulSet while all others are Ready; with two nothing. Pods
+that are not Ready serve nobody.
 """
 
 from __future__ import annotations
@@ -48,19 +49,8 @@ class Allowances:
     def _allowed(self, budget: PodDisruptionBudget) -> int:
         if budget.observed_generation < budget.generation:
             return 0
-        seen = going = 0
-        for id_ in self._books.covers.get(budget.uid, ()):
-            owner = self._books.tallies[id_]
-            seen += self._ready(owner, budget)
-            if owner.evicting:  # may not be in the budget's status yet
-                going += sum(pod.ready and budget.uid in budgets_of(owner, pod) for pod in owner.evicting)
+        seen, going = healthy(self._books, budget)
         return max(min(budget.disruptions_allowed - going, seen - budget.desired_healthy), 0)
-
-    def _ready(self, owner: Owner, budget: PodDisruptionBudget) -> int:
-        if not owner.apart:
-            return owner.ready
-        nodes = self._books.nodes
-        return sum(pod.ready and pod.node in nodes for pod in covered(owner, budget.uid))
 
     def _own(self, owner: Owner) -> int:
         missing = max(owner.row.replicas - owner.ready, 0) + owner.leaving
@@ -72,6 +62,28 @@ class Allowances:
         except BudgetError:
             most = 1
         return max(most - max(owner.row.replicas - owner.ready, 0), 0)
+
+
+def healthy(books: Books, budget: PodDisruptionBudget) -> tuple[int, int]:
+    """How many pods that a budget covers are Ready, and how many more of them we are evicting, which may not
+    be in its status yet; counted from pods. Pods of unknown owners are looked for only where the budget's
+    status counts more healthy ones than known owners have: there are many budgets."""
+    seen = going = 0
+    for id_ in books.covers.get(budget.uid, ()):
+        owner = books.tallies[id_]
+        seen += _ready(books, owner, budget)
+        if owner.evicting:
+            going += sum(pod.ready and budget.uid in budgets_of(owner, pod) for pod in owner.evicting)
+    if budget.current_healthy > seen:
+        pods = (pod for pod in books.picked(budget) if not pod.deleting and not pod.finished)
+        seen = max(seen, sum(pod.ready and pod.node in books.nodes for pod in pods) - going)
+    return seen, going
+
+
+def _ready(books: Books, owner: Owner, budget: PodDisruptionBudget) -> int:
+    if not owner.apart:
+        return owner.ready
+    return sum(pod.ready and pod.node in books.nodes for pod in covered(owner, budget.uid))
 
 
 def budget_of(books: Books, owner: Owner, pod: Pod) -> PodDisruptionBudget | None:

@@ -5,7 +5,7 @@ A layer's own view of a cluster satisfies these as it is; nothing is copied.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any, Protocol
 
 from shiplift.facts.pods import Pod
@@ -61,6 +61,11 @@ class Books(Protocol):
     @property
     def covers(self) -> Mapping[str, Mapping[Any, None]]:
         """The owners of which each budget covers a pod."""
+        ...
+
+    @property
+    def picked(self) -> Callable[[PodDisruptionBudget], Iterable[Pod]]:
+        """All pods that a budget selects, whoever owns them."""
         ...
 
     @property

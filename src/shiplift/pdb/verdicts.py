@@ -9,7 +9,7 @@ from typing import NamedTuple
 from shiplift.engine.budgets import Disruptions
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import PodDisruptionBudget
-from shiplift.pdb.allowances import budget_of
+from shiplift.pdb.allowances import budget_of, healthy
 from shiplift.pdb.coverage import budgets_of, covered, not_made
 from shiplift.pdb.holds import is_hold
 from shiplift.pdb.model import Books, Owner
@@ -19,7 +19,12 @@ class Never(Enum):
     """Why no wait helps: somebody has to change a budget."""
 
     TWO_BUDGETS = "TwoBudgets"
+    NOT_COUNTED = "BudgetNotCounted"
     ALLOWS_NOTHING = "NeverEvictable"
+
+
+_FOR_EVER = ("does not implement the scale subresource", "no matches for kind")
+"""Of what a budget's controller says where it cannot count pods: what no wait changes."""
 
 
 class Obstacle(NamedTuple):
@@ -35,6 +40,12 @@ def obstacle(books: Books, owner: Owner, pod: Pod) -> Obstacle | None:
     if len(budgets) > 1:
         which = f"PodDisruptionBudgets {named(books, budgets)} both select pod {pod.namespace}/{pod.name}"
         return Obstacle(Never.TWO_BUDGETS, which)
+    if (why := _uncountable(books, owner, pod)) and any(one in why for one in _FOR_EVER):
+        budget = named(books, budgets)
+        text = f"PodDisruptionBudget {budget} lets no pod go: it cannot be counted ({why});"
+        return Obstacle(
+            Never.NOT_COUNTED, f"{text} let it cover other pods, or set its minAvailable to a number"
+        )
     why = never_evictable(books, owner, pod)
     return Obstacle(Never.ALLOWS_NOTHING, why) if why else None
 
@@ -43,6 +54,14 @@ def named(books: Books, budgets: Iterable[str]) -> str:
     """Budgets by their names."""
     rows = [row for uid in budgets if (row := books.budgets.get(uid)) is not None]
     return " and ".join(sorted(f"{row.namespace}/{row.name}" for row in rows))
+
+
+def _uncountable(books: Books, owner: Owner, pod: Pod) -> str:
+    """Why the controller of a pod's budget cannot count what it covers, in its own words; empty where it
+    can. Until it can, the budget allows nothing."""
+    budget = budget_of(books, owner, pod)
+    said = budget.conditions if budget is not None else ()
+    return next((one.message for one in said if one.reason == "SyncFailed" and one.status == "False"), "")
 
 
 def never_evictable(books: Books, owner: Owner, pod: Pod) -> str:
@@ -96,9 +115,14 @@ def explained(books: Books, owner: Owner, pod: Pod) -> str:
     if budget is None:
         return f"{owner.ready} of {owner.row.replicas} pods are Ready; the others come first"
     name = f"PodDisruptionBudget {budget.namespace}/{budget.name}"
+    if why := _uncountable(books, owner, pod):
+        return f"{name} cannot be counted by its controller: {why}"
     if budget.observed_generation < budget.generation:
         return f"{name} was changed and has not been looked at by its controller yet"
-    has = f"{name} needs {budget.desired_healthy} healthy pods and has {budget.current_healthy}"
+    needs = f"{name} needs {budget.desired_healthy} healthy pods"
+    if (seen := healthy(books, budget)[0]) <= budget.desired_healthy < budget.current_healthy:
+        return f"{needs}; its status says {budget.current_healthy}, and {seen} are Ready"
+    has = f"{needs} and has {budget.current_healthy}"
     there = taken_for_evicted(books, budget)
     return f"{has}; it takes pod {there[0].name}, which is there, for evicted" if there else has
 

@@ -21,7 +21,7 @@ import msgspec
 from shiplift.facts.meta import NO_LABELS, Labels
 from shiplift.facts.pods import HostPort, Pod, PodSpec
 from shiplift.facts.quantities import Resources
-from shiplift.room.node_room import Demand, NodeRoom
+from shiplift.room.node_room import Cause, Demand, NodeRoom
 from shiplift.room.occupancy import Occupancy as Occupancy  # noqa: PLC0414 - handed on
 from shiplift.room.occupancy import Room as Room  # noqa: PLC0414 - handed on
 from shiplift.room.occupancy import Slots
@@ -32,6 +32,8 @@ class NoSlot(msgspec.Struct, frozen=True):
     """No target can take the pod; the reason counts them by cause, as the scheduler's message does."""
 
     reason: str
+    bound: str = ""
+    """The claim whose volume is on a machine that is no target, and can be used nowhere else."""
 
 
 class _Queue:
@@ -167,7 +169,12 @@ class Booking:
             return name
         if leaves:
             self._board.stay(pod, pod.node)
-        return NoSlot(_sentence(len(self._room.eligible), search.causes()))
+        return NoSlot(_sentence(len(self._room.eligible), search.causes()), self._bound(pod, search))
+
+    def _bound(self, pod: Pod, search: _Search) -> str:
+        """The local volume that keeps the pod off every target, where one does."""
+        elsewhere = not search.slots.places and Cause.VOLUME in search.slots.refused
+        return self._room.local_claim(pod) if elsewhere else ""
 
     def _promise(self, pod: Pod, search: _Search) -> str:
         place = search.find(pod.spec, self._changed)

@@ -304,6 +304,15 @@ class Room:
                 return f"volume {claim.volume} of claim {pod.namespace}/{name} does not exist"
         return tuple(found)
 
+    def local_claim(self, pod: Pod) -> str:
+        """The first claim of a pod whose volume lies on one machine; empty where there is none."""
+        for name in pod.spec.claims:
+            claim = self.occupancy.claims.get((pod.namespace, name))
+            volume = self.occupancy.volumes.get(claim.volume) if claim is not None else None
+            if volume is not None and volume.local:
+                return f"claim {pod.namespace}/{name} (local volume {volume.name})"
+        return ""
+
     def domains(self, demand: Demand, spread: Spread, keys: tuple[str, ...]) -> Domains:
         """The domain of every node that counts for a spread constraint.
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from datetime import datetime
 from enum import Enum
+from typing import NamedTuple
 
 import msgspec
 
@@ -90,9 +91,15 @@ class Reason(AnyReason):
     BUDGET_EXHAUSTED = "BudgetExhausted"
     NEVER_EVICTABLE = "NeverEvictable"
     TWO_BUDGETS = "TwoBudgets"
+    BUDGET_NOT_COUNTED = "BudgetNotCounted"
+    """Its budget allows nothing, because the budget's controller cannot count what it covers."""
     NO_SLOT = "NoSlot"
+    UNKNOWN_ARCHITECTURE = "UnknownArchitecture"
+    """Its image was never seen to run on the architecture of target nodes."""
     SURGING = "Surging"
     SURGE_IMPOSSIBLE = "SurgeImpossible"
+    SURGE_FAILED = "SurgeFailed"
+    """Its replica more came to nothing, and was taken back."""
     REFUSED = "Refused"
     """The API server refused what we tried."""
     OPTED_OUT = "OptedOut"
@@ -152,6 +159,15 @@ class Fleet(msgspec.Struct, frozen=True):
     """Old nodes that somebody has cordoned."""
     targets: int = 0
     off: int = 0
+    strange: frozenset[str] = frozenset()
+    """Architectures of target nodes that no old node has; none where no old node is left."""
+
+
+class Joined(NamedTuple):
+    """A target node: when it was made, and whether it is Ready."""
+
+    created: int
+    ready: bool
 
 
 class Tally(msgspec.Struct, frozen=True, gc=False):
@@ -253,6 +269,10 @@ class Stray(msgspec.Struct, frozen=True):
     pod: str
 
 
+def _none_picked(_budget: PodDisruptionBudget) -> Iterable[Pod]:
+    return ()
+
+
 _NONE_UNREADABLE: Mapping[str, Unreadable] = {}
 
 
@@ -291,8 +311,8 @@ class View(msgspec.Struct, frozen=True):
     """DaemonSets that do not tolerate the taint of mode Template."""
     room: Room
     """What fits on the target nodes."""
-    old_room: Callable[[str], Room] | None
-    """What fits on the old ones but the one named, where pods may be moved among those to make room."""
+    old_room: Callable[[str], Room]
+    """What fits on the old ones but the one named, where one is."""
     in_force: Mapping[str, int]
     """For each placement, by uid, the generation that the API servers were last seen to go by."""
     changes: Changes
@@ -312,6 +332,14 @@ class View(msgspec.Struct, frozen=True):
     """Rights that the mode needs and the operator does not have, each as `verb resource.group`."""
     seen_ready: Mapping[str, int] = {}
     """When we saw pods, by uid, become Ready; of others the kubelet's word counts."""
+    ran: Collection[tuple[str, str]] = ()
+    """Images that were seen to run, each after the architecture; known while nodes of several are there."""
+    joined: Callable[[], Iterable[Joined]] = tuple
+    """The target nodes."""
+    unscheduled: Collection[WorkloadId] = ()
+    """Workloads with pods that the scheduler found no node for."""
+    picked: Callable[[PodDisruptionBudget], Iterable[Pod]] = _none_picked
+    """All pods that a budget selects, whoever owns them."""
 
     def ready_at(self, pod: Pod) -> int:
         """When the pod became Ready, by our own clock where we saw it."""
@@ -361,4 +389,6 @@ class Migrating(Decision, frozen=True, kw_only=True):
     """Of the workloads that may go."""
     exceptions: tuple[OrderException, ...] = ()
     emptying: str = ""
+    forewarnings: tuple[str, ...] = ()
+    """Before the start."""
     notes: tuple[str, ...] = ()

@@ -20,6 +20,12 @@ class Surge(msgspec.Struct, frozen=True, omit_defaults=True):
     after: int
     autoscaler: str = ""
     floor_before: int = 0
+    at: int = 0
+    """When it was written down that a replica more is going to be asked for, in seconds since 1970."""
+    there: int = 0
+    """How many of its pods were on target nodes then."""
+    gave_up: str = ""
+    """Why it is taken back for good; when that is done, `after` is `before`."""
 
 
 class Record(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -352,6 +352,11 @@ class SetTolerations(Step, frozen=True):
         return f"release {self.workload}: its pods tolerate the target nodes"
 
 
+def raised(uid: str) -> str:
+    """The change that a surge makes to replicas, by the uid of what asks for them."""
+    return f"raise {uid}"
+
+
 class Scale(Step, frozen=True):
     """Change how many replicas a workload, or the floor of its autoscaler, asks for."""
 
@@ -361,10 +366,26 @@ class Scale(Step, frozen=True):
     version: int
     replicas: int
     why: str
+    raises: bool = False
 
     @property
     def key(self) -> str:
         return f"scale {self.uid}"
+
+    @property
+    def change(self) -> str:
+        return raised(self.uid) if self.raises else ""
+
+    @property
+    def takes_back(self) -> str:
+        return "" if self.raises else raised(self.uid)
+
+    def undone_by_others(self) -> str:
+        what = f"minReplicas of its autoscaler {self.autoscaler}" if self.autoscaler else "its replicas"
+        return (
+            f"{self.workload}: somebody else sets {what} back while a surge moves its pods;"
+            " keep them from it while the migration runs"
+        )
 
     def describe(self) -> str:
         what = (

@@ -97,7 +97,8 @@ class Scenario(suite.Scenario, frozen=True):
                 yield order
 
     def migration(self) -> Json:
-        return _ours("WorkloadMigration", {"name": "cluster"}, self.spec)
+        """The nodes are there from the start: none is waited for."""
+        return _ours("WorkloadMigration", {"name": "cluster"}, {"waitForNodes": {"settle": "0s"}} | self.spec)
 
     def _order(self, namespace: str) -> Json:
         listed = [

@@ -130,6 +130,20 @@ def a_full_placement() -> World:
     return world
 
 
+def a_young_node() -> World:
+    world = a_shop()
+    world.node("new-3", NEW, created=NOW - 1)
+    return world
+
+
+def another_architecture() -> World:
+    world = a_shop()
+    for node in world.all(Node):
+        own = "arm64" if node.kubelet_version == NEW else "amd64"
+        world.put(msgspec.structs.replace(node, architecture=own))
+    return world
+
+
 def between_old_nodes() -> World:
     world = a_shop(2, on_no_capacity=OnNoCapacity.CONSOLIDATE)
     assert world.migration is not None
@@ -239,6 +253,18 @@ SEEN: tuple[Situation, ...] = (
         "nodes of the target version are there",
         Reason.WAITING_FOR_NODES,
         f"no node runs {NEW} yet",
+    ),
+    (
+        a_young_node,
+        "target nodes have come before the first move",
+        Reason.WAITING_FOR_NODES,
+        f"nodes of {NEW} are still coming; the first move waits until none has come for 10s",
+    ),
+    (
+        another_architecture,
+        "its images run on what target nodes are",
+        Reason.UNKNOWN_ARCHITECTURE,
+        "image example.com/web:1 was never seen to run on arm64, as target nodes are;",
     ),
     (
         between_old_nodes,
@@ -355,7 +381,7 @@ def test_what_closes_a_gate_is_what_the_operator_decides(
 def test_before_the_closed_gate_all_are_open_and_after_it_none_is_reached() -> None:
     found = way(without_room(a_shop()))
     assert [gate.passing for gate in found.workload] == [
-        *[Passing.OPEN] * 6,
+        *[Passing.OPEN] * 8,
         Passing.CLOSED,
         *[Passing.NOT_REACHED] * 9,
     ]

@@ -8,13 +8,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection
 from datetime import datetime
+from functools import cached_property
 
 from shiplift.facts.pods import Pod
 from shiplift.pdb.allowances import Allowances, free_to_go, lane_of
 from shiplift.room.booking import Booking, NoSlot
 from shiplift.workloads.decide import brake, placements
+from shiplift.workloads.decide.architectures import Architectures
 from shiplift.workloads.decide.candidates import book_expected, first_of_each
+from shiplift.workloads.decide.growth import Growth
 from shiplift.workloads.decide.holds import Holding
+from shiplift.workloads.decide.settling import Wait, wait
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Line, Role, Tally, View
 
@@ -27,13 +31,24 @@ MOST_IN_A_LANE = 4
 class Books:
     """The books of one decision about one view."""
 
-    def __init__(self, view: View, now: datetime, may_move: frozenset[WorkloadId], held: Holding) -> None:
+    def __init__(
+        self,
+        view: View,
+        now: datetime,
+        may_move: frozenset[WorkloadId],
+        held: Holding,
+        early: frozenset[WorkloadId] = frozenset(),
+    ) -> None:
         self.view, self.now, self.held = view, now, held
         self.may_move = may_move
         """Workloads that are released, or may be."""
+        self.early = early
+        """Those of them that go before their turn, since a pod of theirs fits on no old node."""
         self.released: Collection[WorkloadId] = placements.released(view)
         self.allowances = Allowances(view)
         self.booking = Booking(view.room)
+        self.growth = Growth(view)
+        self.architectures = Architectures(view)
         self.stop: Line | None = brake.stop_of_all(view)
         """What keeps every pod where it is."""
         self.counted = brake.counted(view)
@@ -50,10 +65,15 @@ class Books:
 
     def expect(self, tally: Tally) -> None:
         """Enter the pods of a workload that are on their way already."""
-        book_expected(self.booking, tally)
+        self.growth.expect(book_expected(self.booking, tally))
         for pod in tally.evicting:
             self._lanes[lane_of(tally, pod)] += 1
             self._evictions += 1
+
+    @cached_property
+    def settling(self) -> Wait | None:
+        """What the first move waits for."""
+        return wait(self.view, self.released, self.now)
 
     def is_in_force(self, namespace: str) -> bool:
         if namespace not in self._in_force:
@@ -61,9 +81,15 @@ class Books:
         return self._in_force[namespace]
 
     def no_slot(self, pod: Pod) -> NoSlot | None:
-        """Why no target node can take the pod; where one can, its place is kept."""
+        """Why the pod has no place to go; where a target node can take it, its place is kept. Where nodes
+        come for pods that wait, it may go and wait."""
         found = self.booking.book(pod)
-        return found if isinstance(found, NoSlot) else None
+        return self.growth.ask(pod, found) if isinstance(found, NoSlot) else None
+
+    def no_slot_for_one_more(self, pod: Pod) -> NoSlot | None:
+        """Likewise for one more pod like it, which stays where it is."""
+        found = self.booking.book(pod, leaving=False)
+        return self.growth.ask(pod, found) if isinstance(found, NoSlot) else None
 
     @property
     def full(self) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import StatefulSet
 from shiplift.pdb.coverage import one_of_each
-from shiplift.room.booking import Booking
+from shiplift.room.booking import Booking, NoSlot
 from shiplift.workloads.model import Tally
 
 
@@ -23,17 +23,18 @@ def first_of_each(tally: Tally) -> Sequence[Pod]:
     return one_of_each(tally, in_order(tally)) if tally.apart else tally.away[:1]
 
 
-def book_expected(booking: Booking, tally: Tally) -> None:
+def book_expected(booking: Booking, tally: Tally) -> Sequence[Pod]:
     """Replacements that are pending, or that the owner will make in a moment, have their slots first; and so
-    have those of pods that are being evicted."""
-    for pod in tally.pending:
-        booking.book(pod, leaving=False)
-    for pod in tally.evicting:
-        booking.book(pod)
+    have those of pods that are being evicted. Those that find none are told."""
     missing = tally.row.replicas - len(tally.pods) - len(tally.evicting)
+    if missing <= 0 and not tally.pending and not tally.evicting:
+        return ()
+    found = [(pod, booking.book(pod, leaving=False)) for pod in tally.pending]
+    found += [(pod, booking.book(pod)) for pod in tally.evicting]
     if tally.alike is not None and not tally.rolling:
-        for _ in range(missing):
-            booking.book(tally.alike, leaving=False)
+        alike = tally.alike
+        found += [(alike, booking.book(alike, leaving=False)) for _ in range(missing)]
+    return [pod for pod, slot in found if isinstance(slot, NoSlot)]
 
 
 def _ordinal(pod: Pod) -> int:

@@ -25,14 +25,32 @@ from shiplift.workloads.model import Role, Tally, View
 from shiplift.workloads.steps import Evict
 
 
-def chosen(view: View, *, stuck: bool) -> str:
-    """The node to empty: the one begun, as long as it is old; else, if no workload can move, the emptiest."""
-    begun = view.status.emptying
-    if view.fleet.roles.get(begun) is Role.OFF:
-        return begun
-    if not stuck or view.old_room is None or view.spec.on_no_capacity is not OnNoCapacity.CONSOLIDATE:
+def chosen(view: View, *, stuck: bool, full: bool = True) -> str:
+    """The node to empty: the one begun, as long as it is old and can be emptied; else the emptiest.
+
+    None is begun unless nobody can move (`stuck`), and none goes on when nobody waits for room (`full`).
+    """
+    if view.spec.on_no_capacity is not OnNoCapacity.CONSOLIDATE:
         return ""
-    return _emptiest(view, view.old_room)
+    begun = view.status.emptying
+    if view.fleet.roles.get(begun) is Role.OFF and _goes_on(view, begun, full=full):
+        return begun
+    return _emptiest(view, view.old_room) if stuck else ""
+
+
+def _goes_on(view: View, node: str, *, full: bool) -> bool:
+    """One that is empty waits for somebody to change it; with pods that cannot leave none gets empty."""
+    here = [tally for tally in view.tallies.values() if any(pod.node == node for pod in tally.away)]
+    if not here:
+        return True
+    bound = any(node in _closed_by(view, tally) for tally in here)
+    return full and not bound and _fit_elsewhere(view, view.old_room(node), node)
+
+
+def _closed_by(view: View, tally: Tally) -> set[str]:
+    """The nodes with pods of a workload that nothing takes away."""
+    stuck = _stuck(view, tally)
+    return {pod.node for pod in tally.away if tally.skipped or budgets_of(tally, pod) in stuck}
 
 
 def _emptiest(view: View, room: Callable[[str], Room]) -> str:
@@ -40,11 +58,10 @@ def _emptiest(view: View, room: Callable[[str], Room]) -> str:
     closed: set[str] = set(view.fleet.cordoned)
     released = placements.released(view)
     for id_, tally in view.tallies.items():
-        fixed = tally.skipped or id_ in released
-        stuck = _stuck(view, tally)
+        closed |= _closed_by(view, tally)
         for pod in tally.away:
             there[pod.node] += 1
-            if fixed or budgets_of(tally, pod) in stuck:
+            if id_ in released:
                 closed.add(pod.node)
     open_ = sorted((count, name) for name, count in there.items() if name not in closed)
     return next((name for _, name in open_ if _fit_elsewhere(view, room(name), name)), "")
@@ -65,7 +82,7 @@ def _fit_elsewhere(view: View, room: Room, node: str) -> bool:
 
 def emptying_steps(view: View, node: str, now: datetime) -> list[Step]:
     """Evict what is on the node and may go now."""
-    if view.old_room is None or node in view.fleet.labels:
+    if node in view.fleet.labels:
         return []
     released = placements.released(view)
     allowances, booking = Allowances(view), Booking(view.old_room(node))

@@ -24,6 +24,7 @@ from shiplift.facts import kinds
 from shiplift.workloads.decide import consolidate, holds, placements
 from shiplift.workloads.decide.books import Books
 from shiplift.workloads.decide.cleaning import cleaning
+from shiplift.workloads.decide.forewarning import forewarnings
 from shiplift.workloads.decide.gates import BLOCKING
 from shiplift.workloads.decide.moves import Moves
 from shiplift.workloads.decide.rescue import Rescued, out_of_turn, rescued
@@ -121,7 +122,14 @@ def _begin(view: View, now: datetime) -> Migrating:
     if text := _too_large(view):
         return Migrating(view=view, now=now, reason=Reason.TOO_LARGE, message=text, stalled=True)
     text = f"moving to {view.target.version}"
-    return Migrating(view=view, now=now, reason=Reason.STARTING, message=text, moving=True)
+    return Migrating(
+        view=view,
+        now=now,
+        reason=Reason.STARTING,
+        message=text,
+        moving=True,
+        forewarnings=forewarnings(view),
+    )
 
 
 def _too_large(view: View) -> str:
@@ -179,8 +187,7 @@ def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
     books = _books(view, now, rescue)
     moves = Moves(books)
     moves.all()
-    stuck = bool(moves.lines) and all(line.reason is Reason.NO_SLOT for line in moves.lines.values())
-    emptying = "" if view.spec.paused else consolidate.chosen(view, stuck=stuck)
+    emptying = "" if view.spec.paused else _emptying(view, moves)
     steps = _steps(view, _Plan(books.may_move - moves.unplaced, books.held, moves, rescue, emptying))
     reason, message, stalled = _headline(view, moves, steps)
     if stalled:
@@ -203,13 +210,22 @@ def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
     )
 
 
+def _emptying(view: View, moves: Moves) -> str:
+    """The old node that is emptied to make room."""
+    if view.spec.on_no_capacity is not OnNoCapacity.CONSOLIDATE:
+        return ""
+    waits = {line.reason for line in moves.lines.values()}
+    full = not waits.isdisjoint((Reason.NO_SLOT, Reason.CONSOLIDATING))
+    return consolidate.chosen(view, stuck=waits == {Reason.NO_SLOT}, full=full)
+
+
 def _rescue(view: View, now: datetime) -> Rescued:
     return Rescued() if view.spec.paused else rescued(view, now)
 
 
 def _books(view: View, now: datetime, rescue: Rescued) -> Books:
     may_move = placements.may_move(view, rescue.early)
-    return Books(view, now, may_move, holds.holding(view, may_move))
+    return Books(view, now, may_move, holds.holding(view, may_move), rescue.early)
 
 
 def books_for(view: View, now: datetime, id_: WorkloadId) -> Books:
@@ -277,14 +293,14 @@ def _headline(view: View, moves: Moves, steps: list[Step]) -> tuple[Reason, str,
         return Reason.IN_CYCLE, f"{one.dependent} and {one.dependency} depend on each other", True
     if (stop := moves.stop) is not None and _is_worth_a_headline(stop):
         return stop.reason, stop.message, False
-    return _progress(view)
+    return _progress(view, moves)
 
 
-def _progress(view: View) -> tuple[Reason, str, bool]:
+def _progress(view: View, moves: Moves) -> tuple[Reason, str, bool]:
     left = len(view.tallies) - len(view.order.met)
     if view.unreadable and not left:
         return Reason.UNREADABLE, f"all that can be read have arrived; {view.unreadable[0]}", True
-    if waits := _waits_for_nodes(view):
+    if waits := moves.first_waits or _waits_for_nodes(view):
         return Reason.WAITING_FOR_NODES, waits, False
     text = f"{left} of {len(view.tallies)} workloads left to move to {view.target.version}"
     return Reason.MOVING, text, False
@@ -306,6 +322,8 @@ def _is_worth_a_headline(stop: Line) -> bool:
 
 def _stopped(view: View, moves: Moves) -> str:
     """What blocks, where the policy for it is to stop."""
+    if late := moves.not_grown:
+        return late
     stops = {
         *(BLOCKING if view.spec.on_blocked is OnBlockedWorkload.STOP else ()),
         *((Reason.NO_SLOT,) if view.spec.on_no_capacity is OnNoCapacity.STOP else ()),

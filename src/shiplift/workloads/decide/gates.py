@@ -17,7 +17,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from shiplift.api.workloads import Mode, OnBlockedWorkload, OnNoCapacity, WorkloadState
+from shiplift.api.workloads import (
+    Mode,
+    OnBlockedWorkload,
+    OnNoCapacity,
+    OnUnknownArchitecture,
+    WorkloadState,
+)
 from shiplift.engine.step import Step
 from shiplift.facts.pods import Pod, tolerated
 from shiplift.pdb.coverage import covering
@@ -25,18 +31,26 @@ from shiplift.pdb.holds import is_hold
 from shiplift.pdb.verdicts import Obstacle, explained, obstacle
 from shiplift.room.booking import NoSlot
 from shiplift.workloads.decide import brake, placements, waiting
+from shiplift.workloads.decide.architectures import ARCHITECTURE
 from shiplift.workloads.decide.books import Books
 from shiplift.workloads.decide.candidates import first_of_each
 from shiplift.workloads.decide.forgetting import forget_evictions
-from shiplift.workloads.decide.surging import Surging, surge
+from shiplift.workloads.decide.surging import Surging, can_surge, is_taken_back, surge
 from shiplift.workloads.marks import upgrade_taint
 from shiplift.workloads.model import Line, Reason, Tally
+from shiplift.workloads.names import SKIP
 from shiplift.workloads.record import Record
 from shiplift.workloads.steps import SetTolerations
 
 TIME_TO_LABEL = 10
 """Seconds that a new pod has to get the labels that decide which budget covers it."""
-BLOCKING = (Reason.NEVER_EVICTABLE, Reason.TWO_BUDGETS, Reason.SURGE_IMPOSSIBLE)
+BLOCKING = (
+    Reason.NEVER_EVICTABLE,
+    Reason.TWO_BUDGETS,
+    Reason.BUDGET_NOT_COUNTED,
+    Reason.SURGE_IMPOSSIBLE,
+    Reason.SURGE_FAILED,
+)
 PAUSED = "paused; `shiplift resume` goes on"
 
 
@@ -153,6 +167,32 @@ def _target_nodes(books: Books, _tally: Tally) -> Closed | None:
     return Closed(Line(WorkloadState.HELD, Reason.WAITING_FOR_NODES, text), unplaced=True)
 
 
+def _nodes_have_come(books: Books, tally: Tally) -> Closed | None:
+    """Not for a pod that is to be rescued: it runs nowhere meanwhile."""
+    if books.settling is None or tally.id in books.early:
+        return None
+    line = Line(WorkloadState.HELD, Reason.WAITING_FOR_NODES, books.settling.why)
+    return Closed(line, unplaced=True, due=(books.settling.left,))
+
+
+def _images_run_there(books: Books, tally: Tally) -> Closed | None:
+    found = books.architectures.unseen(tally.row.template)
+    if found is None:
+        return None
+    text = (
+        f"image {found.image} was never seen to run on {found.architecture}, as target nodes are; run one pod"
+        f" with it there, select {ARCHITECTURE} in its template, or set spec.onUnknownArchitecture of"
+        " WorkloadMigration cluster to Move"
+    )
+    line = Line(WorkloadState.BLOCKED, Reason.UNKNOWN_ARCHITECTURE, text)
+    return Closed(line, unplaced=True)
+
+
+def _waits_for_architecture(books: Books) -> bool:
+    wait = books.view.spec.on_unknown_architecture is OnUnknownArchitecture.WAIT
+    return wait and bool(books.view.fleet.strange)
+
+
 def _not_between_old_nodes(books: Books, tally: Tally) -> Closed | None:
     """While a pod of it makes room on an old node, it cannot be released."""
     if not _is_between(tally):
@@ -163,7 +203,10 @@ def _not_between_old_nodes(books: Books, tally: Tally) -> Closed | None:
 
 def _room_to_begin(books: Books, tally: Tally) -> Closed | None:
     """No workload is released before a target node can take a pod of it: new pods must fit somewhere. Once
-    released a workload cannot make room among the old nodes: with Consolidate it has to fit whole."""
+    released a workload cannot make room among the old nodes: with Consolidate it has to fit whole. Where a
+    pod is to be rescued its place is kept already."""
+    if tally.id in books.early:
+        return None
     for pod in tally.away if _consolidates(books) else tally.away[:1]:
         if (slot := books.no_slot(pod)) is not None:
             return msgspec.structs.replace(_no_slot(slot), unplaced=True)
@@ -199,14 +242,19 @@ def _is_between(tally: Tally) -> bool:
 
 
 def _surge_is_over(books: Books, tally: Tally) -> Closed | None:
-    if placements.record_of(books.view, tally.id).surge is None:
+    record = placements.record_of(books.view, tally.id)
+    if record.surge is None:
         return None
-    return _surging(surge(books.view, tally, books.booking))
+    if is_taken_back(record.surge) and tally.away and never_evictable(books, tally)[0] is None:
+        line = Line(WorkloadState.RELEASED, Reason.SURGING, "its budget lets pods go by now")
+        return Closed(line, record=msgspec.structs.replace(record, surge=None))
+    return _surging(surge(books.view, tally, books.no_slot_for_one_more, books.now))
 
 
 def _surging(found: Surging) -> Closed:
     state = WorkloadState.BLOCKED if found.reason in BLOCKING else WorkloadState.MOVING
-    return Closed(Line(state, found.reason, found.message), steps=found.steps, record=found.record)
+    line = Line(state, found.reason, found.message)
+    return Closed(line, steps=found.steps, record=found.record, due=found.due)
 
 
 def _not_all_there(books: Books, tally: Tally) -> Closed | None:
@@ -281,7 +329,21 @@ WORKLOAD_GATES = (
         "nodes of the target version are there",
         _target_nodes,
         before_release=True,
-        concerns=lambda books: not books.view.fleet.targets and not _consolidates(books),
+        concerns=lambda books: (
+            not books.view.fleet.targets and not _consolidates(books) and not books.growth.on
+        ),
+    ),
+    Gate(
+        "target nodes have come before the first move",
+        _nodes_have_come,
+        before_release=True,
+        concerns=lambda books: books.settling is not None,
+    ),
+    Gate(
+        "its images run on what target nodes are",
+        _images_run_there,
+        before_release=True,
+        concerns=_waits_for_architecture,
     ),
     Gate(
         "no pod of it makes room on an old node",
@@ -356,11 +418,12 @@ def blocked(books: Books, tally: Tally, found: Obstacle) -> Closed | None:
     """What the policy makes of an obstacle; None where it is to be forced."""
     match books.view.spec.on_blocked:
         case OnBlockedWorkload.SURGE:
-            return _surging(surge(books.view, tally, books.booking))
+            return _surging(surge(books.view, tally, books.no_slot_for_one_more, books.now))
         case OnBlockedWorkload.FORCE if not books.view.spec.paused:
             return None
         case _:
-            hint = "change the budget, or set spec.onBlocked of WorkloadMigration cluster to Surge"
+            other = "Surge" if can_surge(tally) else "Force, which goes past it"
+            hint = f"change the budget, or set spec.onBlocked of WorkloadMigration cluster to {other}"
             return _closed(WorkloadState.BLOCKED, Reason(found.why.value), f"{found.message}; {hint}")
 
 
@@ -434,7 +497,13 @@ POD_GATES = (
 
 
 def _no_slot(slot: NoSlot) -> Closed:
-    return _closed(WorkloadState.BLOCKED, Reason.NO_SLOT, f"{slot.reason}; add target nodes, or wait")
+    hint = "add target nodes, or wait"
+    if slot.bound:
+        hint = (
+            f"its data is in {slot.bound}, which is on one machine and cannot follow: copy the data and make"
+            f" the claim again, have that node upgraded in place, or leave it out with {SKIP}: true"
+        )
+    return _closed(WorkloadState.BLOCKED, Reason.NO_SLOT, f"{slot.reason}; {hint}")
 
 
 def waits_for_budget(books: Books, tally: Tally) -> Closed:
@@ -457,10 +526,13 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}" + ("" if number == 1 else "s")
 
 
-def still_coming(tally: Tally) -> Line:
-    """Nothing is left to move; what is still on its way."""
+def still_coming(tally: Tally, *, grows: bool = False) -> Line:
+    """Nothing is left to move; what is still on its way. `grows`: nodes come for pods that wait."""
     stuck = next((pod for pod in tally.pending if pod.unschedulable), None)
     broken = next((pod for pod in tally.pods if not pod.ready and pod.node), None)
+    if stuck is not None and grows:
+        text = f"pod {stuck.name} waits for a new node of the growing pool: {stuck.unschedulable}"
+        return Line(WorkloadState.MOVING, Reason.PENDING, text)
     if stuck is not None:
         text = f"pod {stuck.name} fits on no target node: {stuck.unschedulable}"
         return Line(WorkloadState.BLOCKED, Reason.PENDING, text)

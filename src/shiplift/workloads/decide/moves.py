@@ -48,6 +48,17 @@ class Moves:
         return self._books.stop
 
     @property
+    def not_grown(self) -> str:
+        """The pod for which no node has come in time, where nodes are to come for pods that wait."""
+        return self._books.growth.overdue(self.now)
+
+    @property
+    def first_waits(self) -> str:
+        """What the first move waits for, where nodes are still coming; empty where nothing waits for it."""
+        waits = self._books.settling
+        return waits.why if waits is not None and self.lines else ""
+
+    @property
     def unprepared(self) -> bool:
         """Whether placements have to be there before any pod moves."""
         return bool(self._books.without_placement)
@@ -65,6 +76,7 @@ class Moves:
         waiting = [self.view.tallies[id_] for id_ in sorted(self._books.may_move - self.view.order.met)]
         for tally in waiting:
             self._books.expect(tally)
+        self.due += self._books.growth.left(self.now)
         way = gates.Way(self._books)
         for tally in waiting:
             if tally.id == before:
@@ -99,7 +111,7 @@ class Moves:
         if tally.id in self.lines:
             return
         if not (tally.away or self._books.under_way(tally)):
-            self.lines[tally.id] = gates.still_coming(tally)
+            self.lines[tally.id] = gates.still_coming(tally, grows=self._books.growth.on)
         elif tally.away and self._blocked(tally):
             return
         elif self.view.spec.paused:

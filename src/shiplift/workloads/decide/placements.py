@@ -44,7 +44,7 @@ def released(view: View) -> Collection[WorkloadId]:
 
 def may_move(view: View, early: frozenset[WorkloadId]) -> frozenset[WorkloadId]:
     """Workloads that are released, and unless we are paused, those that wait for nothing."""
-    makes_room = view.spec.on_no_capacity is OnNoCapacity.CONSOLIDATE
+    makes_room = view.spec.on_no_capacity in (OnNoCapacity.CONSOLIDATE, OnNoCapacity.PROVISION)
     if view.target.mode is Mode.INJECT and not view.fleet.targets and not makes_room:
         # whoever was released before the target nodes went could run nowhere
         return frozenset()

@@ -1,12 +1,13 @@
-"""Held pods that die must fit somewhere: when others closed the old nodes, they go before their turn.
+"""Held pods that die must fit somewhere: those that no old node can take go before their turn.
 
-The exception to the order is recorded. In mode Inject a pending pod cannot be changed, so its workload is
-released early and the pod is made again; in mode Template the pod itself is given the toleration.
+Whether old nodes are cordoned, tainted, full or gone does not matter. A pod that no target node can take
+either is not helped by going early: its workload keeps its turn. The exception to the order is recorded.
+In mode Inject a pending pod cannot be changed, so its workload is released early and the pod is made again;
+in mode Template the pod itself is given the toleration.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
 
 import msgspec
@@ -15,6 +16,7 @@ from shiplift.api.marks import OFF_TARGET_LABEL, label_value
 from shiplift.api.workloads import Mode, OrderException
 from shiplift.engine.step import Step
 from shiplift.facts.pods import Pod, tolerated
+from shiplift.room.booking import Booking, NoSlot
 from shiplift.workloads.decide import placements
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.marks import is_kept_off, upgrade_taint
@@ -37,9 +39,9 @@ def rescued(view: View, now: datetime) -> Rescued:
     before = view.status.exceptions
     if view.target.mode is Mode.INJECT and not view.fleet.targets:
         return Rescued(steps=_brought_back(view), exceptions=before)
-    if not _closed(view):
+    stranded = _stranded(view)
+    if not stranded:
         return Rescued(exceptions=before)
-    stranded = [(tally, pod) for tally in _held(view) for pod in tally.pending if pod.unschedulable]
     known = {(one.pod, one.workload) for one in before}
     fresh = tuple(
         one
@@ -62,29 +64,38 @@ def _brought_back(view: View) -> tuple[Step, ...]:
     value, released = label_value(view.target.version), placements.released(view)
     return tuple(
         Replace(tally.id, pod.name, pod.uid, pod.resource_version)
-        for tally in view.tallies.values()
+        for tally in map(view.tallies.__getitem__, sorted(view.unscheduled))
         for pod in tally.pending
         if pod.unschedulable and tally.id not in released and is_kept_off(pod, OFF_TARGET_LABEL, value)
     )
 
 
-def _closed(view: View) -> bool:
-    """Whether somebody closed old nodes, or none is left."""
-    return bool(view.fleet.cordoned) or not view.fleet.off
+def _stranded(view: View) -> list[tuple[Tally, Pod]]:
+    """Pods of held workloads that the scheduler has given up on, which fit on no old node and on a target."""
+    held = [view.tallies[id_] for id_ in sorted(view.unscheduled) if _is_held(view, id_)]
+    if not held:
+        return []
+    old, new = Booking(view.old_room("")), Booking(view.room)
+    return [
+        (tally, pod)
+        for tally in held
+        for pod in tally.pending
+        if pod.unschedulable and not _fits(old, pod) and _fits(new, pod)
+    ]
 
 
-def _held(view: View) -> Iterable[Tally]:
-    return (
-        tally
-        for id_, tally in view.tallies.items()
-        if tally.pending and not tally.skipped and id_ not in view.order.ready and _may_be_stranded(view, id_)
-    )
+def _fits(booking: Booking, pod: Pod) -> bool:
+    return not isinstance(booking.book(pod, leaving=False), NoSlot)
 
 
-def _may_be_stranded(view: View, id_: WorkloadId) -> bool:
+def _is_held(view: View, id_: WorkloadId) -> bool:
     """New pods of a workload that has arrived go to target nodes by themselves, but not in mode Template
     where it had no pods when it arrived."""
-    return view.target.mode is Mode.TEMPLATE or id_ not in view.order.met
+    if view.tallies[id_].skipped or id_ in view.order.ready:
+        return False
+    if view.target.mode is Mode.TEMPLATE:
+        return True
+    return id_ not in view.order.met and id_ not in placements.released(view)
 
 
 def out_of_turn(view: View, known: tuple[OrderException, ...], now: datetime) -> tuple[OrderException, ...]:

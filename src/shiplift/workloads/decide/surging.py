@@ -6,24 +6,39 @@ were is recorded before they are changed; somebody else's number is never overwr
 from the record, the replicas and the pods alone:
 
     no record ─▶ recorded ─▶ raised ─▶ all Ready, old pod marked ─▶ lowered ─▶ old pod gone ─▶ recorded …
+                               └─▶ given up ─▶ lowered ─▶ told, until somebody has acted
+
+It is given up where the replica more is not Ready within the deadline or is on no target node, and where
+somebody else takes it back again and again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
 import msgspec
 
+from shiplift.api.values import duration
+from shiplift.api.workloads import OnBlockedWorkload
 from shiplift.engine.step import Step
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import Deployment
-from shiplift.room.booking import Booking, NoSlot
+from shiplift.room.booking import NoSlot
 from shiplift.workloads.decide import placements
 from shiplift.workloads.decide.candidates import in_order
 from shiplift.workloads.model import Reason, Tally, View
 from shiplift.workloads.names import SURGE_LEDGER
 from shiplift.workloads.record import Record, Surge
-from shiplift.workloads.steps import MarkPod, Scale
+from shiplift.workloads.steps import MarkPod, Scale, raised
 
+NoSlotFor = Callable[[Pod], NoSlot | None]
 KEDA = "scaledobject.keda.sh/name"
+MOST_RAISES = 4
+"""So often replicas that somebody else sets back are raised."""
+_MOST_TOLD = 200
+"""Of what somebody else says."""
+_TRY_AGAIN = "once that is mended, `shiplift pause` and then `shiplift resume` try again"
 
 
 class Surging(msgspec.Struct, frozen=True):
@@ -33,25 +48,39 @@ class Surging(msgspec.Struct, frozen=True):
     message: str
     steps: tuple[Step, ...] = ()
     record: Record | None = None
+    due: tuple[float, ...] = ()
+    """In how many seconds to look again, where no event announces it."""
 
 
-def surge(view: View, tally: Tally, booking: Booking) -> Surging:
-    """The next thing to do to move one pod by surge."""
+def can_surge(tally: Tally) -> bool:
+    """Whether one more of its replicas can take the place of any other."""
+    return isinstance(tally.row, Deployment)
+
+
+def is_taken_back(plan: Surge) -> bool:
+    """Whether it was given up, and nothing of it is left but the record."""
+    return bool(plan.gave_up) and plan.after == plan.before
+
+
+def surge(view: View, tally: Tally, no_slot: NoSlotFor, now: datetime) -> Surging:
+    """The next thing to do to move one pod by surge; `no_slot` says why there is no place for one more."""
     record = placements.record_of(view, tally.id)
     if impossible := _impossible(tally, record):
         return Surging(Reason.SURGE_IMPOSSIBLE, impossible)
     plan = record.surge
     if plan is None:
-        return _begin(view, tally, record, booking)
+        return _begin(view, tally, record, no_slot, now)
+    if plan.gave_up:
+        return _take_back(view, tally, record, plan)
     if tally.row.replicas not in (plan.before, plan.after):
         return _overtaken(tally, record, plan)
     if tally.row.replicas == plan.before:
-        return _raise_or_rest(view, tally, record, plan)
-    return _swap(tally, plan)
+        return _raise_or_rest(view, tally, record, plan, now)
+    return _swap(view, tally, record, plan, now)
 
 
 def _impossible(tally: Tally, record: Record) -> str:
-    if not isinstance(tally.row, Deployment):
+    if not can_surge(tally):
         return (
             "a StatefulSet cannot surge; give its budget room,"
             " or set spec.onBlocked of WorkloadMigration cluster to Force"
@@ -67,23 +96,36 @@ def _impossible(tally: Tally, record: Record) -> str:
     return ""
 
 
-def _begin(view: View, tally: Tally, record: Record, booking: Booking) -> Surging:
+def _begin(view: View, tally: Tally, record: Record, no_slot: NoSlotFor, now: datetime) -> Surging:
     """Write down what the replicas are; only when that is seen are they changed."""
     pod = in_order(tally)[0]
-    if isinstance(slot := booking.book(pod, leaving=False), NoSlot):
+    if (slot := no_slot(pod)) is not None:
         return Surging(Reason.NO_SLOT, slot.reason)
     if view.spec.paused:
         return Surging(Reason.PAUSED, "paused")
     count, scaler = tally.row.replicas, tally.autoscaler
-    plan = Surge(count, count + 1, scaler.name if scaler else "", scaler.min_replicas if scaler else 0)
-    return Surging(
-        Reason.SURGING,
-        f"one replica more, so that pod {pod.name} can go",
-        record=Record(record.toleration, record.inert, plan),
+    plan = Surge(
+        count,
+        count + 1,
+        scaler.name if scaler else "",
+        scaler.min_replicas if scaler else 0,
+        int(now.timestamp()),
+        _there(tally),
     )
+    text = f"one replica more, so that pod {pod.name} can go"
+    return Surging(Reason.SURGING, text, record=_with(record, plan))
 
 
-def _raise_or_rest(view: View, tally: Tally, record: Record, plan: Surge) -> Surging:
+def _with(record: Record, plan: Surge | None) -> Record:
+    return msgspec.structs.replace(record, surge=plan)
+
+
+def _there(tally: Tally) -> int:
+    """How many of its pods are on nodes that they need not leave."""
+    return len(tally.pods) - len(tally.away) - len(tally.pending)
+
+
+def _raise_or_rest(view: View, tally: Tally, record: Record, plan: Surge, now: datetime) -> Surging:
     """Lowered, or not raised yet: again as long as pods are left to move, and only from a full house."""
     marked = _marked(tally)
     if tally.leaving or len(tally.pods) != plan.before or tally.ready < plan.before:
@@ -91,21 +133,44 @@ def _raise_or_rest(view: View, tally: Tally, record: Record, plan: Surge) -> Sur
     if not tally.away or view.spec.paused:
         if marked:
             return Surging(Reason.SURGING, "unmarks its pods", tuple(_unmark(tally, pod) for pod in marked))
-        return Surging(
-            Reason.SURGING, "all pods are moved", record=Record(record.toleration, record.inert, None)
-        )
+        return Surging(Reason.SURGING, "all pods are moved", record=_with(record, None))
+    return _raise(view, tally, record, plan, now)
+
+
+def _raise(view: View, tally: Tally, record: Record, plan: Surge, now: datetime) -> Surging:
+    """One more; for each pod it is written down anew, so that each has its time."""
+    if _there(tally) > plan.there:
+        again = msgspec.structs.replace(plan, at=int(now.timestamp()), there=_there(tally))
+        return Surging(Reason.SURGING, "one replica more for the next pod", record=_with(record, again))
+    if _is_set_back(view, tally, plan):
+        return _give_up(record, plan, "somebody else sets its replicas back whenever a surge raises them")
     if floor := _floor(tally, plan, plan.after):
         return Surging(Reason.SURGING, "raises the floor of its autoscaler", (floor,))
-    return Surging(
-        Reason.SURGING, "adds a replica", (_scaled(tally, plan.after, "one more, for the time of a move"),)
-    )
+    step = _scaled(tally, plan.after, "one more, for the time of a move")
+    return Surging(Reason.SURGING, "adds a replica", (step,))
 
 
-def _swap(tally: Tally, plan: Surge) -> Surging:
+def _is_set_back(view: View, tally: Tally, plan: Surge) -> bool:
+    """Whether somebody else has taken back, again and again, what was raised since it was written down."""
+    scaler = tally.autoscaler
+    asked = (tally.row.uid, scaler.uid if scaler is not None else "")
+    found = [made for uid in asked if (made := view.changes.get(raised(uid))) is not None]
+    return any(made.times >= MOST_RAISES and made.at.timestamp() >= plan.at for made in found)
+
+
+def _swap(view: View, tally: Tally, record: Record, plan: Surge, now: datetime) -> Surging:
     """Raised: when all are Ready, the old pod is marked, and then the replica is taken back."""
     if tally.ready < plan.after or tally.leaving:
-        return Surging(Reason.SURGING, f"{tally.ready} of {plan.after} pods are Ready")
+        left = _seconds_left(view, tally, plan, now)
+        if left <= 0:
+            late = f"was not Ready within {view.spec.progress_deadline}"
+            return _give_up(record, plan, f"its replica more {late}{_unready(tally)}")
+        text = f"{tally.ready} of {plan.after} pods are Ready"
+        return Surging(Reason.SURGING, text, due=(left,))
     marked = _marked(tally)
+    if not marked and tally.away and _there(tally) <= plan.there:
+        pod = _newest(tally.away)
+        return _give_up(record, plan, f"pod {pod.name}, its replica more, went to old node {pod.node}")
     if not marked and tally.away:
         pod = in_order(tally)[0]
         return Surging(
@@ -116,6 +181,56 @@ def _swap(tally: Tally, plan: Surge) -> Surging:
     return Surging(Reason.SURGING, "takes the replica back", (_scaled(tally, plan.before, "as it was"),))
 
 
+def _seconds_left(view: View, tally: Tally, plan: Surge, now: datetime) -> float:
+    """How long the replica more still has; a record without a time is judged by its pod."""
+    began = plan.at or max((pod.created for pod in tally.pods), default=0)
+    return began + duration(view.spec.progress_deadline).total_seconds() - now.timestamp()
+
+
+def _newest(pods: Sequence[Pod]) -> Pod:
+    return max(pods, key=lambda pod: (pod.created, pod.name))
+
+
+def _unready(tally: Tally) -> str:
+    """The pod that is waited for, and what is known of it."""
+    waiting = [pod for pod in tally.pods if not pod.ready]
+    if not waiting:
+        return ""
+    pod = _newest(waiting)
+    why = pod.waiting or pod.unschedulable
+    return f" (pod {pod.name}" + (f": {why[:_MOST_TOLD]})" if why else ")")
+
+
+def _give_up(record: Record, plan: Surge, why: str) -> Surging:
+    """Written down before it is taken back: whoever comes after a crash goes on with it."""
+    text = f"{why}; it is being taken back"
+    return Surging(
+        Reason.SURGE_FAILED, text, record=_with(record, msgspec.structs.replace(plan, gave_up=why))
+    )
+
+
+def _take_back(view: View, tally: Tally, record: Record, plan: Surge) -> Surging:
+    """Lower the replicas, and say why until somebody has acted."""
+    if not is_taken_back(plan) and (steps := _lowering(tally, plan)):
+        return Surging(Reason.SURGE_FAILED, f"{plan.gave_up}; it is being taken back", steps)
+    if view.spec.paused or not tally.away or view.spec.on_blocked is not OnBlockedWorkload.SURGE:
+        return Surging(Reason.SURGING, "its surge is forgotten", record=_with(record, None))
+    text = f"{plan.gave_up}; it was taken back: {_TRY_AGAIN}"
+    done = None if is_taken_back(plan) else msgspec.structs.replace(plan, after=plan.before)
+    return Surging(Reason.SURGE_FAILED, text, record=_with(record, done) if done else None)
+
+
+def _lowering(tally: Tally, plan: Surge) -> tuple[Step, ...]:
+    """No pod on a target goes: those that are not Ready go first, and where all are an old one is marked."""
+    if tally.row.replicas == plan.after and tally.away and tally.ready >= plan.after and not _marked(tally):
+        pod = _newest(tally.away)
+        return (MarkPod(tally.id, pod.name, pod.uid, True),)
+    if tally.row.replicas == plan.after:
+        floor = _floor(tally, plan, plan.floor_before)
+        return (floor or _scaled(tally, plan.before, "as it was"),)
+    return undo(tally, plan)
+
+
 def _overtaken(tally: Tally, record: Record, plan: Surge) -> Surging:
     """Somebody else set the replicas: theirs stay, ours are forgotten."""
     marked = tuple(_unmark(tally, pod) for pod in _marked(tally))
@@ -123,11 +238,13 @@ def _overtaken(tally: Tally, record: Record, plan: Surge) -> Surging:
     text = f"replicas were set to {tally.row.replicas} by somebody else"
     if marked or floor:
         return Surging(Reason.SURGING, text, (*marked, *((floor,) if floor else ())))
-    return Surging(Reason.SURGING, text, record=Record(record.toleration, record.inert, None))
+    return Surging(Reason.SURGING, text, record=_with(record, None))
 
 
 def undo(tally: Tally, plan: Surge) -> tuple[Step, ...]:
     """Take back what a surge has changed; nothing when all of it is as it was."""
+    if is_taken_back(plan):
+        return ()
     steps: list[Step] = [_unmark(tally, pod) for pod in _marked(tally)]
     if floor := _floor(tally, plan, plan.floor_before):
         steps.append(floor)
@@ -145,7 +262,8 @@ def _unmark(tally: Tally, pod: Pod) -> MarkPod:
 
 
 def _scaled(tally: Tally, replicas: int, why: str) -> Scale:
-    return Scale(tally.id, "", tally.row.uid, tally.row.resource_version, replicas, why)
+    raises = replicas > tally.row.replicas
+    return Scale(tally.id, "", tally.row.uid, tally.row.resource_version, replicas, why, raises)
 
 
 def _floor(tally: Tally, plan: Surge, wanted: int) -> Scale | None:
@@ -155,4 +273,12 @@ def _floor(tally: Tally, plan: Surge, wanted: int) -> Scale | None:
         return None
     if scaler.min_replicas not in (plan.floor_before, plan.after):
         return None
-    return Scale(tally.id, scaler.name, scaler.uid, scaler.resource_version, wanted, "the floor follows")
+    return Scale(
+        tally.id,
+        scaler.name,
+        scaler.uid,
+        scaler.resource_version,
+        wanted,
+        "the floor follows",
+        raises=wanted > scaler.min_replicas,
+    )

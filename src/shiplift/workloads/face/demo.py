@@ -64,7 +64,9 @@ def act(snapshot: Snapshot, cluster: ClusterView, target: str, now: int) -> Move
 
 
 def begin(client: Client, target: str) -> None:
-    client.create(WORKLOAD_MIGRATION, {"metadata": {"name": MIGRATION}, "spec": {"target": target}})
+    # all nodes of the demo come at once
+    asked = {"target": target, "waitForNodes": {"settle": "1s"}}
+    client.create(WORKLOAD_MIGRATION, {"metadata": {"name": MIGRATION}, "spec": asked})
 
 
 DEMO = DemoPart[Movement](

@@ -269,7 +269,7 @@ def _problems(migration: WorkloadMigration) -> tuple[Problem, ...]:
         ProblemKind.CYCLE: map(_edge, status.cycles),
         ProblemKind.MISSING: map(_edge, status.missing),
         ProblemKind.OUT_OF_TURN: early,
-        ProblemKind.NOTE: status.notes,
+        ProblemKind.NOTE: (*status.forewarnings, *status.notes),
     }
     return tuple(Problem(kind, plain(text)) for kind, texts in found.items() for text in texts)
 

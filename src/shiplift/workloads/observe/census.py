@@ -32,7 +32,7 @@ from shiplift.pdb.holds import is_hold
 from shiplift.pdb.index import BudgetIndex
 from shiplift.room.occupancy import Occupancy, Room, Targets
 from shiplift.workloads.identity import WorkloadId, workload_id
-from shiplift.workloads.model import Fleet, Role, Scope, Tally
+from shiplift.workloads.model import Fleet, Joined, Role, Scope, Tally
 from shiplift.workloads.observe.tally import tally, with_evicting
 from shiplift.workloads.steps import MarkNode
 from shiplift.workloads.target import marks, role
@@ -75,6 +75,8 @@ class Census:
         self.fresh: list[tuple[WorkloadId, Pod]] = []
         """Pods that the last refresh saw for the first time, with their workloads."""
         self.tallies: dict[WorkloadId, Tally] = {}
+        self.unscheduled: dict[WorkloadId, None] = {}
+        """Workloads with pods that the scheduler found no node for."""
         self.budgets: dict[str, PodDisruptionBudget] = {}
         self.covers: dict[str, dict[WorkloadId, None]] = {}
         self.holds: dict[str, PodDisruptionBudget] = {}
@@ -88,6 +90,9 @@ class Census:
         self._autoscalers: dict[WorkloadId, HorizontalPodAutoscaler] = {}
         self._roles: dict[str, Role] = {}
         self._rows: dict[str, Node] = {}
+        self._architectures: set[str] = set()
+        self.ran: set[tuple[str, str]] = set()
+        """Images that were seen to run, each after the architecture; only where nodes of two are there."""
         self._labels: dict[str, MarkNode] = {}
         self._taints: dict[str, MarkNode] = {}
         self._unmarked: set[str] = set()
@@ -117,8 +122,9 @@ class Census:
         if not self._counted or scope != self._scope:
             before = self._pods if self._counted else None
             self._forget()
-            self._scope, self._counted, self._evicting = scope, True, evicting
+            self._scope, self._evicting = scope, evicting
             self._count_all(snapshot, before)
+            self._counted = True
 
     def count_nodes(self, snapshot: Snapshot, scope: Scope) -> None:
         """While nothing is moved only marks of ours on nodes matter."""
@@ -140,8 +146,25 @@ class Census:
                 cordoned=frozenset(name for name in off if self._rows[name].unschedulable),
                 targets=sum(own is Role.TARGET for own in self._roles.values()),
                 off=len(off),
+                strange=self._strange(off) if off and self._is_mixed else frozenset(),
             )
         return self._fleet
+
+    @property
+    def _is_mixed(self) -> bool:
+        return len(self._architectures) > 1
+
+    def _strange(self, off: Iterable[str]) -> frozenset[str]:
+        """Architectures of target nodes that no old node has; one that a node does not tell is none."""
+        there = {self._rows[name].architecture for name, own in self._roles.items() if own is Role.TARGET}
+        return frozenset(there - {self._rows[name].architecture for name in off} - {""})
+
+    def joined(self) -> Iterator[Joined]:
+        """The target nodes: when each was made, and whether it is Ready."""
+        for name, own in self._roles.items():
+            if own is Role.TARGET:
+                node = self._rows[name]
+                yield Joined(node.created, node.ready)
 
     def room(self, own: Role, but: str = "") -> Room:
         """What fits on the nodes of a role but that one; a node that is being emptied takes nothing."""
@@ -165,6 +188,9 @@ class Census:
         self._pods = dict(snapshot.by_uids(Pod))
         self._note_all_ready(before)
         self._occupancy.put_first_pods(self._pods.values())
+        if self._is_mixed:
+            for pod in self._pods.values():
+                self._note_run(pod)
         for one in snapshot.all(ReplicaSet):
             self._put_set(one)
         for one in sorted(snapshot.all(HorizontalPodAutoscaler), key=_by_name):
@@ -246,6 +272,8 @@ class Census:
                 self.seen_ready[heard.uid] = self._now
             if known is None and (owner := self._owner(now)) is not None:
                 self.fresh.append((owner, now))
+            if self._is_mixed:
+                self._note_run(now)
         self._occupancy.put_pod(known, now)
         return [owner for pod in (known, now) if pod is not None and (owner := self._owner(pod)) is not None]
 
@@ -256,6 +284,12 @@ class Census:
         for uid, pod in pods.items():
             if pod.ready_since > self._now or (before is not None and _became_ready(before.get(uid), pod)):
                 self.seen_ready[uid] = self._now
+
+    def _note_run(self, pod: Pod) -> None:
+        """What ran once on an architecture is known to run there."""
+        node = self._rows.get(pod.node) if pod.ready else None
+        if node is not None:
+            self.ran.update((node.architecture, one.image) for one in pod.spec.containers)
 
     def _owner(self, pod: Pod) -> WorkloadId | None:
         controller = pod.controller
@@ -282,6 +316,9 @@ class Census:
         target = self._scope.target
         own = role(node, self._scope.selector, target.version)
         self._rows[node.name], self._roles[node.name] = node, own
+        if node.architecture not in self._architectures:
+            self._architectures.add(node.architecture)
+            self._counted = self._counted and not self._is_mixed  # what ran is counted from now on
         self._nodes_are_others()
         self._occupancy.put_node(node)
         empties = node.name == self._scope.emptying
@@ -331,6 +368,7 @@ class Census:
         if id_ is None or id_ in self._ids.values():
             return () if id_ is None else (id_,)
         gone = self.tallies.pop(id_, None)
+        self.unscheduled.pop(id_, None)
         self._cover(gone, None)
         self._in_namespace[id_.namespace].discard(id_)
         self.declarations += 1
@@ -410,6 +448,10 @@ class Census:
         fresh = {id_: counted for id_ in dirty if (counted := self._count(snapshot, id_)) is not None}
         for id_, counted in fresh.items():
             self._cover(self.tallies.get(id_), counted)
+            if counted.pending and any(pod.unschedulable for pod in counted.pending):
+                self.unscheduled[id_] = None
+            elif self.unscheduled:
+                self.unscheduled.pop(id_, None)
         self.tallies.update(fresh)
 
     def _count(self, snapshot: Snapshot, id_: WorkloadId) -> Tally | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import partial
 from typing import Protocol, cast
@@ -12,7 +12,6 @@ from shiplift.api.values import selector_of
 from shiplift.api.workloads import (
     MigrationState,
     Mode,
-    OnNoCapacity,
     Turn,
     WorkloadMigration,
     WorkloadPlacement,
@@ -220,9 +219,7 @@ class Observer:
             holds=tuple(census.holds.values()) if self._counting else _holds(snapshot),
             daemon_sets=_intolerant(snapshot, wanted),
             room=census.room(Role.TARGET),
-            old_room=partial(census.room, Role.OFF)
-            if spec.on_no_capacity is OnNoCapacity.CONSOLIDATE
-            else None,
+            old_room=partial(census.room, Role.OFF),
             in_force=self.in_force.generations(),
             changes=self.changes.changes,
             stale=snapshot.stale(*READS),
@@ -234,6 +231,10 @@ class Observer:
             evicted=self.evictions.untold().moved,
             missing_rights=self._missing_rights() if wanted.mode is Mode.TEMPLATE else (),
             seen_ready=census.seen_ready,
+            ran=census.ran,
+            joined=census.joined,
+            unscheduled=census.unscheduled,
+            picked=partial(_picked, snapshot if self._counting else None),
         )
 
     def _read_placements(self, snapshot: Snapshot) -> dict[str, Placement]:
@@ -302,6 +303,11 @@ def _placed(placements: Mapping[str, Placement]) -> Placements:
 
 def _holds(snapshot: Snapshot) -> tuple[PodDisruptionBudget, ...]:
     return tuple(row for row in snapshot.all(PodDisruptionBudget) if is_hold(row))
+
+
+def _picked(snapshot: Snapshot | None, budget: PodDisruptionBudget) -> Iterable[Pod]:
+    """None without a snapshot: where nothing is counted the view is kept, and must not hold on to one."""
+    return snapshot.pods_matching(budget.namespace, budget.selector) if snapshot else ()
 
 
 def _intolerant(snapshot: Snapshot, wanted: Target) -> tuple[str, ...]:

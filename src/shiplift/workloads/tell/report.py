@@ -93,6 +93,7 @@ def _under_way(
         missing=view.order.missing,
         exceptions=decision.exceptions,
         emptying=decision.emptying,
+        forewarnings=before.forewarnings if same else tuple(map(_short, decision.forewarnings)),
     )
 
 
