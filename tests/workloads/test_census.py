@@ -37,7 +37,7 @@ from shiplift.workloads.model import Reason, Role, Target
 from shiplift.workloads.names import SKIP
 from shiplift.workloads.observe.census import Census
 from shiplift.workloads.observe.observer import READS, Observer, Scope
-from shiplift.workloads.observe.order import Ordering
+from shiplift.workloads.observe.order import Arrived, Ordering
 from tests.examples import tries
 from tests.model import nature
 from tests.workloads.world import NEW, OLD, SPACE, World, a_world
@@ -321,7 +321,9 @@ class Counter:
         self.census.refresh(snapshot, scope, news, frozenset(evicting))
         orders = tuple(snapshot.customs(kinds.WORKLOAD_ORDER))
         tallies = self.census.tallies
-        return sums(self.census, self._ordering.order(SPEC, tallies, orders, (), self.census.declarations))
+        return sums(
+            self.census, self._ordering.order(SPEC, tallies, orders, Arrived(), self.census.declarations)
+        )
 
 
 @given(st.lists(st.tuples(st.sampled_from(CHANGES), st.integers(0, 23), st.booleans()), min_size=10))

@@ -267,6 +267,9 @@ class WorkloadMigrationStatus(Status, frozen=True, kw_only=True):
     """Workloads that are not moved yet, those that need somebody first."""
     met: Annotated[tuple[Uid, ...], ordered(most=20000)] = ()
     """The uids of workloads that were moved; once met, met for this target."""
+    relied_on: Annotated[tuple[Line, ...], ordered(most=2000)] = ()
+    """Workloads that were moved and that others, not moved yet, depend on: they count as moved also when they
+    are deleted."""
     cycles: Annotated[tuple[Edge, ...], ordered(most=256)] = ()
     """Dependencies that close a cycle."""
     missing: Annotated[tuple[Edge, ...], ordered(most=256)] = ()

@@ -200,6 +200,8 @@ class Order(msgspec.Struct, frozen=True):
     problems: tuple[str, ...]
     cycles: tuple[EdgeSpec, ...]
     missing: tuple[EdgeSpec, ...]
+    gone: frozenset[WorkloadId] = frozenset()
+    """Workloads that had arrived and were deleted, and that others depend on: they stay arrived."""
 
 
 class Placement(msgspec.Struct, frozen=True):

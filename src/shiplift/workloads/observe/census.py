@@ -77,6 +77,8 @@ class Census:
         self._ending: set[str] = set()
         """Namespaces that are being deleted: what is in them moves nowhere."""
         self._ids: dict[str, WorkloadId] = {}
+        self.left_alone: dict[str, WorkloadId] = {}
+        """Workloads of excluded namespaces, by uid: they are there, and nobody waits for them."""
         self._in_namespace: dict[str, set[WorkloadId]] = {}
         self._selecting = BudgetIndex()
         self._sets: dict[str, dict[str, None]] = {}
@@ -224,7 +226,7 @@ class Census:
 
     def _namespace_ends(self, name: str) -> None:
         self._ending.add(name)
-        for uid, id_ in list(self._ids.items()):
+        for uid, id_ in [*self._ids.items(), *self.left_alone.items()]:
             if id_.namespace == name:
                 self._unknow(uid)
 
@@ -292,6 +294,8 @@ class Census:
         known = self._ids.get(heard.uid)
         if now is None or now.deleting:
             return self._unknow(heard.uid)
+        if heard.uid in self.left_alone:
+            return ()
         if known is None:
             self._know(kind, now)
             self.declarations += 1
@@ -302,13 +306,18 @@ class Census:
         return [self._ids[heard.uid]] if heard.uid in self._ids else ()
 
     def _know(self, kind: Kind, row: Deployment | StatefulSet) -> None:
-        if row.deleting or row.namespace in self._scope.excluded or row.namespace in self._ending:
+        if row.deleting or row.namespace in self._ending:
             return
         id_ = workload_id(kind.kind, row.namespace, row.name)
+        if row.namespace in self._scope.excluded:
+            self.left_alone[row.uid] = id_
+            return
         self._ids[row.uid] = id_
         self._in_namespace.setdefault(row.namespace, set()).add(id_)
 
     def _unknow(self, uid: str) -> Iterable[WorkloadId]:
+        if self.left_alone.pop(uid, None) is not None:
+            self.declarations += 1
         id_ = self._ids.pop(uid, None)
         if id_ is None or id_ in self._ids.values():
             return () if id_ is None else (id_,)

@@ -36,7 +36,7 @@ from shiplift.workloads.memory import Evictions, InForce
 from shiplift.workloads.model import Placement, Placements, Reason, Role, Scope, Target, Unreadable, View
 from shiplift.workloads.names import MIGRATION
 from shiplift.workloads.observe.census import Census
-from shiplift.workloads.observe.order import Ordering
+from shiplift.workloads.observe.order import Arrived, Ordering
 from shiplift.workloads.observe.strays import Strays
 from shiplift.workloads.observe.unmarked import Unmarked
 from shiplift.workloads.record import RECORDS
@@ -181,9 +181,10 @@ class Observer:
             spec,
             census.tallies,
             orders,
-            status.met if begun else (),
+            Arrived(status.met, status.relied_on) if begun else Arrived(),
             census.declarations,
             unreadable,
+            census.left_alone.values(),
         )
         return View(
             migration=migration,

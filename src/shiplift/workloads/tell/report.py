@@ -38,6 +38,7 @@ _MOST_NOTES = 64
 _MOST_WAVES = 256
 _LONGEST = 1000
 _MOST_INERT = 500
+_MOST_RELIED_ON = 1000
 _LINE_BYTES = 300
 _MOST_BYTES = 400_000
 """An object may have about 1.5 MB, and the uids of those that have arrived need up to half of it."""
@@ -89,6 +90,7 @@ def _under_way(
         waves=_waves(view, done),
         workloads=_workloads(decision, before.workloads if same else (), done, evicted, now),
         met=decision.met,
+        relied_on=_relied_on(view, done),
         cycles=view.order.cycles,
         missing=view.order.missing,
         exceptions=decision.exceptions,
@@ -116,6 +118,22 @@ def _waves(view: View, done: set[str]) -> tuple[Wave, ...]:
         Wave(number=number, workloads=Progress.of(arrived[number], total[number]))
         for number in sorted(total)[:_MOST_WAVES]
     )
+
+
+def _relied_on(view: View, done: set[str]) -> tuple[str, ...]:
+    """Who has arrived and is needed by who has not; those that were deleted meanwhile included."""
+    order, tallies = view.order, view.tallies
+    waiting = {id_ for id_, one in tallies.items() if one.row.uid not in done and id_ in order.graph.number}
+    named = {
+        edge.dependency
+        for id_ in waiting
+        for edge in order.graph.dependencies(id_)
+        if not edge.soft and edge.dependency in tallies and tallies[edge.dependency].row.uid in done
+    }
+    for id_ in order.gone:
+        if any(edge.dependent in waiting for edge in order.graph.unknown.get(id_, ())):
+            named.add(id_)
+    return tuple(sorted(str(id_)[:256] for id_ in named)[:_MOST_RELIED_ON])
 
 
 def _workloads(
