@@ -146,7 +146,7 @@ def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
     stuck = bool(moves.lines) and all(line.reason is Reason.NO_SLOT for line in moves.lines.values())
     emptying = "" if view.spec.paused else consolidate.chosen(view, stuck=stuck)
     steps = _steps(view, _Plan(books.may_move - moves.unplaced, books.held, moves, rescue, emptying))
-    reason, message, stalled = _headline(view, moves, steps)
+    reason, message, stalled = _headline(view, moves, steps, books.held)
     if stalled:
         steps = [step for step in steps if step not in moves.steps]
         moves.stopped(message)
@@ -228,18 +228,31 @@ def _steps(view: View, plan: _Plan) -> list[Step]:
     return steps
 
 
-def _headline(view: View, moves: Moves, steps: list[Step]) -> tuple[Reason, str, bool]:
+def _headline(view: View, moves: Moves, steps: list[Step], held: holds.Holding) -> tuple[Reason, str, bool]:
     """What the whole is doing, in one line, and whether a person has to act."""
     if stop := _stopped(view, moves):
         return Reason.STOPPED, stop, True
     if view.spec.paused:
-        return Reason.PAUSED, "paused: what is in flight ends, nothing new starts", False
+        return Reason.PAUSED, _paused(view, held), False
     if view.order.cycles and not moves.lines and not steps:
         one = view.order.cycles[0]
         return Reason.IN_CYCLE, f"{one.dependent} and {one.dependency} depend on each other", True
     if (stop := moves.stop) is not None and _is_worth_a_headline(stop):
         return stop.reason, stop.message, False
     return _progress(view)
+
+
+def _paused(view: View, held: holds.Holding) -> str:
+    """With what keeps others from draining a node meanwhile, and what does not."""
+    text = "paused: what is in flight ends, nothing new starts"
+    stay = len(view.holds) - held.ends
+    if stay:
+        text += f"; {stay} PodDisruptionBudget{'s' * (stay != 1)} that we hold stay as they are"
+    if held.put_off:
+        text += (
+            f"; {held.put_off} more would be held against drains of others, and are not while it is paused"
+        )
+    return text
 
 
 def _progress(view: View) -> tuple[Reason, str, bool]:

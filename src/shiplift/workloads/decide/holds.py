@@ -35,11 +35,18 @@ class Holding(msgspec.Struct, frozen=True):
 
     steps: tuple[Step, ...] = ()
     notes: tuple[str, ...] = ()
+    put_off: int = 0
+    """Holds that would be made if the migration were not paused."""
 
     @property
     def complete(self) -> bool:
         """Whether every workload that has to be held is, as far as that is possible."""
-        return not any(isinstance(step, HoldBudget | MakeHold) for step in self.steps)
+        return not self.put_off and not any(isinstance(step, HoldBudget | MakeHold) for step in self.steps)
+
+    @property
+    def ends(self) -> int:
+        """How many holds it ends."""
+        return sum(isinstance(step, DeleteHold | RestoreBudget) for step in self.steps)
 
 
 def wanted(view: View, may_move: frozenset[WorkloadId]) -> bool:
@@ -59,7 +66,8 @@ def wanted(view: View, may_move: frozenset[WorkloadId]) -> bool:
 
 
 def holding(view: View, may_move: frozenset[WorkloadId]) -> Holding:
-    """Hold workloads whose turn has not come, let go of the others."""
+    """Hold workloads whose turn has not come, let go of the others. While the migration is paused nothing new
+    is held: whoever drains a node by hand pauses it for that."""
     if not wanted(view, may_move):
         return Holding()
     held = [
@@ -74,8 +82,11 @@ def holding(view: View, may_move: frozenset[WorkloadId]) -> Holding:
     # beside a budget that nobody can read one of ours could be a second one
     sure = [id_ for id_ in held if id_.namespace not in unknown] if unknown else held
     found = [one for id_ in sure for one in _hold(view, view.tallies[id_], picking)]
-    steps += [one for one in found if isinstance(one, Step)]
-    return Holding(tuple(steps), tuple(one for one in found if isinstance(one, str)))
+    fresh = [one for one in found if isinstance(one, Step)]
+    notes = tuple(one for one in found if isinstance(one, str))
+    if view.spec.paused:
+        return Holding(tuple(steps), notes, put_off=len(fresh))
+    return Holding((*steps, *fresh), notes)
 
 
 def emptying(view: View) -> str:
