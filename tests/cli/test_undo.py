@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from shiplift.engine.contested import Memory
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.kube.client import Client
-from shiplift.kube.errors import NotFound
+from shiplift.kube.errors import Invalid, NotFound
 from shiplift.local.cluster import Cluster
 from shiplift.operator import layers
 from shiplift.workloads.act.actor import Actor
@@ -136,6 +137,68 @@ def test_it_works_without_a_migration(client: Client, undo: Undo) -> None:
     assert code == 0, said
     assert "aborted" not in said
     assert gone(client, kinds.WORKLOAD_PLACEMENT, PLACEMENT, "default")
+
+
+def loosen(client: Client, kind: Kind) -> None:
+    """Any object of the kind fits, as where another version of its CRD is installed."""
+    name = f"{kind.plural}.{kind.group}"
+    found = client.get(kinds.CUSTOM_RESOURCE_DEFINITION, name)
+    for version in found["spec"]["versions"]:
+        anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        version["schema"] = {"openAPIV3Schema": anything}
+    patch = {"spec": {"versions": found["spec"]["versions"]}}
+    client.patch(kinds.CUSTOM_RESOURCE_DEFINITION, name, patch, uid=found["metadata"]["uid"])
+
+
+def spoil(client: Client, kind: Kind, name: str, namespace: str, spec: Any) -> None:
+    """It says what this version cannot read, as soon as the API server takes that."""
+    loosen(client, kind)
+
+    def spoilt() -> bool:
+        uid = client.get(kind, name, namespace)["metadata"]["uid"]
+        try:
+            return bool(client.patch(kind, name, {"spec": spec}, namespace, uid=uid))
+        except Invalid:
+            return False
+
+    until(spoilt, 20)
+
+
+def test_a_migration_that_cannot_be_read_keeps_nothing_from_being_undone(client: Client, undo: Undo) -> None:
+    leave_behind(client)
+    spoil(client, kinds.WORKLOAD_MIGRATION, "cluster", "", {"mode": "Teleport"})
+    code, said = undo()
+    assert code == 0, said
+    assert said.splitlines()[-1].startswith("done: ")
+    assert client.get(kinds.WORKLOAD_MIGRATION, "cluster")["spec"]["abort"] is True
+    assert gone(client, kinds.WORKLOAD_PLACEMENT, PLACEMENT, "default")
+    assert client.get(kinds.POD_DISRUPTION_BUDGET, "theirs", "default")["spec"]["minAvailable"] == 2
+
+
+def test_a_placement_that_cannot_be_read_is_an_error_that_names_it_and_all_else_is_undone(
+    client: Client, undo: Undo
+) -> None:
+    leave_behind(client)
+    spoil(client, kinds.WORKLOAD_PLACEMENT, PLACEMENT, "default", {"turns": {"Deployment.web": "Sideways"}})
+    code, said = undo()
+    assert code == 1, said
+    error, hint = said.splitlines()[-2:]
+    assert error.startswith("error: all else is undone: WorkloadPlacement default/shiplift cannot be read")
+    assert hint == "hint: then run `shiplift undo` again"
+    assert client.get(kinds.NODE, "new-1")["metadata"]["labels"] == {"theirs": "stays"}
+    assert gone(client, kinds.POD_DISRUPTION_BUDGET, "shiplift-hold-deployment-web", "default")
+    live = client.get(kinds.WORKLOAD_PLACEMENT, PLACEMENT, "default")["metadata"]
+    client.delete(kinds.WORKLOAD_PLACEMENT, PLACEMENT, "default", uid=live["uid"])
+    assert undo()[0] == 0
+
+
+def test_abort_works_on_a_migration_that_cannot_be_read(client: Client, undo: Undo) -> None:
+    leave_behind(client)
+    spoil(client, kinds.WORKLOAD_MIGRATION, "cluster", "", {"mode": "Teleport"})
+    code, said = undo("abort", "--yes")
+    assert code == 0, said
+    assert "it can be aborted all the same" in said
+    assert client.get(kinds.WORKLOAD_MIGRATION, "cluster")["spec"]["abort"] is True
 
 
 def test_every_layer_is_undone(client: Client, undo: Undo, monkeypatch: pytest.MonkeyPatch) -> None:

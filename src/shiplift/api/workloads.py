@@ -5,9 +5,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
+import msgspec
 from msgspec import Meta, field
 
-from shiplift.api.base import ONLY_ONE, TEXTS, Column, Resource, Rule, Value, unchanged
+from shiplift.api.base import ONLY_ONE, TEXTS, Column, ObjectMeta, Resource, Rule, Value, unchanged
 from shiplift.api.values import (
     Count,
     Duration,
@@ -306,6 +307,30 @@ class WorkloadMigration(Resource, frozen=True, kw_only=True):
     """Where workloads should be and how they get there."""
     status: WorkloadMigrationStatus = WorkloadMigrationStatus()
     """How far they have come."""
+
+    @classmethod
+    def salvaged(cls, raw: bytes) -> WorkloadMigration | None:
+        """One that is aborted, or being deleted, is undone whatever else it says."""
+        try:
+            found = msgspec.json.decode(raw, type=_Ended)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+        if not found.spec.abort and found.metadata.deletion_timestamp is None:
+            return None
+        return cls(metadata=found.metadata, spec=WorkloadMigrationSpec(abort=found.spec.abort))
+
+
+class _EndedSpec(msgspec.Struct, frozen=True):
+    """Whether it was aborted."""
+
+    abort: bool = False
+
+
+class _Ended(msgspec.Struct, frozen=True):
+    """Of a WorkloadMigration only what says that all is to be undone."""
+
+    metadata: ObjectMeta
+    spec: _EndedSpec = _EndedSpec()
 
 
 class WorkloadRef(Value, frozen=True, kw_only=True):

@@ -66,7 +66,7 @@ def abort(
 ) -> None:
     """Stop moving workloads and undo what was changed; they stay where they are."""
     with access.client_of(kubeconfig, context) as client:
-        migration = _the_migration(client)
+        migration = _migration_to_abort(client)
         if migration.spec.abort:
             return say("it was aborted already")
         _confirm(migration, yes)
@@ -92,6 +92,20 @@ def _the_migration(client: Client) -> WorkloadMigration:
     return found
 
 
+def _migration_to_abort(client: Client) -> WorkloadMigration:
+    """One that cannot be read can be aborted all the same: its name is enough."""
+    from shiplift.api import ObjectMeta, UnfitObjectError, WorkloadMigration
+    from shiplift.facts.kinds import WORKLOAD_MIGRATION
+
+    try:
+        return _the_migration(client)
+    except UnfitObjectError as error:
+        say(f"{error}; it can be aborted all the same")
+        about = client.get(WORKLOAD_MIGRATION, error.name)["metadata"]
+        found = ObjectMeta(name=about["name"], uid=about["uid"], resource_version=about["resourceVersion"])
+        return WorkloadMigration(metadata=found)
+
+
 def _write(client: Client, migration: WorkloadMigration, wanted: Mapping[str, bool]) -> bool:
     """Whether the spec had to be changed. The operator writes to the object all the time: look again then."""
     from shiplift.facts.kinds import WORKLOAD_MIGRATION
@@ -110,7 +124,7 @@ def _write(client: Client, migration: WorkloadMigration, wanted: Mapping[str, bo
                 resource_version=about.resource_version,
             )
         except Conflict:
-            migration = _the_migration(client)
+            migration = _migration_to_abort(client) if "abort" in wanted else _the_migration(client)
         else:
             return True
     raise CommandError("the WorkloadMigration changes all the time", "try again")
