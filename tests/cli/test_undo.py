@@ -21,6 +21,7 @@ from shiplift.operator import layers
 from shiplift.workloads.act.actor import Actor
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.memory import InForce
+from shiplift.workloads.names import FINALIZER
 from shiplift.workloads.steps import HoldBudget
 from tests.api.api_server import wait_established
 from tests.until import until
@@ -137,6 +138,46 @@ def test_it_works_without_a_migration(client: Client, undo: Undo) -> None:
     assert code == 0, said
     assert "aborted" not in said
     assert gone(client, kinds.WORKLOAD_PLACEMENT, PLACEMENT, "default")
+
+
+HELD = {
+    "state": "Upgrade",
+    "target": TARGET,
+    "message": "2 of 2 workloads left to move",
+    "workloads": [
+        {"kind": "Deployment", "namespace": "default", "name": name, "state": state, "uid": name}
+        for name, state in (("web", "Held"), ("db", "Blocked"))
+    ],
+}
+
+
+def test_the_status_is_not_left_at_held_and_blocked(client: Client, undo: Undo) -> None:
+    leave_behind(client)
+    found = client.get(kinds.WORKLOAD_MIGRATION, "cluster")
+    client.update(kinds.WORKLOAD_MIGRATION, found | {"status": HELD}, subresource="status")
+    code, said = undo()
+    assert code == 0, said
+    status = client.get(kinds.WORKLOAD_MIGRATION, "cluster")["status"]
+    assert "workloads" not in status
+    assert status.get("state", "NoUpgrade") == "NoUpgrade"
+    (ready,) = [one for one in status["conditions"] if one["type"] == "Ready"]
+    assert (ready["status"], ready["reason"]) == ("True", "Aborted")
+
+
+def test_a_migration_that_was_deleted_without_an_operator_is_seen_through(client: Client, undo: Undo) -> None:
+    leave_behind(client)
+    uid = client.get(kinds.WORKLOAD_MIGRATION, "cluster")["metadata"]["uid"]
+    guarded = {"metadata": {"finalizers": ["example.com/theirs", FINALIZER]}}
+    client.patch(kinds.WORKLOAD_MIGRATION, "cluster", guarded, uid=uid)
+    client.delete(kinds.WORKLOAD_MIGRATION, "cluster", uid=uid)
+    code, said = undo()
+    assert code == 0, said
+    assert "take our finalizer off WorkloadMigration cluster: ok" in said
+    assert gone(client, kinds.WORKLOAD_PLACEMENT, PLACEMENT, "default")
+    left = client.get(kinds.WORKLOAD_MIGRATION, "cluster")["metadata"]["finalizers"]
+    assert left == ["example.com/theirs"]
+    client.patch(kinds.WORKLOAD_MIGRATION, "cluster", {"metadata": {"finalizers": None}}, uid=uid)
+    until(lambda: not list(client.list(kinds.WORKLOAD_MIGRATION)))
 
 
 def loosen(client: Client, kind: Kind) -> None:

@@ -24,7 +24,7 @@ from shiplift.kube.outcomes import selector_json
 from shiplift.workloads import steps
 from shiplift.workloads.act.pods import DELETION_COST, FIRST_TO_GO
 from shiplift.workloads.memory import InForce
-from shiplift.workloads.names import SURGE_LEDGER, hold_name
+from shiplift.workloads.names import FINALIZER, SURGE_LEDGER, hold_name
 from shiplift.workloads.target import OUR_LABELS, OUR_TAINTS
 from tests.model import nature
 from tests.model.server import RefusedError, evict, with_patch
@@ -54,6 +54,8 @@ def _take(world: World, step: Step) -> None:
             _delete_placement(world, step)
         case steps.PodStep():
             _change_pod(world, step)
+        case steps.SetFinalizer():
+            world.finalize(*((FINALIZER,) if step.present else ()))
         case steps.SetTolerations():
             _set_tolerations(world, step)
         case steps.Scale():

@@ -79,6 +79,7 @@ def ids(*found: WorkloadId) -> list[str]:
 def test_with_nothing_of_ours_left_it_says_why_nothing_is_done() -> None:
     world = over()
     unmark(world)
+    world.finalize()
     decision = cleaning(look(world), world.now)
     assert (decision.steps, decision.reason) == ((), Reason.ABORTED)
 

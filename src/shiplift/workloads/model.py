@@ -53,6 +53,8 @@ class Reason(AnyReason):
     """What we left in the cluster is being taken out."""
     ABORTED = "Aborted"
     """Somebody asked to stop; everything is undone."""
+    DELETED = "Deleted"
+    """The WorkloadMigration is being deleted; everything is undone."""
     PAUSED = "Paused"
     """Somebody asked to start nothing more."""
     STALE_VIEW = "StaleView"

@@ -52,6 +52,32 @@ class MarkNode(Step, frozen=True):
         return f"mark node {self.name} with {', '.join(self.marks)}"
 
 
+class SetFinalizer(Step, frozen=True):
+    """See to it that the WorkloadMigration is not gone before all is undone; or that it may go."""
+
+    uid: str
+    present: bool
+
+    @property
+    def key(self) -> str:
+        return f"finalizer {self.uid} {self.present}"
+
+    @property
+    def change(self) -> str:
+        return self.key if self.present else ""
+
+    def undone_by_others(self) -> str:
+        return (
+            "WorkloadMigration cluster: somebody else takes our finalizer off; without it, deleting the"
+            " WorkloadMigration while no operator runs would leave what we changed"
+        )
+
+    def describe(self) -> str:
+        if self.present:
+            return "put our finalizer on WorkloadMigration cluster"
+        return "take our finalizer off WorkloadMigration cluster"
+
+
 class WritePlacement(Step, frozen=True):
     """Say where new pods of a namespace go; without a uid the object is made."""
 

@@ -47,6 +47,8 @@ def target_of(migration: WorkloadMigration | None, seen: Mapping[str, int], *, i
     """
     if migration is None:
         return Target()
+    if migration.metadata.deletion_timestamp is not None:
+        return Target(reason=Reason.DELETED, message="being deleted: workloads stay where they are")
     if migration.spec.abort:
         return Target(reason=Reason.ABORTED, message="aborted: workloads stay where they are")
     try:

@@ -19,7 +19,7 @@ from shiplift.engine import retries
 from shiplift.engine.decision import await_change, requeue
 from shiplift.engine.step import Step
 from shiplift.facts import kinds
-from shiplift.workloads.decide import holds, placements, surging
+from shiplift.workloads.decide import finalizing, holds, placements, surging
 from shiplift.workloads.decide.template_digest import digest, is_comparable
 from shiplift.workloads.identity import WORKLOADS, WorkloadId, owned_by, workload_id
 from shiplift.workloads.marks import is_our_toleration
@@ -53,7 +53,7 @@ def cleaning(view: View, now: datetime) -> Migrating:
     """Undo everything of ours that is found. What fails is told; where nothing else is left to try, somebody
     has to act."""
     found = leftovers(view)
-    failed = tuple(retries.failures(view.outcomes, found.steps))
+    failed = tuple(retries.failures(view.outcomes, (*found.steps, *finalizing.take_off(view))))
     reason: Reason = view.target.reason
     message, stalled = view.target.message, view.target.stalled
     if found.steps:
@@ -63,8 +63,11 @@ def cleaning(view: View, now: datetime) -> Migrating:
         reason, message, stalled = Reason.UNREADABLE, unreadable, True
     elif found.waiting:
         reason, message = Reason.CLEANING_UP, f"{found.waiting[0]} loses its toleration after those before it"
+    steps = found.steps
+    if not steps and reason is view.target.reason:
+        steps = finalizing.take_off(view)
     return Migrating(
-        steps=found.steps,
+        steps=steps,
         view=view,
         now=now,
         reason=reason,

@@ -21,7 +21,7 @@ from shiplift.engine import contested, retries
 from shiplift.engine.decision import LookAgain, await_change, requeue
 from shiplift.engine.step import Step
 from shiplift.facts import kinds
-from shiplift.workloads.decide import consolidate, holds, placements
+from shiplift.workloads.decide import consolidate, finalizing, holds, placements
 from shiplift.workloads.decide.books import Books
 from shiplift.workloads.decide.cleaning import cleaning
 from shiplift.workloads.decide.gates import BLOCKING
@@ -95,7 +95,9 @@ def _begin(view: View, now: datetime) -> Migrating:
         )
         return Migrating(view=view, now=now, reason=Reason.DAEMON_SETS, message=text, stalled=True)
     text = f"moving to {view.target.version}"
-    return Migrating(view=view, now=now, reason=Reason.STARTING, message=text, moving=True)
+    return Migrating(
+        steps=finalizing.put_on(view), view=view, now=now, reason=Reason.STARTING, message=text, moving=True
+    )
 
 
 def arrived(view: View, now: datetime) -> tuple[str, ...]:
@@ -209,7 +211,7 @@ class _Plan(NamedTuple):
 
 def _steps(view: View, plan: _Plan) -> list[Step]:
     """All that can be done now; each kind of step waits until what it relies on is seen to be there."""
-    steps: list[Step] = [*view.fleet.labels.values(), *plan.held.steps]
+    steps: list[Step] = [*finalizing.put_on(view), *view.fleet.labels.values(), *plan.held.steps]
     if view.target.mode is Mode.TEMPLATE:
         if view.fleet.taints and not plan.held.complete:
             return steps

@@ -289,8 +289,8 @@ def _hints(
         yield "no operator has looked at it yet; `shiplift operator` runs one"
     elif not _is_seen(migration):
         yield "the operator has not seen the last change of the spec yet"
-    if spec.abort:
-        yield HOW_TO_GO_ON
+    if over := _given_up(migration):
+        yield over
     elif spec.paused:
         yield "`shiplift resume` goes on"
     if status.cycles and spec.on_cycle is OnCycle.STOP:
@@ -304,6 +304,13 @@ def _hints(
         yield f"`shiplift explain {waiting[0].command}` tells all about the first of them"
     if status.inert_tolerations:
         yield f"{_count(len(status.inert_tolerations))} a toleration of ours until the next rollout"
+
+
+def _given_up(migration: WorkloadMigration) -> str:
+    """What could be done about a migration that is over; empty where it is not."""
+    if migration.metadata.deletion_timestamp:
+        return "it is gone when all is undone; without an operator, `shiplift undo` does that"
+    return HOW_TO_GO_ON if migration.spec.abort else ""
 
 
 def _count(workloads: int) -> str:

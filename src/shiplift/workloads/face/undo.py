@@ -16,13 +16,15 @@ from shiplift.engine.step import Outcomes
 from shiplift.facts import kinds
 from shiplift.kube.client import Client
 from shiplift.kube.errors import Invalid, KubeError, NotFound
+from shiplift.kube.statuses import Subject, write
 from shiplift.kube.store import Store
 from shiplift.kube.undoing import SETTLE_SECONDS, UndoError, Undoing, undo_until_clean
 from shiplift.workloads.act.actor import Actor
 from shiplift.workloads.decide.cleaning import undone
-from shiplift.workloads.model import Reason
+from shiplift.workloads.model import Migrating, Reason
 from shiplift.workloads.names import MIGRATION
 from shiplift.workloads.observe.observer import Observer
+from shiplift.workloads.tell.report import status_of
 
 
 def undo_all(client: Client, store: Store, say: Callable[[str], None]) -> int:
@@ -38,9 +40,26 @@ def undo_all(client: Client, store: Store, say: Callable[[str], None]) -> int:
     changes, last = undo_until_clean(layer, store, say)
     for note in last.notes:
         say(note)
-    if last.reason is Reason.UNREADABLE:
-        raise UndoError(f"all else is undone: {last.message}", "then run `shiplift undo` again")
+    _tell(client, last)
+    if left := _unreadable(last):
+        raise UndoError(f"all else is undone: {left}", "then run `shiplift undo` again")
     return changes
+
+
+def _unreadable(last: Migrating) -> str:
+    """What may be left of ours, because it cannot be read; empty where nothing is."""
+    broken = (text for one in last.view.placements.values() for text in one.broken.values())
+    return last.message if last.reason is Reason.UNREADABLE else next(broken, "")
+
+
+def _tell(client: Client, last: Migrating) -> None:
+    """The status says what an operator would say of it: nothing is held or blocked any more."""
+    migration = last.view.migration
+    if migration is None or (after := status_of(last)) == migration.status:
+        return
+    about = migration.metadata
+    subject = Subject(kinds.WORKLOAD_MIGRATION, MIGRATION, about.uid, about.resource_version)
+    write(client, subject, migration.status, after)
 
 
 def _abort(client: Client, say: Callable[[str], None]) -> list[Barrier]:
@@ -48,7 +67,7 @@ def _abort(client: Client, say: Callable[[str], None]) -> list[Barrier]:
         live = client.get(kinds.WORKLOAD_MIGRATION, MIGRATION)
     except NotFound:
         return []
-    if live["spec"].get("abort"):
+    if live["spec"].get("abort") or live["metadata"].get("deletionTimestamp"):
         return []
     try:
         written = client.patch(

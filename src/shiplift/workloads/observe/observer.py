@@ -242,7 +242,7 @@ def selector_of_all() -> Selector:
 
 def _migration(snapshot: Snapshot) -> WorkloadMigration | None:
     row = snapshot.custom(kinds.WORKLOAD_MIGRATION, MIGRATION)
-    return None if row is None or row.deleting else cast("WorkloadMigration", row.object)
+    return None if row is None else cast("WorkloadMigration", row.object)
 
 
 def _excluded(migration: WorkloadMigration | None) -> frozenset[str]:

@@ -44,6 +44,7 @@ _MOST_BYTES = 400_000
 """An object may have about 1.5 MB, and the uids of those that have arrived need up to half of it."""
 NONE_EVICTED = Evicted()
 _PROGRESS = ("message", "progress", "pods", "moves", "eta", "waves", "workloads")
+_AT_REST = (Reason.NO_UPGRADE, Reason.ABORTED, Reason.DELETED)
 _NEEDS_SOMEBODY = (WorkloadState.BLOCKED, WorkloadState.MOVING, WorkloadState.RELEASED, WorkloadState.HELD)
 
 
@@ -212,7 +213,7 @@ def _conditions(
 def _statements(decision: Migrating) -> Iterable[Statement]:
     if decision.stalled:
         return conditions.stalled(decision.reason, decision.message)
-    if decision.reason in (Reason.NO_UPGRADE, Reason.ABORTED) and not decision.steps:
+    if decision.reason in _AT_REST and not decision.steps:
         return conditions.ready(decision.reason, decision.message)
     return conditions.reconciling(decision.reason, decision.message)
 
