@@ -54,6 +54,8 @@ def _take(world: World, step: Step) -> None:
             _delete_placement(world, step)
         case steps.PodStep():
             _change_pod(world, step)
+        case steps.LetOn():
+            _let_on(world, step)
         case steps.SetFinalizer():
             world.finalize(*((FINALIZER,) if step.present else ()))
         case steps.SetTolerations():
@@ -188,15 +190,19 @@ def _change_pod(world: World, step: steps.PodStep) -> None:
         case steps.Evict():
             evict(world, pod)
         case steps.Rescue():
-            if pod.node:
-                raise RefusedError("tolerations of a pod on a node cannot be added")
-            more = (*pod.spec.tolerations, _toleration(step.target))
-            spec = msgspec.structs.replace(pod.spec, tolerations=more)
-            world.put(msgspec.structs.replace(pod, spec=spec))
+            _let_on(world, step)
         case steps.MarkPod():
             world.put(msgspec.structs.replace(pod, annotations=_marked(pod, first=step.first_to_go)))
         case _:
             nature.delete(world, pod)
+
+
+def _let_on(world: World, step: steps.Rescue | steps.LetOn) -> None:
+    pod = world.get(Pod, step.uid)
+    if pod is None or pod.node:
+        raise RefusedError("it is gone, or on a node by now")
+    more = (*pod.spec.tolerations, _toleration(step.target))
+    world.put(msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, tolerations=more)))
 
 
 def _marked(pod: Pod, *, first: bool) -> Labels:

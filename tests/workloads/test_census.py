@@ -282,6 +282,7 @@ def sums(census: Census, order: Any) -> dict[str, Any]:
         "met": order.met,
         "depth": order.depth,
         "missing": order.missing,
+        "others": {pod.uid: pod for pod in census.others()},
     }
 
 
@@ -326,13 +327,16 @@ class Counter:
         )
 
 
-@given(st.lists(st.tuples(st.sampled_from(CHANGES), st.integers(0, 23), st.booleans()), min_size=10))
+@given(
+    st.lists(st.tuples(st.sampled_from(CHANGES), st.integers(0, 23), st.booleans()), min_size=10),
+    st.sampled_from((Mode.INJECT, Mode.TEMPLATE)),
+)
 @settings(max_examples=tries(200))
 def test_after_any_events_the_sums_are_those_of_a_fresh_count(
-    events: list[tuple[Change, int, bool]],
+    events: list[tuple[Change, int, bool]], mode: Mode
 ) -> None:
     world, kept = World(), Counter()
-    scope = Scope(TARGET, ALL, frozenset(), "")
+    scope = Scope(msgspec.structs.replace(TARGET, mode=mode), ALL, frozenset({"left-alone"}), "")
     for number in range(4):
         put_node(world, number)
         put_workload(world, number)

@@ -145,6 +145,15 @@ class WorkloadPolicy(Value, frozen=True, kw_only=True):
     """After this long without progress a workload is reported as stuck."""
 
 
+class TolerantPods(Value, frozen=True, kw_only=True):
+    """Pods that are not moved, and that may go to target nodes."""
+
+    namespace: Annotated[str, Meta(max_length=63, pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$")] = ""
+    """Their namespace; empty means every one."""
+    pod_selector: LabelSelector = LabelSelector()
+    """Which pods, by their labels; an empty one means all."""
+
+
 class WorkloadMigrationSpec(WorkloadPolicy, frozen=True, kw_only=True):
     """Where workloads should be and how they get there."""
 
@@ -166,6 +175,9 @@ class WorkloadMigrationSpec(WorkloadPolicy, frozen=True, kw_only=True):
     """The nodes that take part."""
     exclude_namespaces: Annotated[tuple[Namespace, ...], unique(most=256)] = ()
     """Namespaces whose workloads are left alone."""
+    tolerate: Annotated[tuple[TolerantPods, ...], ordered(most=64)] = ()
+    """Pods of Jobs, of workloads that are left alone and of nobody, which the taint of mode Template keeps
+    off target nodes: such a pod that finds no node gets a toleration for them."""
 
 
 class NodesOfVersion(Value, frozen=True, kw_only=True):

@@ -74,6 +74,8 @@ class Reason(AnyReason):
     WAITS_FOR_DEPENDENCY = "WaitsForDependency"
     MISSING_DEPENDENCY = "MissingDependency"
     IN_CYCLE = "InCycle"
+    TOLERATES_ALL = "ToleratesEverything"
+    """In mode Template nothing would keep its new pods off old nodes."""
     NOT_IN_FORCE = "PlacementNotInForce"
     """The API server does not yet go by the placement."""
     HELD_BUDGET = "BudgetStillHeld"
@@ -287,8 +289,6 @@ class View(msgspec.Struct, frozen=True):
     """The workloads of which each covers a pod."""
     holds: tuple[PodDisruptionBudget, ...]
     """PodDisruptionBudgets that we made, and users' budgets that we hold."""
-    daemon_sets: tuple[str, ...]
-    """DaemonSets that do not tolerate the taint of mode Template."""
     room: Room
     """What fits on the target nodes."""
     old_room: Callable[[str], Room] | None
@@ -308,6 +308,9 @@ class View(msgspec.Struct, frozen=True):
     """For how many seconds no API server has been asked which placements it goes by."""
     evicted: Mapping[WorkloadId, int] = {}
     """Pods of each workload that were evicted and are in no status yet."""
+    others: tuple[Pod, ...] = ()
+    """Pods that are not moved (of Jobs, of workloads that are left alone, of nobody), and that the taint of
+    mode Template keeps off target nodes: those on old nodes, and those on none."""
 
     def unreadable_in(self, *of: Kind) -> Mapping[str, Unreadable]:
         """By namespace one object that cannot be read: of these kinds, or of any."""

@@ -267,6 +267,22 @@ class MarkPod(PodStep, frozen=True):
         return f"put pod {self.pod} of {self.workload} {place} to go"
 
 
+class LetOn(Step, frozen=True):
+    """Let a pending pod that is not moved go to target nodes, because the user said so."""
+
+    namespace: str
+    name: str
+    uid: str
+    target: str
+
+    @property
+    def key(self) -> str:
+        return f"let on {self.uid}"
+
+    def describe(self) -> str:
+        return f"let pending pod {self.namespace}/{self.name}, which is not moved, go to target nodes"
+
+
 def _held(uid: str) -> str:
     return f"hold budget {uid}"
 

@@ -61,7 +61,7 @@ class Actor:
                 | steps.ForgetEviction()
             ):
                 return budgets.take(self._client, step)
-            case steps.PodStep():
+            case steps.PodStep() | steps.LetOn():
                 return self._pods.take(step)
             case steps.SetFinalizer():
                 return migrations.set_finalizer(self._client, step)

@@ -16,12 +16,12 @@ from typing import NamedTuple
 import msgspec
 
 from shiplift.api.values import duration
-from shiplift.api.workloads import MigrationState, Mode, OnBlockedWorkload, OnNoCapacity, WorkloadState
+from shiplift.api.workloads import Mode, OnBlockedWorkload, OnNoCapacity, WorkloadState
 from shiplift.engine import contested, retries
 from shiplift.engine.decision import LookAgain, await_change, requeue
 from shiplift.engine.step import Step
 from shiplift.facts import kinds
-from shiplift.workloads.decide import consolidate, finalizing, holds, placements
+from shiplift.workloads.decide import consolidate, finalizing, holds, others, placements
 from shiplift.workloads.decide.books import Books
 from shiplift.workloads.decide.cleaning import cleaning
 from shiplift.workloads.decide.gates import BLOCKING
@@ -32,6 +32,7 @@ from shiplift.workloads.model import Line, Migrating, Reason, Tally, View
 from shiplift.workloads.steps import (
     PodStep,
 )
+from shiplift.workloads.target import is_begun
 
 _LOOK_AGAIN = timedelta(seconds=30)
 _MARKS_AGAIN = 1.0
@@ -76,27 +77,19 @@ def _blind(view: View, now: datetime, trouble: str) -> Migrating:
 
 def begun(view: View) -> bool:
     """Whether target and mode were written down."""
-    status = view.status
-    return (
-        status.state is MigrationState.UPGRADE
-        and status.target == view.target.version
-        and status.mode is view.target.mode
-    )
+    return is_begun(view.migration, view.target)
 
 
 def _begin(view: View, now: datetime) -> Migrating:
-    """Write down what is going to happen, unless something speaks against it from the start."""
-    if view.daemon_sets and not view.spec.accept_daemon_set_gaps:
-        named = ", ".join(view.daemon_sets[:5])
-        text = (
-            f"DaemonSets would get no new pods on the target nodes: {named};"
-            " let them tolerate shiplift.dev/upgrade,"
-            " set spec.acceptDaemonSetGaps of WorkloadMigration cluster to true, or spec.mode of it to Inject"
-        )
-        return Migrating(view=view, now=now, reason=Reason.DAEMON_SETS, message=text, stalled=True)
-    text = f"moving to {view.target.version}"
+    """Write down what is going to happen, and tell what will be in the way of others."""
     return Migrating(
-        steps=finalizing.put_on(view), view=view, now=now, reason=Reason.STARTING, message=text, moving=True
+        steps=finalizing.put_on(view),
+        view=view,
+        now=now,
+        reason=Reason.STARTING,
+        message=f"moving to {view.target.version}",
+        moving=True,
+        notes=tuple(others.kept_off(view)),
     )
 
 
@@ -165,7 +158,12 @@ def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
         lines=moves.lines,
         exceptions=out_of_turn(view, rescue.exceptions or view.status.exceptions, now),
         emptying=emptying,
-        notes=(*_notes(view, books.held), *_untold(view, steps), *contested.told(view.changes, steps)),
+        notes=(
+            *others.kept_off(view),
+            *_notes(view, books.held),
+            *_untold(view, [step for step in steps if step.key not in books.held.denied]),
+            *contested.told(view.changes, steps),
+        ),
     )
 
 
@@ -212,6 +210,7 @@ class _Plan(NamedTuple):
 def _steps(view: View, plan: _Plan) -> list[Step]:
     """All that can be done now; each kind of step waits until what it relies on is seen to be there."""
     steps: list[Step] = [*finalizing.put_on(view), *view.fleet.labels.values(), *plan.held.steps]
+    steps += others.let_on(view)
     if view.target.mode is Mode.TEMPLATE:
         if view.fleet.taints and not plan.held.complete:
             return steps

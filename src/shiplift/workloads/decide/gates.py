@@ -19,7 +19,8 @@ import msgspec
 
 from shiplift.api.workloads import Mode, OnBlockedWorkload, OnNoCapacity, WorkloadState
 from shiplift.engine.step import Step
-from shiplift.facts.pods import Pod, tolerated
+from shiplift.facts.pods import Pod, PodSpec, tolerated
+from shiplift.facts.workloads import StatefulSet
 from shiplift.pdb.coverage import covering
 from shiplift.pdb.holds import is_hold
 from shiplift.pdb.verdicts import Obstacle, explained, obstacle
@@ -29,7 +30,7 @@ from shiplift.workloads.decide.books import Books
 from shiplift.workloads.decide.candidates import first_of_each
 from shiplift.workloads.decide.forgetting import forget_evictions
 from shiplift.workloads.decide.surging import Surging, surge
-from shiplift.workloads.marks import upgrade_taint
+from shiplift.workloads.marks import off_target_taint, upgrade_taint
 from shiplift.workloads.model import Line, Reason, Tally
 from shiplift.workloads.record import Record
 from shiplift.workloads.steps import SetTolerations
@@ -409,12 +410,33 @@ OLDER_TEMPLATE = Closed(
 )
 
 
-def does_not_come_back(books: Books, _tally: Tally, pod: Pod) -> Closed | None:
-    """In mode Template a replacement that does not tolerate the taint would only come back."""
+TOLERATES_ALL = Closed(
+    Line(
+        WorkloadState.BLOCKED,
+        Reason.TOLERATES_ALL,
+        "its pods tolerate every taint, so nothing would keep new ones off old nodes, and it is not moved;"
+        " let them tolerate less, or use mode Inject; else it moves when its nodes are taken away",
+    )
+)
+
+
+def does_not_come_back(books: Books, tally: Tally, pod: Pod) -> Closed | None:
+    """In mode Template a replacement would only come back that does not tolerate the taint of target nodes,
+    or tolerates that of old ones too."""
     view = books.view
     if view.target.mode is not Mode.TEMPLATE:
         return None
-    return None if tolerated(pod.spec.tolerations, upgrade_taint(view.target.version)) else OLDER_TEMPLATE
+    tolerations = _replacement(tally, pod).tolerations
+    if not tolerated(tolerations, upgrade_taint(view.target.version)):
+        return OLDER_TEMPLATE
+    return TOLERATES_ALL if tolerated(tolerations, off_target_taint(view.target.version)) else None
+
+
+def _replacement(tally: Tally, pod: Pod) -> PodSpec:
+    """A StatefulSet with OnDelete makes the next pod from its template as it is; others roll out by
+    themselves, so a pod of an older template is one that is kept."""
+    row = tally.row
+    return row.template if isinstance(row, StatefulSet) and row.strategy == "OnDelete" else pod.spec
 
 
 def target_has_room(books: Books, _tally: Tally, pod: Pod) -> Closed | None:

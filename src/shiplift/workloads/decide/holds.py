@@ -16,7 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from shiplift.api.workloads import Hold, Mode, WorkloadKind
-from shiplift.engine.step import Step
+from shiplift.engine import retries
+from shiplift.engine.step import Answer, Step
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import PodDisruptionBudget
 from shiplift.pdb.coverage import budgets_of, covered, covering
@@ -28,6 +29,8 @@ from shiplift.workloads.names import hold_name
 from shiplift.workloads.steps import DeleteHold, HoldBudget, MakeHold, RestoreBudget, evicted_by_us
 
 _MOST_NAMED = 3
+_DENIED_AFTER = 3
+"""So often a hold may fail, over some seconds, before the move goes on without it."""
 
 
 class Holding(msgspec.Struct, frozen=True):
@@ -37,11 +40,15 @@ class Holding(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
     put_off: int = 0
     """Holds that would be made if the migration were not paused."""
+    denied: frozenset[str] = frozenset()
+    """Steps, by key, that somebody forbids again and again: nothing waits for them."""
 
     @property
     def complete(self) -> bool:
         """Whether every workload that has to be held is, as far as that is possible."""
-        return not self.put_off and not any(isinstance(step, HoldBudget | MakeHold) for step in self.steps)
+        return not self.put_off and not any(
+            isinstance(step, HoldBudget | MakeHold) and step.key not in self.denied for step in self.steps
+        )
 
     @property
     def ends(self) -> int:
@@ -86,7 +93,20 @@ def holding(view: View, may_move: frozenset[WorkloadId]) -> Holding:
     notes = tuple(one for one in found if isinstance(one, str))
     if view.spec.paused:
         return Holding(tuple(steps), notes, put_off=len(fresh))
-    return Holding((*steps, *fresh), notes)
+    denied = {step.key: step for step in fresh if _is_denied(view, step)} if view.outcomes.last else {}
+    notes += tuple(_without(step, retries.failure(view.outcomes, step)) for step in denied.values())
+    return Holding((*steps, *fresh), notes, denied=frozenset(denied))
+
+
+def _is_denied(view: View, step: Step) -> bool:
+    last = view.outcomes.of(step)
+    return last is not None and last.answer is Answer.FAILED and last.attempt >= _DENIED_AFTER
+
+
+def _without(step: Step, why: str) -> str:
+    return (
+        f"nothing holds it against drains of others, and the move goes on without: {step.describe()}: {why}"
+    )
 
 
 def emptying(view: View) -> str:

@@ -41,7 +41,7 @@ from shiplift.workloads.observe.strays import Strays
 from shiplift.workloads.observe.unmarked import Unmarked
 from shiplift.workloads.record import RECORDS
 from shiplift.workloads.steps import MarkNode, evicting
-from shiplift.workloads.target import counted, target_of
+from shiplift.workloads.target import counted, is_begun, refused, target_of
 
 READS = (
     kinds.NAMESPACE,
@@ -110,7 +110,7 @@ class Observer:
         news = self._take_news()
         of = {kind for kind, _ in news} if self._begun else set(READS)
         self._begun = True
-        if self._idle is not None and not of.intersection(_IDLE) and not outcomes.last:
+        if self._idle is not None and not of.intersection(_matters(self._idle)) and not outcomes.last:
             return self._idle
         counting = self._counting
         try:
@@ -143,6 +143,8 @@ class Observer:
         versions = self._seen(snapshot, selector, of)
         undecided = migration is not None and migration.status.mode is None
         wanted = target_of(migration, versions, inject=self._inject() if undecided else None)
+        if wanted.mode is Mode.TEMPLATE and not is_begun(migration, wanted):
+            wanted = refused(wanted, migration, _intolerant(snapshot, wanted))
         placements = self._read_placements(snapshot)
         moving = migration if wanted.version else None
         scope = Scope(wanted, selector, _excluded(moving), moving.status.emptying if moving else "")
@@ -198,7 +200,6 @@ class Observer:
             budgets=census.budgets,
             covers=census.covers,
             holds=tuple(census.holds.values()) if self._counting else _holds(snapshot),
-            daemon_sets=_intolerant(snapshot, wanted),
             room=census.room(Role.TARGET),
             old_room=partial(census.room, Role.OFF)
             if spec.on_no_capacity is OnNoCapacity.CONSOLIDATE
@@ -212,6 +213,7 @@ class Observer:
             unmarked=self._unmarked.look(fleet, wanted.version),
             unasked=self.in_force.unasked(),
             evicted=self.evictions.untold().moved,
+            others=census.others(),
         )
 
     def _read_placements(self, snapshot: Snapshot) -> dict[str, Placement]:
@@ -233,6 +235,11 @@ class Observer:
         if self._versions is None or self._versions[0] != selector or of.intersection(_TARGETING):
             self._versions = (selector, counted(snapshot.all(Node), selector))
         return self._versions[1]
+
+
+def _matters(idle: View) -> tuple[Kind, ...]:
+    """What may end the rest: DaemonSets too where they are what speaks against a start."""
+    return (*_IDLE, kinds.DAEMON_SET) if idle.target.reason is Reason.DAEMON_SETS else _IDLE
 
 
 def selector_of_all() -> Selector:
@@ -284,8 +291,6 @@ def _holds(snapshot: Snapshot) -> tuple[PodDisruptionBudget, ...]:
 
 def _intolerant(snapshot: Snapshot, wanted: Target) -> tuple[str, ...]:
     """DaemonSets that get no new pods on tainted nodes."""
-    if wanted.mode is not Mode.TEMPLATE:
-        return ()
     taint = upgrade_taint(wanted.version)
     ending = {namespace.name for namespace in snapshot.all(Namespace) if namespace.deleting}
     return tuple(
