@@ -470,9 +470,23 @@ def _waits_for_budget_of(books: Books, tally: Tally, pod: Pod) -> Closed:
     """What the budget of that pod needs and has; what its controller has missed would hold the workload up
     for minutes."""
     why = explained(books.view, tally, pod)
-    text = f"{_count(len(tally.away), 'pod')} to move; {why}"
+    text = f"{_count(len(tally.away), 'pod')} to move; {why}{_fails_there(tally)}"
     steps, due = forget_evictions(books.view, tally, books.now)
     return Closed(Line(WorkloadState.MOVING, Reason.BUDGET_EXHAUSTED, text), steps=steps, due=due)
+
+
+def _fails_there(tally: Tally) -> str:
+    """The pod that has moved and is not Ready, for which the others wait; empty where there is none."""
+    if tally.ready == len(tally.pods):
+        return ""
+    away = {pod.uid for pod in tally.away}
+    broken = next((pod for pod in tally.pods if not pod.ready and pod.node and pod.uid not in away), None)
+    return "" if broken is None else f"; {_is_not_ready(broken)}"
+
+
+def _is_not_ready(pod: Pod) -> str:
+    why = f" ({pod.waiting})" if pod.waiting else ""
+    return f"pod {pod.name} on {pod.node} is not Ready{why}"
 
 
 def _count(number: int, what: str) -> str:
@@ -490,9 +504,6 @@ def still_coming(tally: Tally) -> Line:
         text = f"{_count(tally.leaving, 'pod')} still terminating"
         return Line(WorkloadState.MOVING, Reason.TERMINATING, text)
     if broken is not None:
-        why = f" ({broken.waiting})" if broken.waiting else ""
-        return Line(
-            WorkloadState.MOVING, Reason.NOT_READY, f"pod {broken.name} on {broken.node} is not Ready{why}"
-        )
+        return Line(WorkloadState.MOVING, Reason.NOT_READY, _is_not_ready(broken))
     text = f"{len(tally.pods)} of {tally.row.replicas} pods are there"
     return Line(WorkloadState.MOVING, Reason.PENDING, text)

@@ -197,7 +197,7 @@ def _no_progress(earlier: WorkloadStatus, line: Line, pods: Progress) -> bool:
 def _overdue(view: View, line: Line, since: datetime, now: datetime) -> str:
     """A workload that is on the way and has not moved for longer than the deadline is stuck."""
     late = progress.overdue(since, now, duration(view.spec.progress_deadline))
-    if line.state is WorkloadState.HELD or late is None:
+    if line.state is WorkloadState.HELD or line.reason is Reason.SOAKING or late is None:
         return ""
     minutes = late // timedelta(minutes=1)
     return f" (no progress for {minutes} min; repair it, or leave it out with {SKIP}: true)"
