@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import io
+import json
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -51,7 +54,7 @@ def client(alone: Cluster) -> Iterator[Client]:
 @pytest.fixture
 def undo(alone: Cluster, capsys: pytest.CaptureFixture[str]) -> Undo:
     def run(*words: str) -> tuple[int, str]:
-        code = main.run([*(words or ["undo"]), "--kubeconfig", str(alone.kubeconfig)])
+        code = main.run([*(words or ["undo", "--yes"]), "--kubeconfig", str(alone.kubeconfig)])
         said = capsys.readouterr()
         assert said.out == ""
         return code, said.err
@@ -108,7 +111,7 @@ def test_all_that_a_dead_operator_left_is_undone(client: Client, undo: Undo) -> 
 
 def test_after_its_old_name_there_is_nothing_left_to_do(client: Client, undo: Undo) -> None:
     leave_behind(client)
-    undo("release", "--all")
+    undo("release", "--all", "--yes")
     assert undo() == (0, "nothing of ours was left to undo\n")
 
 
@@ -240,6 +243,38 @@ def test_abort_works_on_a_migration_that_cannot_be_read(client: Client, undo: Un
     assert code == 0, said
     assert "it can be aborted all the same" in said
     assert client.get(kinds.WORKLOAD_MIGRATION, "cluster")["spec"]["abort"] is True
+
+
+@pytest.mark.parametrize("words", [("undo",), ("release", "--all")])
+def test_it_asks_first_and_where_nobody_is_there_it_does_nothing(
+    client: Client, undo: Undo, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave_behind(client)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+    code, said = undo(*words)
+    assert (code, said) == (
+        1,
+        "error: nobody is here to confirm it\nhint: shiplift undo --yes asks nothing\n",
+    )
+    assert not client.get(kinds.WORKLOAD_MIGRATION, "cluster")["spec"].get("abort")
+
+
+def test_what_stays_on_purpose_is_named_and_not_said_to_be_gone(client: Client, undo: Undo) -> None:
+    toleration = {"key": marks.UPGRADE_TAINT, "operator": "Equal", "value": TARGET, "effect": "NoSchedule"}
+    pod = {"containers": [{"name": "main", "image": "none"}], "tolerations": [toleration]}
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": pod}
+    spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}
+    client.create(kinds.DEPLOYMENT, {"metadata": {"name": "web"}, "spec": spec}, "default")
+    ledger = {"Deployment.web": json.dumps({"toleration": TARGET})}
+    placement = {"metadata": {"name": PLACEMENT}, "spec": {"target": TARGET, "ledger": ledger}}
+    client.create(kinds.WORKLOAD_PLACEMENT, placement, "default")
+    undo()
+    code, said = undo()
+    assert code == 0
+    assert said.splitlines()[0].startswith("Deployment default/web keeps an inert toleration")
+    assert said.splitlines()[-1] == "nothing more to undo; 1 thing of ours stays on purpose, named above"
+    assert not gone(client, kinds.WORKLOAD_PLACEMENT, PLACEMENT, "default")
 
 
 def test_every_layer_is_undone(client: Client, undo: Undo, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -215,7 +215,10 @@ def test_left_inert_a_toleration_is_recorded_with_its_template_and_told() -> Non
     found = leftovers(look(world))
     assert (found.steps, ids(*found.inert)) == ((), ["web"])
     notes = cleaning(look(world), world.now).notes
-    assert notes == ("Deployment shop/web keeps an inert toleration until its next rollout",)
+    assert notes == (
+        "Deployment shop/web keeps an inert toleration until its owner changes its template"
+        " (`rollout restart` is no such change); WorkloadPlacement shop/shiplift says so",
+    )
 
 
 def test_with_the_owners_next_rollout_it_comes_off() -> None:

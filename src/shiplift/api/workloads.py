@@ -294,7 +294,7 @@ class WorkloadMigrationStatus(Status, frozen=True, kw_only=True):
     notes: Annotated[tuple[Message, ...], ordered(most=64)] = ()
     """What a person should know: declarations that cannot be read, what somebody changed under our hands."""
     inert_tolerations: Annotated[tuple[Line, ...], ordered(most=2000)] = ()
-    """Workloads that keep a toleration of ours until their next rollout."""
+    """Workloads that keep a toleration of ours, which does nothing, until their template changes."""
 
 
 class WorkloadMigration(Resource, frozen=True, kw_only=True):

@@ -6,14 +6,14 @@ WorkloadMigration, by its uid and in the version that was read.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
 from shiplift.cli import access
 from shiplift.cli.access import Context, Kubeconfig
+from shiplift.cli.confirming import Yes, confirm
 from shiplift.cli.output import CommandError, say
 
 if TYPE_CHECKING:
@@ -58,9 +58,7 @@ def resume(*, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
 @abort_app.default
 def abort(
     *,
-    yes: Annotated[
-        bool, Parameter(name=["--yes", "-y"], negative="", show_default=False, help="Do not ask.")
-    ] = False,
+    yes: Yes = False,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
@@ -152,13 +150,9 @@ def _in_flight(migration: WorkloadMigration) -> str:
 def _confirm(migration: WorkloadMigration, yes: bool) -> None:
     if yes:
         return
-    if not sys.stdin.isatty():
-        raise CommandError("nobody is here to confirm it", "shiplift abort --yes asks nothing")
     done = migration.status.progress
     question = (
         f"abort the move to {migration.status.target}? {done.done} of {done.total} workloads have moved"
     )
-    sys.stderr.write(f"{question if done.total else 'abort?'} [y/N] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise CommandError("not aborted", "only y or yes aborts")
+    refused = CommandError("not aborted", "only y or yes aborts")
+    confirm(question if done.total else "abort?", "shiplift abort --yes", refused)

@@ -2,8 +2,8 @@
 
 It needs no memory of what was done: placements, records, holds and marks say it themselves. Mode Template's
 tolerations are the one thing that may stay, because taking them off rolls a workload out: they are inert
-without the taint, and go with the owner's next rollout, or at once and in dependency order if the user says
-so. Records of another release of ours are made anew: an upgrade of ours is no rollout of the owner's.
+without the taint, and go when the owner changes its template, or at once and in dependency order if the user
+says so. Records of another release of ours are made anew: an upgrade of ours is no rollout of the owner's.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from shiplift.workloads.decide.template_digest import digest, is_comparable
 from shiplift.workloads.identity import WORKLOADS, WorkloadId, owned_by, workload_id
 from shiplift.workloads.marks import is_our_toleration
 from shiplift.workloads.model import Migrating, Placement, Reason, Tally, Unreadable, View
+from shiplift.workloads.names import PLACEMENT
 from shiplift.workloads.record import RECORDS, Record
 from shiplift.workloads.steps import SetTolerations, WritePlacement
 
@@ -78,7 +79,11 @@ def cleaning(view: View, now: datetime) -> Migrating:
             *failed,
             *map(str, view.unreadable),
             *(text for placement in view.placements.values() for text in placement.broken.values()),
-            *(f"{id_} keeps an inert toleration until its next rollout" for id_ in found.inert),
+            *(
+                f"{id_} keeps an inert toleration until its owner changes its template (`rollout restart` is"
+                f" no such change); WorkloadPlacement {id_.namespace}/{PLACEMENT} says so"
+                for id_ in found.inert
+            ),
         ),
     )
 

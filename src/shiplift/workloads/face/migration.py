@@ -46,6 +46,7 @@ class Phase(StrEnum):
     PAUSED = "paused"
     MOVING = "moving"
     CLEANING = "cleaning up"
+    REFUSED = "cannot begin"
     IDLE = "nothing to move"
 
 
@@ -54,7 +55,10 @@ _ON_THE_WAY = {
     Phase.ABORTED: "aborted the move to",
     Phase.PAUSED: "paused on the way to",
     Phase.MOVING: "moving to",
+    Phase.REFUSED: "cannot begin the move to",
 }
+_UNDOING = ("CleaningUp", "Unreadable")
+"""Reasons of a stall while things are undone."""
 
 
 class ProblemKind(StrEnum):
@@ -188,7 +192,21 @@ def phase(migration: WorkloadMigration) -> Phase:
         return Phase.PAUSED
     if moving:
         return Phase.MOVING
-    return Phase.CLEANING if busy else Phase.IDLE
+    return Phase.CLEANING if busy else _at_rest(migration)
+
+
+def _at_rest(migration: WorkloadMigration) -> Phase:
+    if _refused(migration):
+        return Phase.REFUSED
+    return Phase.CLEANING if _holds(migration, "Stalled") else Phase.IDLE
+
+
+def _refused(migration: WorkloadMigration) -> bool:
+    """Whether something speaks against the start, and somebody has to act."""
+    return any(
+        one.type == "Stalled" and one.status is ConditionStatus.TRUE and one.reason not in _UNDOING
+        for one in migration.status.conditions
+    )
 
 
 def changes(before: MigrationView | None, now: MigrationView) -> tuple[str, ...]:
@@ -303,7 +321,7 @@ def _hints(
     if waiting and waiting[0].state is WorkloadState.BLOCKED:
         yield f"`shiplift explain {waiting[0].command}` tells all about the first of them"
     if status.inert_tolerations:
-        yield f"{_count(len(status.inert_tolerations))} a toleration of ours until the next rollout"
+        yield f"{_count(len(status.inert_tolerations))} a toleration of ours until the template changes"
 
 
 def _given_up(migration: WorkloadMigration) -> str:

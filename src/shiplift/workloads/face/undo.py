@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from shiplift.engine import contested
 from shiplift.engine.barrier import Barrier
 from shiplift.engine.step import Outcomes
+from shiplift.face.parts import Undone
 from shiplift.facts import kinds
 from shiplift.kube.client import Client
 from shiplift.kube.errors import Invalid, KubeError, NotFound
@@ -20,15 +21,15 @@ from shiplift.kube.statuses import Subject, write
 from shiplift.kube.store import Store
 from shiplift.kube.undoing import SETTLE_SECONDS, UndoError, Undoing, undo_until_clean
 from shiplift.workloads.act.actor import Actor
-from shiplift.workloads.decide.cleaning import undone
+from shiplift.workloads.decide.cleaning import inert, undone
 from shiplift.workloads.model import Migrating, Reason
 from shiplift.workloads.names import MIGRATION
 from shiplift.workloads.observe.observer import Observer
 from shiplift.workloads.tell.report import status_of
 
 
-def undo_all(client: Client, store: Store, say: Callable[[str], None]) -> int:
-    """How many changes it took. The store watches what the layer reads."""
+def undo_all(client: Client, store: Store, say: Callable[[str], None]) -> Undone:
+    """How many changes it took, and what stays. The store watches what the layer reads."""
     store.wait_settled(_abort(client, say), SETTLE_SECONDS)
     observer = Observer(store, lambda: False)
     store.subscribe(observer.heard)
@@ -43,7 +44,7 @@ def undo_all(client: Client, store: Store, say: Callable[[str], None]) -> int:
     _tell(client, last)
     if left := _unreadable(last):
         raise UndoError(f"all else is undone: {left}", "then run `shiplift undo` again")
-    return changes
+    return Undone(changes, stays=len(list(inert(last.view))))
 
 
 def _unreadable(last: Migrating) -> str:
