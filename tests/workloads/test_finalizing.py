@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from shiplift.api.marks import HOLD_LEDGER
 from shiplift.api.workloads import Cleanup, Hold, MigrationState, Mode, Turn, WorkloadMigrationStatus
+from shiplift.engine import contested
+from shiplift.engine.contested import Memory
 from shiplift.engine.step import Outcome, Outcomes
 from shiplift.facts import kinds
 from shiplift.workloads.decide.decision import decide
@@ -140,6 +142,14 @@ def test_a_failure_to_take_it_off_is_told() -> None:
         Operator(world).round()
     refused = Outcomes().remember([Outcome.failed(TAKE_OFF, "forbidden")], world.now)
     assert "take our finalizer off WorkloadMigration cluster: forbidden" in decided(world, refused).notes
+
+
+def test_one_that_we_took_off_ourselves_is_not_somebody_else_at_work() -> None:
+    world, known = a_shop(), Memory()
+    known.note(PUT_ON, world.now)
+    assert contested.wait(known.changes, PUT_ON, world.now)
+    known.note(TAKE_OFF, world.now)
+    assert not contested.wait(known.changes, PUT_ON, world.now)
 
 
 # --- on a real cluster ---

@@ -64,7 +64,15 @@ class SetFinalizer(Step, frozen=True):
 
     @property
     def change(self) -> str:
-        return self.key if self.present else ""
+        return self._put_on if self.present else ""
+
+    @property
+    def takes_back(self) -> str:
+        return "" if self.present else self._put_on
+
+    @property
+    def _put_on(self) -> str:
+        return f"finalizer {self.uid}"
 
     def undone_by_others(self) -> str:
         return (
