@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from shiplift.api.marks import HOLD_LEDGER
 from shiplift.api.workloads import Cleanup, Hold, MigrationState, Mode, Turn, WorkloadMigrationStatus
 from shiplift.engine import contested
@@ -24,7 +26,7 @@ WEB = an_id("web")
 PUT_ON, TAKE_OFF = SetFinalizer("the-migration", True), SetFinalizer("the-migration", False)
 
 
-def a_shop(**spec: object) -> World:
+def a_shop(**spec: Any) -> World:
     world = under_way((DEPLOYMENT, "web", 2), **spec)
     nature.settle(world)
     return world

@@ -14,7 +14,7 @@ from shiplift.facts.nodes import Node
 from shiplift.facts.workloads import PodDisruptionBudget
 from shiplift.kube.store import Store
 from shiplift.workloads.decide.decision import decide
-from shiplift.workloads.model import Reason
+from shiplift.workloads.model import Migrating, Reason
 from shiplift.workloads.tell.metrics import MigrationCollector
 from shiplift.workloads.tell.report import status_of
 from tests.model import nature
@@ -97,7 +97,7 @@ def test_neither_a_turn_that_has_not_come_nor_soaking_nor_a_pause_is_overdue() -
     assert not [one for one in status_of(later(world)).workloads if "no progress" in one.message]
 
 
-def later(world: World) -> object:
+def later(world: World) -> Migrating:
     return decide(look(world), world.now + timedelta(minutes=50))
 
 

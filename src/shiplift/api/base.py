@@ -86,7 +86,7 @@ class Resource(Value, frozen=True, kw_only=True):
     metadata: ObjectMeta = ObjectMeta()
 
     @classmethod
-    def salvaged(cls, _raw: bytes) -> Self | None:
+    def salvaged(cls, _raw: bytes, /) -> Self | None:
         """The object as far as it can be read, where that is enough to act on; None where it is not."""
         return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Self
 
 import msgspec
 from msgspec import Meta, field
@@ -321,7 +321,7 @@ class WorkloadMigration(Resource, frozen=True, kw_only=True):
     """How far they have come."""
 
     @classmethod
-    def salvaged(cls, raw: bytes) -> WorkloadMigration | None:
+    def salvaged(cls, raw: bytes, /) -> Self | None:
         """One that is aborted, or being deleted, is undone whatever else it says."""
         try:
             found = msgspec.json.decode(raw, type=_Ended)

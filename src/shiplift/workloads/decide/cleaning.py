@@ -130,7 +130,7 @@ def _placement(
     """One namespace: undo what its records say, then shorten them, then take the placement away."""
     steps: list[Step] = []
     records: dict[str, Record] = {}
-    unknown = _with_records(view) if view.unreadable else {}
+    unknown = _with_records(view)
     for owner, record in placement.records.items():
         id_ = owned_by(placement.row.namespace, owner)
         tally = view.tallies.get(id_)
