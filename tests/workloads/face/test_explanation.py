@@ -277,6 +277,14 @@ def test_the_busy_example_can_be_explained() -> None:
     assert explained(status=BUSY).line
 
 
+def test_one_that_was_deleted_after_it_had_moved_is_waited_for_no_more() -> None:
+    gone: Key = ("Deployment", "other", "gone")
+    status = HELD | {"reliedOn": ["Deployment other/gone"]}
+    one = explained(status=status, links=(Link(WEB_KEY, gone, ORDER),))
+    assert [need.standing for need in one.needs] == [Standing.MOVED]
+    assert one.unblocked_by == ()
+
+
 # --- cycles ---
 
 

@@ -199,6 +199,8 @@ class _Progress:
         self.moving = status is not None and status.state is MigrationState.UPGRADE
         self.target = status.target or "" if status and self.moving else ""
         self.met = frozenset(status.met) if status else frozenset[str]()
+        self.relied_on = frozenset(status.relied_on) if status else frozenset[str]()
+        """By name: also those that were deleted after they had moved."""
         self.listed: dict[Key, WorkloadStatus] = (
             {(one.kind.value, one.namespace, one.name): one for one in status.workloads} if status else {}
         )
@@ -207,7 +209,7 @@ class _Progress:
 
     def standing(self, key: Key) -> Standing:
         if key not in self.uids:
-            return Standing.MISSING
+            return Standing.MOVED if "{} {}/{}".format(*key) in self.relied_on else Standing.MISSING
         if not self.moving:
             return Standing.IDLE
         if self.uids[key] in self.met:
