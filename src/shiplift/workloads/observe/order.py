@@ -80,7 +80,7 @@ def _analysed(
         on_missing=OnMissing(spec.on_missing.value),
     )
     closing = [edge for cycle in graph.cycles for edge in cycle.closing]
-    absent = [
+    missing = [
         edge
         for key, edges in graph.unknown.items()
         for edge in edges
@@ -91,7 +91,7 @@ def _analysed(
         {id_: number for number, wave in enumerate(graph.waves().waves) for id_ in wave},
         tuple(f"{one.about}: {one.message}" for one in found.problems[:MOST_NAMED]),
         _named(closing),
-        absent,
+        missing,
     )
 
 
@@ -102,14 +102,14 @@ class _Analysis(NamedTuple):
     depth: Mapping[WorkloadId, int]
     problems: tuple[str, ...]
     cycles: tuple[EdgeSpec, ...]
-    absent: list[Edge[WorkloadId]]
+    missing: list[Edge[WorkloadId]]
     """Dependencies that do not exist."""
 
 
 def _progressed(known: _Analysis, tallies: Mapping[WorkloadId, Tally], arrived: Arrived) -> Order:
     met = set(arrived.met)
     done = {id_ for id_, one in tallies.items() if one.skipped or one.row.uid in met}
-    gone = frozenset(_gone(known.graph, arrived.relied_on)) if known.absent else frozenset[WorkloadId]()
+    gone = frozenset(_gone(known.graph, arrived.relied_on)) if known.missing else frozenset[WorkloadId]()
     progress = Progress(known.graph, done | gone if gone else done)
     ready, there = frozenset(tallies.keys() & progress.ready), frozenset(done)
     return Order(
@@ -122,7 +122,7 @@ def _progressed(known: _Analysis, tallies: Mapping[WorkloadId, Tally], arrived: 
         depth=known.depth,
         problems=known.problems,
         cycles=known.cycles,
-        missing=_named([edge for edge in known.absent if edge.dependency not in gone]),
+        missing=_named([edge for edge in known.missing if edge.dependency not in gone]),
         gone=gone,
     )
 
