@@ -39,7 +39,7 @@ class Holding(msgspec.Struct, frozen=True):
     steps: tuple[Step, ...] = ()
     notes: tuple[str, ...] = ()
     put_off: int = 0
-    """Holds that would be made if the migration were not paused."""
+    """Workloads that would be held if the migration were not paused."""
     denied: frozenset[str] = frozenset()
     """Steps, by key, that somebody forbids again and again: nothing waits for them."""
 
@@ -89,24 +89,22 @@ def holding(view: View, may_move: frozenset[WorkloadId]) -> Holding:
     # beside a budget that nobody can read one of ours could be a second one
     sure = [id_ for id_ in held if id_.namespace not in unknown] if unknown else held
     found = [one for id_ in sure for one in _hold(view, view.tallies[id_], picking)]
-    fresh = [one for one in found if isinstance(one, Step)]
+    fresh = [one for one in found if isinstance(one, HoldBudget | MakeHold)]
     notes = tuple(one for one in found if isinstance(one, str))
     if view.spec.paused:
-        return Holding(tuple(steps), notes, put_off=len(fresh))
-    denied = {step.key: step for step in fresh if _is_denied(view, step)} if view.outcomes.last else {}
-    notes += tuple(_without(step, retries.failure(view.outcomes, step)) for step in denied.values())
-    return Holding((*steps, *fresh), notes, denied=frozenset(denied))
+        return Holding(tuple(steps), notes, put_off=len({step.workload for step in fresh}))
+    denied = [step for step in fresh if _is_denied(view, step)] if view.outcomes.last else []
+    notes += tuple(
+        f"{step.workload} cannot be held against drains of others, and the move goes on without:"
+        f" {retries.failure(view.outcomes, step)}"
+        for step in denied
+    )
+    return Holding((*steps, *fresh), notes, denied=frozenset(step.key for step in denied))
 
 
 def _is_denied(view: View, step: Step) -> bool:
     last = view.outcomes.of(step)
     return last is not None and last.answer is Answer.FAILED and last.attempt >= _DENIED_AFTER
-
-
-def _without(step: Step, why: str) -> str:
-    return (
-        f"nothing holds it against drains of others, and the move goes on without: {step.describe()}: {why}"
-    )
 
 
 def emptying(view: View) -> str:
