@@ -250,9 +250,8 @@ def _paused(view: View, held: holds.Holding) -> str:
     if stay:
         text += f"; {stay} PodDisruptionBudget{'s' * (stay != 1)} that we hold stay as they are"
     if held.put_off:
-        text += (
-            f"; {held.put_off} more would be held against drains of others, and are not while it is paused"
-        )
+        those = "1 workload is" if held.put_off == 1 else f"{held.put_off} workloads are"
+        text += f"; {those} not held against drains of others meanwhile"
     return text
 
 
