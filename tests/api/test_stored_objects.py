@@ -181,3 +181,22 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
 @given(st.from_regex(Version.__metadata__[0].pattern, fullmatch=True, alphabet=st.characters(codec="ascii")))
 def test_every_version_that_the_server_accepts_is_read(text: str) -> None:
     assert versions.parse(text.rstrip("\n"))
+
+
+def unread(**more: Any) -> dict[str, Any]:
+    """A WorkloadMigration that another version wrote: this one cannot read it."""
+    whole = changed(full(WORKLOAD_MIGRATION), "spec.mode", "Teleport")
+    return {**whole, "spec": {**whole["spec"], "abort": False, **more}}
+
+
+def test_a_migration_that_is_aborted_or_deleted_is_known_to_be_whatever_else_it_says() -> None:
+    with pytest.raises(api.UnfitObjectError, match=r"spec\.mode"):
+        api.decode(WORKLOAD_MIGRATION, raw(unread()))
+    aborted = api.decode(WORKLOAD_MIGRATION, raw(unread(abort=True)))
+    assert isinstance(aborted, api.WorkloadMigration)
+    assert (aborted.spec.abort, aborted.metadata.name) == (True, "cluster")
+    deleted = changed(unread(), "metadata.deletionTimestamp", "2026-11-16T12:00:00Z")
+    going = api.decode(WORKLOAD_MIGRATION, raw(deleted))
+    assert going.metadata.deletion_timestamp is not None
+    with pytest.raises(api.UnfitObjectError):
+        api.decode(WORKLOAD_MIGRATION, raw(unread(abort="yes")))

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import io
+import json
+import sys
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -14,12 +18,13 @@ from shiplift.engine.contested import Memory
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.kube.client import Client
-from shiplift.kube.errors import NotFound
+from shiplift.kube.errors import Invalid, NotFound
 from shiplift.local.cluster import Cluster
 from shiplift.operator import layers
 from shiplift.workloads.act.actor import Actor
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.memory import InForce
+from shiplift.workloads.names import FINALIZER
 from shiplift.workloads.steps import HoldBudget
 from tests.api.api_server import wait_established
 from tests.until import until
@@ -49,7 +54,7 @@ def client(alone: Cluster) -> Iterator[Client]:
 @pytest.fixture
 def undo(alone: Cluster, capsys: pytest.CaptureFixture[str]) -> Undo:
     def run(*words: str) -> tuple[int, str]:
-        code = main.run([*(words or ["undo"]), "--kubeconfig", str(alone.kubeconfig)])
+        code = main.run([*(words or ["undo", "--yes"]), "--kubeconfig", str(alone.kubeconfig)])
         said = capsys.readouterr()
         assert said.out == ""
         return code, said.err
@@ -106,7 +111,7 @@ def test_all_that_a_dead_operator_left_is_undone(client: Client, undo: Undo) -> 
 
 def test_after_its_old_name_there_is_nothing_left_to_do(client: Client, undo: Undo) -> None:
     leave_behind(client)
-    undo("release", "--all")
+    undo("release", "--all", "--yes")
     assert undo() == (0, "nothing of ours was left to undo\n")
 
 
@@ -136,6 +141,140 @@ def test_it_works_without_a_migration(client: Client, undo: Undo) -> None:
     assert code == 0, said
     assert "aborted" not in said
     assert gone(client, kinds.WORKLOAD_PLACEMENT, PLACEMENT, "default")
+
+
+HELD = {
+    "state": "Upgrade",
+    "target": TARGET,
+    "message": "2 of 2 workloads left to move",
+    "workloads": [
+        {"kind": "Deployment", "namespace": "default", "name": name, "state": state, "uid": name}
+        for name, state in (("web", "Held"), ("db", "Blocked"))
+    ],
+}
+
+
+def test_the_status_is_not_left_at_held_and_blocked(client: Client, undo: Undo) -> None:
+    leave_behind(client)
+    found = client.get(kinds.WORKLOAD_MIGRATION, "cluster")
+    client.update(kinds.WORKLOAD_MIGRATION, found | {"status": HELD}, subresource="status")
+    code, said = undo()
+    assert code == 0, said
+    status = client.get(kinds.WORKLOAD_MIGRATION, "cluster")["status"]
+    assert "workloads" not in status
+    assert status.get("state", "NoUpgrade") == "NoUpgrade"
+    (ready,) = [one for one in status["conditions"] if one["type"] == "Ready"]
+    assert (ready["status"], ready["reason"]) == ("True", "Aborted")
+
+
+def test_a_migration_that_was_deleted_without_an_operator_is_seen_through(client: Client, undo: Undo) -> None:
+    leave_behind(client)
+    uid = client.get(kinds.WORKLOAD_MIGRATION, "cluster")["metadata"]["uid"]
+    guarded = {"metadata": {"finalizers": ["example.com/theirs", FINALIZER]}}
+    client.patch(kinds.WORKLOAD_MIGRATION, "cluster", guarded, uid=uid)
+    client.delete(kinds.WORKLOAD_MIGRATION, "cluster", uid=uid)
+    code, said = undo()
+    assert code == 0, said
+    assert "take our finalizer off WorkloadMigration cluster: ok" in said
+    assert gone(client, kinds.WORKLOAD_PLACEMENT, PLACEMENT, "default")
+    left = client.get(kinds.WORKLOAD_MIGRATION, "cluster")["metadata"]["finalizers"]
+    assert left == ["example.com/theirs"]
+    client.patch(kinds.WORKLOAD_MIGRATION, "cluster", {"metadata": {"finalizers": None}}, uid=uid)
+    until(lambda: not list(client.list(kinds.WORKLOAD_MIGRATION)))
+
+
+def loosen(client: Client, kind: Kind) -> None:
+    """Any object of the kind fits, as where another version of its CRD is installed."""
+    name = f"{kind.plural}.{kind.group}"
+    found = client.get(kinds.CUSTOM_RESOURCE_DEFINITION, name)
+    for version in found["spec"]["versions"]:
+        anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        version["schema"] = {"openAPIV3Schema": anything}
+    patch = {"spec": {"versions": found["spec"]["versions"]}}
+    client.patch(kinds.CUSTOM_RESOURCE_DEFINITION, name, patch, uid=found["metadata"]["uid"])
+
+
+def spoil(client: Client, kind: Kind, name: str, namespace: str, spec: Any) -> None:
+    """It says what this version cannot read, as soon as the API server takes that."""
+    loosen(client, kind)
+
+    def spoilt() -> bool:
+        uid = client.get(kind, name, namespace)["metadata"]["uid"]
+        try:
+            return bool(client.patch(kind, name, {"spec": spec}, namespace, uid=uid))
+        except Invalid:
+            return False
+
+    until(spoilt, 20)
+
+
+def test_a_migration_that_cannot_be_read_keeps_nothing_from_being_undone(client: Client, undo: Undo) -> None:
+    leave_behind(client)
+    spoil(client, kinds.WORKLOAD_MIGRATION, "cluster", "", {"mode": "Teleport"})
+    code, said = undo()
+    assert code == 0, said
+    assert said.splitlines()[-1].startswith("done: ")
+    assert client.get(kinds.WORKLOAD_MIGRATION, "cluster")["spec"]["abort"] is True
+    assert gone(client, kinds.WORKLOAD_PLACEMENT, PLACEMENT, "default")
+    assert client.get(kinds.POD_DISRUPTION_BUDGET, "theirs", "default")["spec"]["minAvailable"] == 2
+
+
+def test_a_placement_that_cannot_be_read_is_an_error_that_names_it_and_all_else_is_undone(
+    client: Client, undo: Undo
+) -> None:
+    leave_behind(client)
+    spoil(client, kinds.WORKLOAD_PLACEMENT, PLACEMENT, "default", {"turns": {"Deployment.web": "Sideways"}})
+    code, said = undo()
+    assert code == 1, said
+    error, hint = said.splitlines()[-2:]
+    assert error.startswith("error: all else is undone: WorkloadPlacement default/shiplift cannot be read")
+    assert hint == "hint: then run `shiplift undo` again"
+    assert client.get(kinds.NODE, "new-1")["metadata"]["labels"] == {"theirs": "stays"}
+    assert gone(client, kinds.POD_DISRUPTION_BUDGET, "shiplift-hold-deployment-web", "default")
+    live = client.get(kinds.WORKLOAD_PLACEMENT, PLACEMENT, "default")["metadata"]
+    client.delete(kinds.WORKLOAD_PLACEMENT, PLACEMENT, "default", uid=live["uid"])
+    assert undo()[0] == 0
+
+
+def test_abort_works_on_a_migration_that_cannot_be_read(client: Client, undo: Undo) -> None:
+    leave_behind(client)
+    spoil(client, kinds.WORKLOAD_MIGRATION, "cluster", "", {"mode": "Teleport"})
+    code, said = undo("abort", "--yes")
+    assert code == 0, said
+    assert "it can be aborted all the same" in said
+    assert client.get(kinds.WORKLOAD_MIGRATION, "cluster")["spec"]["abort"] is True
+
+
+@pytest.mark.parametrize("words", [("undo",), ("release", "--all")])
+def test_it_asks_first_and_where_nobody_is_there_it_does_nothing(
+    client: Client, undo: Undo, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave_behind(client)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+    code, said = undo(*words)
+    assert (code, said) == (
+        1,
+        "error: nobody is here to confirm it\nhint: shiplift undo --yes asks nothing\n",
+    )
+    assert not client.get(kinds.WORKLOAD_MIGRATION, "cluster")["spec"].get("abort")
+
+
+def test_what_stays_on_purpose_is_named_and_not_said_to_be_gone(client: Client, undo: Undo) -> None:
+    toleration = {"key": marks.UPGRADE_TAINT, "operator": "Equal", "value": TARGET, "effect": "NoSchedule"}
+    pod = {"containers": [{"name": "main", "image": "none"}], "tolerations": [toleration]}
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": pod}
+    spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}
+    client.create(kinds.DEPLOYMENT, {"metadata": {"name": "web"}, "spec": spec}, "default")
+    ledger = {"Deployment.web": json.dumps({"toleration": TARGET})}
+    placement = {"metadata": {"name": PLACEMENT}, "spec": {"target": TARGET, "ledger": ledger}}
+    client.create(kinds.WORKLOAD_PLACEMENT, placement, "default")
+    undo()
+    code, said = undo()
+    assert code == 0
+    assert said.splitlines()[0].startswith("Deployment default/web keeps an inert toleration")
+    assert said.splitlines()[-1] == "nothing more to undo; 1 thing of ours stays on purpose, named above"
+    assert not gone(client, kinds.WORKLOAD_PLACEMENT, PLACEMENT, "default")
 
 
 def test_every_layer_is_undone(client: Client, undo: Undo, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,7 +162,7 @@ def test_the_operator_pauses_goes_on_and_aborts_when_told(run: Run, scene: Scene
 def test_without_the_operator_everything_can_be_undone(run: Run, rig: Rig, scene: Scene, space: str) -> None:
     rig.stop()
     assert scene.residue()
-    told = run("undo")
+    told = run("undo", "--yes")
     assert told.startswith("the migration is aborted, so that no operator begins again\n")
     assert f"let new pods of {space} go anywhere: ok\n" in told
     assert scene.residue() == []

@@ -217,7 +217,8 @@ def _fill_in_order(world: World, row: StatefulSet) -> None:
         if pod is None or not pod.ready:
             break
     else:
-        _update_next(world, there, names, revision)
+        if row.strategy != "OnDelete":
+            _update_next(world, there, names, revision)
     for name in sorted(there.keys() - set(names), reverse=True):
         delete(world, there[name])
     done = all(there[name].labels.get(REVISION) == revision for name in names if name in there)

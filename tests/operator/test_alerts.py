@@ -31,7 +31,8 @@ def exposed(cluster: Cluster) -> set[str]:
         if part.collector is not None:
             metrics.registry.register(part.collector(store))
     text = generate_latest(metrics.registry).decode()
-    return {line.split("{")[0].split(" ")[0] for line in text.splitlines() if not line.startswith("#")}
+    named = re.findall(r"^# TYPE (\S+)", text, re.MULTILINE)
+    return {line.split("{")[0].split(" ")[0] for line in text.splitlines() if line[0] != "#"} | set(named)
 
 
 def test_every_metric_that_an_alert_asks_for_is_exposed(exposed: set[str]) -> None:
@@ -55,3 +56,12 @@ def test_holds_without_an_operator_are_found_by_the_names_that_holds_have() -> N
     for kind in WorkloadKind:
         assert re.fullmatch(pattern[1], hold_name(kind, "web"))
         assert re.fullmatch(pattern[1], hold_name(kind, "w" * 253))
+
+
+def test_budgets_of_users_that_are_held_are_found_by_the_last_metrics_of_the_operator() -> None:
+    """What they were called then, and that they still let nobody go."""
+    rule = alerts.rules(faces().values())[0]
+    assert rule["alert"] == "ShipliftHoldsWithoutOperator"
+    assert "last_over_time(shiplift_held_budget[7d])" in rule["expr"]
+    assert "kube_poddisruptionbudget_status_desired_healthy >=" in rule["expr"]
+    assert rule["expr"].count("(") == rule["expr"].count(")")

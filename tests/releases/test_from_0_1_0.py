@@ -99,7 +99,7 @@ def test_a_migration_can_be_aborted(upgrade: Upgrade, situation: str) -> None:
 def test_a_migration_can_be_undone_without_an_operator(upgrade: Upgrade, situation: str) -> None:
     upgraded = upgrade(RELEASE, situation)
     before = upgraded.pods()
-    upgraded.command("release", "--all")
+    upgraded.command("release", "--all", "--yes")
     assert upgraded.scene.residue() == []
     _assert_undone(upgraded, before)
 

@@ -10,7 +10,17 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from shiplift.face.alerts import Alert, Severity
-from shiplift.face.parts import DemoPart, ExplainPart, Face, FaceError, Objects, Question, Reader, StatusPart
+from shiplift.face.parts import (
+    DemoPart,
+    ExplainPart,
+    Face,
+    FaceError,
+    Objects,
+    Question,
+    Reader,
+    StatusPart,
+    Undone,
+)
 from shiplift.facts.kinds import NODE_ROLLOUT
 from shiplift.kube.client import Client
 from shiplift.kube.store import Store
@@ -48,12 +58,12 @@ def explained(reader: Reader, question: Question, _now: int) -> str:
     return f"{question.kind} {question.name} of {len(there)} rollouts"
 
 
-def undo(client: Client, store: Store, say: Callable[[str], None]) -> int:
+def undo(client: Client, store: Store, say: Callable[[str], None]) -> Undone:
     rows = list(store.snapshot().customs(NODE_ROLLOUT))
     for row in rows:
         client.delete(NODE_ROLLOUT, row.name, uid=row.uid)
         say(f"delete rollout {row.name}")
-    return len(rows)
+    return Undone(len(rows))
 
 
 class Juggling(msgspec.Struct, frozen=True):

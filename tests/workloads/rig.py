@@ -313,10 +313,17 @@ class Scene:
         progress = self.status().get("progress", {})
         return bool(progress) and progress.get("done", 0) == progress.get("total", 0) > 0
 
+    def _end_migration(self) -> None:
+        """With its finalizer: no operator runs any more."""
+        with contextlib.suppress(NotFound):
+            uid = self.migration()["metadata"]["uid"]
+            free = {"metadata": {"finalizers": None}}
+            self.client.patch(kinds.WORKLOAD_MIGRATION, MIGRATION, free, uid=uid)
+            self.client.delete(kinds.WORKLOAD_MIGRATION, MIGRATION, uid=uid)
+
     def close(self) -> None:
         self.rig.stop()
-        with contextlib.suppress(NotFound):
-            self.client.delete(kinds.WORKLOAD_MIGRATION, MIGRATION, uid=self.migration()["metadata"]["uid"])
+        self._end_migration()
         for kind in (kinds.WORKLOAD_PLACEMENT, kinds.WORKLOAD_ORDER):
             for one in self.client.list(kind):
                 meta = one["metadata"]

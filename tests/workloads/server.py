@@ -24,7 +24,7 @@ from shiplift.kube.outcomes import selector_json
 from shiplift.workloads import steps
 from shiplift.workloads.act.pods import DELETION_COST, FIRST_TO_GO
 from shiplift.workloads.memory import InForce
-from shiplift.workloads.names import SURGE_LEDGER, hold_name
+from shiplift.workloads.names import FINALIZER, SURGE_LEDGER, hold_name
 from shiplift.workloads.target import OUR_LABELS, OUR_TAINTS
 from tests.model import nature
 from tests.model.server import RefusedError, evict, with_patch
@@ -54,6 +54,10 @@ def _take(world: World, step: Step) -> None:
             _delete_placement(world, step)
         case steps.PodStep():
             _change_pod(world, step)
+        case steps.LetOn():
+            _let_on(world, step)
+        case steps.SetFinalizer():
+            world.finalize(*((FINALIZER,) if step.present else ()))
         case steps.SetTolerations():
             _set_tolerations(world, step)
         case steps.Scale():
@@ -186,11 +190,7 @@ def _change_pod(world: World, step: steps.PodStep) -> None:
         case steps.Evict():
             evict(world, pod)
         case steps.Rescue():
-            if pod.node:
-                raise RefusedError("tolerations of a pod on a node cannot be added")
-            more = (*pod.spec.tolerations, _toleration(step.target))
-            spec = msgspec.structs.replace(pod.spec, tolerations=more)
-            world.put(msgspec.structs.replace(pod, spec=spec))
+            _let_on(world, step)
         case steps.MarkPod():
             world.put(msgspec.structs.replace(pod, annotations=_marked(pod, first=step.first_to_go)))
         case steps.Force() | steps.Replace():
@@ -199,6 +199,14 @@ def _change_pod(world: World, step: steps.PodStep) -> None:
             nature.delete(world, pod)
         case _:
             raise TypeError(f"{type(step).__name__} is no step on a pod")
+
+
+def _let_on(world: World, step: steps.Rescue | steps.LetOn) -> None:
+    pod = world.get(Pod, step.uid)
+    if pod is None or pod.node:
+        raise RefusedError("it is gone, or on a node by now")
+    more = (*pod.spec.tolerations, _toleration(step.target))
+    world.put(msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, tolerations=more)))
 
 
 def _marked(pod: Pod, *, first: bool) -> Labels:

@@ -37,7 +37,7 @@ from shiplift.workloads.model import Reason, Role, Target
 from shiplift.workloads.names import SKIP
 from shiplift.workloads.observe.census import Census
 from shiplift.workloads.observe.observer import READS, Observer, Scope
-from shiplift.workloads.observe.order import Ordering
+from shiplift.workloads.observe.order import Arrived, Ordering
 from tests.examples import tries
 from tests.model import nature
 from tests.workloads.world import NEW, OLD, SPACE, World, a_world
@@ -283,6 +283,7 @@ def sums(census: Census, order: Any) -> dict[str, Any]:
         "met": order.met,
         "depth": order.depth,
         "missing": order.missing,
+        "others": {pod.uid: pod for pod in census.others()},
     }
 
 
@@ -322,16 +323,21 @@ class Counter:
         self.census.refresh(snapshot, scope, news, frozenset(evicting))
         orders = tuple(snapshot.customs(kinds.WORKLOAD_ORDER))
         tallies = self.census.tallies
-        return sums(self.census, self._ordering.order(SPEC, tallies, orders, (), self.census.declarations))
+        return sums(
+            self.census, self._ordering.order(SPEC, tallies, orders, Arrived(), self.census.declarations)
+        )
 
 
-@given(st.lists(st.tuples(st.sampled_from(CHANGES), st.integers(0, 23), st.booleans()), min_size=10))
+@given(
+    st.lists(st.tuples(st.sampled_from(CHANGES), st.integers(0, 23), st.booleans()), min_size=10),
+    st.sampled_from((Mode.INJECT, Mode.TEMPLATE)),
+)
 @settings(max_examples=tries(200))
 def test_after_any_events_the_sums_are_those_of_a_fresh_count(
-    events: list[tuple[Change, int, bool]],
+    events: list[tuple[Change, int, bool]], mode: Mode
 ) -> None:
     world, kept = World(), Counter()
-    scope = Scope(TARGET, ALL, frozenset(), "")
+    scope = Scope(msgspec.structs.replace(TARGET, mode=mode), ALL, frozenset({"left-alone"}), "")
     for number in range(4):
         put_node(world, number)
         put_workload(world, number)

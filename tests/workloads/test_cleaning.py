@@ -9,11 +9,12 @@ import pytest
 
 from shiplift.api.marks import UPGRADE_TAINT
 from shiplift.api.workloads import Cleanup, Mode, OnCycle, Turn, WorkloadMigrationStatus
-from shiplift.engine.step import Step
+from shiplift.engine.step import Outcome, Outcomes, Step
 from shiplift.facts import kinds
 from shiplift.facts.pods import Toleration
 from shiplift.facts.workloads import PodDisruptionBudget
-from shiplift.workloads.decide.cleaning import cleaning, leftovers
+from shiplift.workloads.decide.cleaning import cleaning, leftovers, undone
+from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.decide.template_digest import digest
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Reason
@@ -78,6 +79,7 @@ def ids(*found: WorkloadId) -> list[str]:
 def test_with_nothing_of_ours_left_it_says_why_nothing_is_done() -> None:
     world = over()
     unmark(world)
+    world.finalize()
     decision = cleaning(look(world), world.now)
     assert (decision.steps, decision.reason) == ((), Reason.ABORTED)
 
@@ -132,6 +134,67 @@ def test_a_record_that_cannot_be_read_stays_with_its_placement_and_is_told() -> 
     assert any("Deployment.db cannot be read" in note for note in cleaning(look(world), world.now).notes)
 
 
+# --- what fails, or cannot be read ---
+
+
+def failing(world: World, *kinds: type[Step]) -> Outcomes:
+    """These steps were tried, and somebody forbids them."""
+    steps = [step for step in leftovers(look(world)).steps if isinstance(step, kinds)]
+    failed = [Outcome.failed(step, "forbidden by a policy") for step in steps]
+    return Outcomes().remember(failed, world.now)
+
+
+def test_what_fails_while_cleaning_up_is_told_and_the_rest_goes_on() -> None:
+    world = over()
+    say(world, {WEB.owner_key: Turn.HELD})
+    decision = decide(look(world, failing(world, DeletePlacement)), world.now)
+    assert decision.message == (
+        "5 things of ours are being taken out; 1 of them failed:"
+        " let new pods of shop go anywhere: forbidden by a policy"
+    )
+    assert "let new pods of shop go anywhere: forbidden by a policy" in decision.notes
+    assert (len(decision.steps), decision.stalled) == (4, False)
+
+
+def test_when_all_that_is_left_fails_somebody_has_to_act() -> None:
+    world = over()
+    say(world, {WEB.owner_key: Turn.HELD})
+    unmark(world)
+    decision = decide(look(world, failing(world, DeletePlacement)), world.now)
+    assert (decision.steps, decision.stalled, decision.reason) == ((), True, Reason.CLEANING_UP)
+    assert "forbidden by a policy" in decision.message
+
+
+def test_a_migration_that_cannot_be_read_keeps_nothing_from_being_undone_by_hand() -> None:
+    world = over()
+    say(world, {WEB.owner_key: Turn.HELD})
+    world.end_migration()
+    world.spoil(kinds.WORKLOAD_MIGRATION, "cluster", "not a list", "")
+    view = look(world)
+    assert decide(view, world.now).steps == ()
+    assert len(undone(view, world.now).steps) == 5
+
+
+def test_before_the_abort_is_seen_nothing_is_undone_by_hand() -> None:
+    world = under_way((DEPLOYMENT, "web", 2))
+    decision = undone(look(world), world.now)
+    assert (decision.steps, decision.reason) == ((), Reason.CLEANING_UP)
+
+
+def test_the_record_of_a_workload_that_cannot_be_read_stays_and_is_told() -> None:
+    world = over()
+    unmark(world)
+    say(world, {}, {WEB.owner_key: Record(surge=Surge(2, 3))})
+    row = world.row_of(WEB)
+    assert row is not None
+    world.remove(row)
+    world.spoil(kinds.DEPLOYMENT, "web", "not a list")
+    decision = cleaning(look(world), world.now)
+    assert decision.steps == ()
+    assert (decision.reason, decision.stalled) == (Reason.UNREADABLE, True)
+    assert decision.message.startswith("Deployment shop/web cannot be read")
+
+
 # --- tolerations ---
 
 
@@ -152,7 +215,10 @@ def test_left_inert_a_toleration_is_recorded_with_its_template_and_told() -> Non
     found = leftovers(look(world))
     assert (found.steps, ids(*found.inert)) == ((), ["web"])
     notes = cleaning(look(world), world.now).notes
-    assert notes == ("Deployment shop/web keeps an inert toleration until its next rollout",)
+    assert notes == (
+        "Deployment shop/web keeps an inert toleration until its owner changes its template"
+        " (`rollout restart` is no such change); WorkloadPlacement shop/shiplift says so",
+    )
 
 
 def test_with_the_owners_next_rollout_it_comes_off() -> None:

@@ -115,9 +115,9 @@ def test_ended_half_way_everything_is_undone_and_pods_stay_where_they_are(
         scene.change_migration(abort=True)
     else:
         scene.drop(kinds.WORKLOAD_MIGRATION, MIGRATION)
+        scene.wait(lambda: not list(scene.client.list(kinds.WORKLOAD_MIGRATION)))
     scene.wait_clean()
-    # how to clean up is said in the migration: with it that is gone, and inert tolerations stay
-    scene.wait(lambda: untolerated(scene, space) or (how, mode) == ("delete", "Template"))
+    scene.wait(lambda: untolerated(scene, space))
     assert uids(scene, space, "web") | uids(scene, space, "api") == before
     assert budgets(scene, space)["api"]["spec"]["maxUnavailable"] == 1
     assert budgets(scene, space).keys() == {"api"}

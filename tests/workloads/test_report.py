@@ -177,8 +177,10 @@ def test_whose_budget_has_no_room_now() -> None:
     world.budget("web", {"app": "web"}, {"minAvailable": 2})
     change_pod(world, world.pods(WEB)[0], ready=False, waiting="CrashLoopBackOff", node="new-1")
     nature.tick(world)
+    broken = next(pod.name for pod in world.pods(WEB) if not pod.ready)
     assert line(world, "web") == (
-        "Moving BudgetExhausted: 2 pods to move; PodDisruptionBudget shop/web needs 2 healthy pods and has 2"
+        "Moving BudgetExhausted: 2 pods to move; PodDisruptionBudget shop/web needs 2 healthy pods and has 2;"
+        f" pod {broken} on new-1 is not Ready (CrashLoopBackOff)"
     )
 
 

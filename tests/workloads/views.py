@@ -23,6 +23,7 @@ from shiplift.facts.pods import Pod
 from shiplift.kube.store import Store
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Tally, View
+from shiplift.workloads.names import FINALIZER
 from shiplift.workloads.observe.observer import Observer
 from shiplift.workloads.record import RECORDS, Record
 from tests.model import nature
@@ -42,6 +43,7 @@ def under_way(
         world.workload(kind, name, replicas)
     nature.settle(world)
     world.publish(WorkloadMigrationStatus(state=MigrationState.UPGRADE, target=target, mode=mode))
+    world.finalize(FINALIZER)
     world.node("new-1", NEW)
     world.node("new-2", NEW)
     for node in world.all(Node):

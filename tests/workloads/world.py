@@ -139,22 +139,41 @@ class World(model.World):
         """Make the WorkloadMigration, or change what it says."""
         known = self.migration or WorkloadMigration()
         wanted = msgspec.structs.replace(known.spec, **spec)
-        self._write_migration(wanted, known.status, known.metadata.generation + 1)
+        about = msgspec.structs.replace(known.metadata, generation=known.metadata.generation + 1)
+        self._write_migration(about, wanted, known.status)
 
     def publish(self, status: WorkloadMigrationStatus) -> None:
         known = self.migration
         if known is not None:
-            self._write_migration(known.spec, status, known.metadata.generation)
+            self._write_migration(known.metadata, known.spec, status)
+
+    def finalize(self, *finalizers: str) -> None:
+        """These finalizers are on the WorkloadMigration; one that is being deleted goes with the last."""
+        known = self.migration
+        if known is None:
+            return
+        about = msgspec.structs.replace(known.metadata, finalizers=finalizers)
+        self._write_migration(about, known.spec, known.status)
+        if about.deletion_timestamp is not None and not finalizers:
+            self._drop_migration()
 
     def _write_migration(
-        self, spec: WorkloadMigrationSpec, status: WorkloadMigrationStatus, generation: int
+        self, about: ObjectMeta, spec: WorkloadMigrationSpec, status: WorkloadMigrationStatus
     ) -> None:
-        meta = ObjectMeta(name=MIGRATION, uid="the-migration", generation=generation)
+        meta = msgspec.structs.replace(about, name=MIGRATION, uid="the-migration")
         object_ = WorkloadMigration(metadata=meta, spec=spec, status=status)
-        self.put_custom(kinds.WORKLOAD_MIGRATION, MIGRATION, "", object_, generation)
+        self.put_custom(kinds.WORKLOAD_MIGRATION, MIGRATION, "", object_, meta.generation)
 
     def end_migration(self) -> None:
-        """Somebody deletes it."""
+        """Somebody deletes it: it goes at once, or with its last finalizer."""
+        known = self.migration
+        if known is None or not known.metadata.finalizers:
+            self._drop_migration()
+        else:
+            about = msgspec.structs.replace(known.metadata, deletion_timestamp=self.now)
+            self._write_migration(about, known.spec, known.status)
+
+    def _drop_migration(self) -> None:
         for row in self.customs(kinds.WORKLOAD_MIGRATION):
             self.remove(row, kinds.WORKLOAD_MIGRATION)
 

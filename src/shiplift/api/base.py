@@ -7,7 +7,7 @@ in the CRD and in the reference page, so a field without one is refused by the s
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
 import msgspec
 from msgspec import Meta, field
@@ -86,6 +86,11 @@ class Resource(Value, frozen=True, kw_only=True):
     api_version: str = ""
     kind: str = ""
     metadata: ObjectMeta = ObjectMeta()
+
+    @classmethod
+    def salvaged(cls, _raw: bytes, /) -> Self | None:
+        """The object as far as it can be read, where that is enough to act on; None where it is not."""
+        return None
 
 
 _RESERVED = ("namespace", "package")

@@ -1,7 +1,8 @@
 """Which Struct holds which kind, and how a stored object becomes one.
 
 Unknown fields are ignored, so that an older operator reads what a newer one wrote. An object that does not
-fit gives one error that names it and the field; whoever reads objects skips it and goes on.
+fit gives one error that names it and the field, unless what can be read of it is enough for its kind; whoever
+reads objects skips it and goes on.
 """
 
 from __future__ import annotations
@@ -71,7 +72,10 @@ def decode(kind: Kind, raw: bytes) -> Resource:
     try:
         return decoder(kind).decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise unfit(kind, raw, error) from None
+        salvaged = TYPES[kind].salvaged(raw)
+        if salvaged is None:
+            raise unfit(kind, raw, error) from None
+        return salvaged
 
 
 def unfit(kind: Kind, raw: bytes, error: Exception) -> UnfitObjectError:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Self
 
+import msgspec
 from msgspec import Meta, field
 
-from shiplift.api.base import ONLY_ONE, TEXTS, Column, Resource, Rule, Value, unchanged
+from shiplift.api.base import ONLY_ONE, TEXTS, Column, ObjectMeta, Resource, Rule, Value, unchanged
 from shiplift.api.values import (
     Count,
     Duration,
@@ -198,6 +199,15 @@ class WorkloadPolicy(Value, frozen=True, kw_only=True):
     """After this long without progress a workload is reported as stuck."""
 
 
+class TolerantPods(Value, frozen=True, kw_only=True):
+    """Pods that are not moved, and that may go to target nodes."""
+
+    namespace: Annotated[str, Meta(max_length=63, pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$")] = ""
+    """Their namespace; empty means every one."""
+    pod_selector: LabelSelector = LabelSelector()
+    """Which pods, by their labels; an empty one means all."""
+
+
 class WorkloadMigrationSpec(WorkloadPolicy, frozen=True, kw_only=True):
     """Where workloads should be and how they get there."""
 
@@ -220,6 +230,9 @@ class WorkloadMigrationSpec(WorkloadPolicy, frozen=True, kw_only=True):
     """The nodes that take part."""
     exclude_namespaces: Annotated[tuple[Namespace, ...], unique(most=256)] = ()
     """Namespaces whose workloads are left alone."""
+    tolerate: Annotated[tuple[TolerantPods, ...], ordered(most=64)] = ()
+    """Pods of Jobs, of workloads that are left alone and of nobody, which the taint of mode Template keeps
+    off target nodes: such a pod that finds no node gets a toleration for them."""
 
 
 class NodesOfVersion(Value, frozen=True, kw_only=True):
@@ -322,6 +335,9 @@ class WorkloadMigrationStatus(Status, frozen=True, kw_only=True):
     """Workloads that are not moved yet, those that need somebody first."""
     met: Annotated[tuple[Uid, ...], ordered(most=20000)] = ()
     """The uids of workloads that were moved; once met, met for this target."""
+    relied_on: Annotated[tuple[Line, ...], ordered(most=2000)] = ()
+    """Workloads that were moved and that others, not moved yet, depend on: they count as moved also when they
+    are deleted."""
     cycles: Annotated[tuple[Edge, ...], ordered(most=256)] = ()
     """Dependencies that close a cycle."""
     missing: Annotated[tuple[Edge, ...], ordered(most=256)] = ()
@@ -336,7 +352,7 @@ class WorkloadMigrationStatus(Status, frozen=True, kw_only=True):
     """What was found before the start: data that stays behind, images never seen on the architecture of
     target nodes."""
     inert_tolerations: Annotated[tuple[Line, ...], ordered(most=2000)] = ()
-    """Workloads that keep a toleration of ours until their next rollout."""
+    """Workloads that keep a toleration of ours, which does nothing, until their template changes."""
 
 
 class WorkloadMigration(Resource, frozen=True, kw_only=True):
@@ -361,6 +377,30 @@ class WorkloadMigration(Resource, frozen=True, kw_only=True):
     """Where workloads should be and how they get there."""
     status: WorkloadMigrationStatus = WorkloadMigrationStatus()
     """How far they have come."""
+
+    @classmethod
+    def salvaged(cls, raw: bytes, /) -> Self | None:
+        """One that is aborted, or being deleted, is undone whatever else it says."""
+        try:
+            found = msgspec.json.decode(raw, type=_Ended)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+        if not found.spec.abort and found.metadata.deletion_timestamp is None:
+            return None
+        return cls(metadata=found.metadata, spec=WorkloadMigrationSpec(abort=found.spec.abort))
+
+
+class _EndedSpec(msgspec.Struct, frozen=True):
+    """Whether it was aborted."""
+
+    abort: bool = False
+
+
+class _Ended(msgspec.Struct, frozen=True):
+    """Of a WorkloadMigration only what says that all is to be undone."""
+
+    metadata: ObjectMeta
+    spec: _EndedSpec = _EndedSpec()
 
 
 class WorkloadRef(Value, frozen=True, kw_only=True):

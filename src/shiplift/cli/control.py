@@ -6,14 +6,14 @@ WorkloadMigration, by its uid and in the version that was read.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
 from shiplift.cli import access
 from shiplift.cli.access import Context, Kubeconfig
+from shiplift.cli.confirming import Yes, confirm
 from shiplift.cli.output import CommandError, say
 
 if TYPE_CHECKING:
@@ -58,15 +58,13 @@ def resume(*, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
 @abort_app.default
 def abort(
     *,
-    yes: Annotated[
-        bool, Parameter(name=["--yes", "-y"], negative="", show_default=False, help="Do not ask.")
-    ] = False,
+    yes: Yes = False,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
     """Stop moving workloads and undo what was changed; they stay where they are."""
     with access.client_of(kubeconfig, context) as client:
-        migration = _the_migration(client)
+        migration = _migration_to_abort(client)
         if migration.spec.abort:
             return say("it was aborted already")
         _confirm(migration, yes)
@@ -92,6 +90,20 @@ def _the_migration(client: Client) -> WorkloadMigration:
     return found
 
 
+def _migration_to_abort(client: Client) -> WorkloadMigration:
+    """One that cannot be read can be aborted all the same: its name is enough."""
+    from shiplift.api import ObjectMeta, UnfitObjectError, WorkloadMigration
+    from shiplift.facts.kinds import WORKLOAD_MIGRATION
+
+    try:
+        return _the_migration(client)
+    except UnfitObjectError as error:
+        say(f"{error}; it can be aborted all the same")
+        about = client.get(WORKLOAD_MIGRATION, error.name)["metadata"]
+        found = ObjectMeta(name=about["name"], uid=about["uid"], resource_version=about["resourceVersion"])
+        return WorkloadMigration(metadata=found)
+
+
 def _write(client: Client, migration: WorkloadMigration, wanted: Mapping[str, bool]) -> bool:
     """Whether the spec had to be changed. The operator writes to the object all the time: look again then."""
     from shiplift.facts.kinds import WORKLOAD_MIGRATION
@@ -110,7 +122,7 @@ def _write(client: Client, migration: WorkloadMigration, wanted: Mapping[str, bo
                 resource_version=about.resource_version,
             )
         except Conflict:
-            migration = _the_migration(client)
+            migration = _migration_to_abort(client) if "abort" in wanted else _the_migration(client)
         else:
             return True
     raise CommandError("the WorkloadMigration changes all the time", "try again")
@@ -138,13 +150,9 @@ def _in_flight(migration: WorkloadMigration) -> str:
 def _confirm(migration: WorkloadMigration, yes: bool) -> None:
     if yes:
         return
-    if not sys.stdin.isatty():
-        raise CommandError("nobody is here to confirm it", "shiplift abort --yes asks nothing")
     done = migration.status.progress
     question = (
         f"abort the move to {migration.status.target}? {done.done} of {done.total} workloads have moved"
     )
-    sys.stderr.write(f"{question if done.total else 'abort?'} [y/N] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise CommandError("not aborted", "only y or yes aborts")
+    refused = CommandError("not aborted", "only y or yes aborts")
+    confirm(question if done.total else "abort?", "shiplift abort --yes", refused)

@@ -11,6 +11,7 @@ from cyclopts import App, Parameter
 
 from shiplift.cli import access
 from shiplift.cli.access import Context, Kubeconfig
+from shiplift.cli.confirming import Yes, confirm
 from shiplift.cli.layers import Layers, split
 from shiplift.cli.output import CommandError, say
 
@@ -19,11 +20,16 @@ if TYPE_CHECKING:
     from shiplift.kube.part import LayerPart
 
 app = App(name="undo", help="Undo all that was changed in a cluster, even without the operator.")
+_QUESTION = (
+    "abort what runs, and undo all that shiplift has changed in this cluster? workloads stay where they are"
+)
 release_app = App(name="release", help="The old name of undo, with --all.")
 
 
 @app.default
-def undo(*, layers: Layers = (), kubeconfig: Kubeconfig = None, context: Context = None) -> None:
+def undo(
+    *, layers: Layers = (), yes: Yes = False, kubeconfig: Kubeconfig = None, context: Context = None
+) -> None:
     """Undo all that was changed in a cluster, even without the operator.
 
     What a layer has put into the cluster goes, what it has changed is given back, workloads stay where they
@@ -31,14 +37,29 @@ def undo(*, layers: Layers = (), kubeconfig: Kubeconfig = None, context: Context
     """
     from shiplift.operator.layers import chosen, faces
 
-    named, changes = split(layers), 0
+    named, changes, stays = split(layers), 0, 0
     undoing = {name: face.undo_part() for name, face in faces(named).items()}
     with access.client_of(kubeconfig, context) as client:
-        for part in _installed(client, chosen(named)):
+        installed = _installed(client, chosen(named))
+        if not yes:
+            confirm(
+                _QUESTION, "shiplift undo --yes", CommandError("nothing is undone", "only y or yes undoes")
+            )
+        for part in installed:
             if undo_layer := undoing[part.name]:
                 with access.followed(client.credentials, part.watches) as store:
-                    changes += undo_layer(client, store, say)
-    say(f"done: {changes:,} changes" if changes else "nothing of ours was left to undo")
+                    done = undo_layer(client, store, say)
+                    changes, stays = changes + done.changes, stays + done.stays
+    say(outcome(changes, stays))
+
+
+def outcome(changes: int, stays: int) -> str:
+    """What came of it, in a line."""
+    if not stays:
+        return f"done: {changes:,} changes" if changes else "nothing of ours was left to undo"
+    done = f"done: {changes:,} changes" if changes else "nothing more to undo"
+    what = "1 thing of ours stays" if stays == 1 else f"{stays:,} things of ours stay"
+    return f"{done}; {what} on purpose, named above"
 
 
 @release_app.default
@@ -47,6 +68,7 @@ def release(
     every: Annotated[
         bool, Parameter(name="--all", negative="", show_default=False, help="Needed: it is all or nothing.")
     ] = False,
+    yes: Yes = False,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
@@ -57,7 +79,7 @@ def release(
             "shiplift undo aborts the migration, removes our PodDisruptionBudgets, placements, "
             "labels and taints, and gives yours back as they were",
         )
-    undo(kubeconfig=kubeconfig, context=context)
+    undo(yes=yes, kubeconfig=kubeconfig, context=context)
 
 
 def _installed(client: Client, parts: tuple[LayerPart, ...]) -> list[LayerPart]:

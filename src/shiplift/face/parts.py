@@ -104,9 +104,16 @@ class ExplainPart(msgspec.Struct, Generic[E], frozen=True):
     picture: Callable[[E], RenderableType]
 
 
-Undo = Callable[["Client", "Store", Say], int]
-"""Undoes all that a layer has changed, without the operator; the number of changes that took. The store
-watches what the layer watches."""
+class Undone(msgspec.Struct, frozen=True):
+    """What came of undoing a layer."""
+
+    changes: int
+    stays: int = 0
+    """Things of ours that stay on purpose; each was named."""
+
+
+Undo = Callable[["Client", "Store", Say], Undone]
+"""Undoes all that a layer has changed, without the operator. The store watches what the layer watches."""
 
 
 class DemoPart(msgspec.Struct, Generic[A], frozen=True):

@@ -213,7 +213,7 @@ def _add_taint() -> str:
 def _migration_runs() -> str:
     return (
         f"params.?status.?state.orValue('') == '{MigrationState.UPGRADE}' && has(params.status.target)"
-        " && !params.?spec.?abort.orValue(false)"
+        " && !params.?spec.?abort.orValue(false) && !has(params.metadata.deletionTimestamp)"
         " && object.?status.?nodeInfo.?kubeletVersion.orValue('') != ''"
     )
 

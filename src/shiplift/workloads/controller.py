@@ -23,7 +23,7 @@ from shiplift.workloads.act.actor import Actor
 from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.memory import Evictions
 from shiplift.workloads.model import Migrating, View
-from shiplift.workloads.names import PODS_POLICY
+from shiplift.workloads.names import MIGRATION, PODS_POLICY
 from shiplift.workloads.observe.observer import READS, Observer
 from shiplift.workloads.tell.metrics import MigrationCollector
 from shiplift.workloads.tell.publish import Publisher
@@ -87,6 +87,7 @@ RULES = (
     rule("discovery.k8s.io", ["endpointslices"], ["get"], [api_servers.NAME]),
     rule(kinds.GROUP, ["workloadmigrations", "workloadorders"], ["get"]),
     rule(kinds.GROUP, ["workloadmigrations/status", "workloadorders/status"], ["patch"]),
+    rule(kinds.GROUP, ["workloadmigrations"], ["patch"], [MIGRATION]),
     *policies.rules(PODS_POLICY),
 )
 """What is written may be read: to change it from what it is, or to see what became of a write whose answer

@@ -39,6 +39,13 @@ def owned_by(namespace: str, owner: str) -> WorkloadId:
     return workload_id(kind, namespace, name)
 
 
+def named(text: str) -> WorkloadId:
+    """The workload that is written so, as `str` writes it."""
+    kind, _, full = text.partition(" ")
+    namespace, _, name = full.partition("/")
+    return workload_id(kind, namespace, name)
+
+
 @lru_cache(100_000)
 def workload_id(kind: str, namespace: str, name: str) -> WorkloadId:
     """The one object for that name: sets of them compare by identity then, which is much faster."""

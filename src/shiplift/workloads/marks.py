@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shiplift.api.marks import UPGRADE_TAINT, label_value
+from shiplift.api.marks import OFF_TARGET_TAINT, UPGRADE_TAINT, label_value
 from shiplift.facts.nodes import Taint
 from shiplift.facts.pods import Pod, Toleration
 
@@ -10,6 +10,11 @@ from shiplift.facts.pods import Pod, Toleration
 def upgrade_taint(target: str) -> Taint:
     """What keeps pods off the target nodes in mode Template."""
     return Taint(UPGRADE_TAINT, label_value(target), "NoSchedule")
+
+
+def off_target_taint(target: str) -> Taint:
+    """What makes old nodes less preferred in mode Template."""
+    return Taint(OFF_TARGET_TAINT, label_value(target), "PreferNoSchedule")
 
 
 def is_our_toleration(one: Toleration, target: str) -> bool:

@@ -54,6 +54,8 @@ class Reason(AnyReason):
     """What we left in the cluster is being taken out."""
     ABORTED = "Aborted"
     """Somebody asked to stop; everything is undone."""
+    DELETED = "Deleted"
+    """The WorkloadMigration is being deleted; everything is undone."""
     PAUSED = "Paused"
     """Somebody asked to start nothing more."""
     STALE_VIEW = "StaleView"
@@ -77,6 +79,8 @@ class Reason(AnyReason):
     WAITS_FOR_DEPENDENCY = "WaitsForDependency"
     MISSING_DEPENDENCY = "MissingDependency"
     IN_CYCLE = "InCycle"
+    TOLERATES_ALL = "ToleratesEverything"
+    """In mode Template nothing would keep its new pods off old nodes."""
     NOT_IN_FORCE = "PlacementNotInForce"
     """The API server does not yet go by the placement."""
     HELD_BUDGET = "BudgetStillHeld"
@@ -220,6 +224,8 @@ class Order(msgspec.Struct, frozen=True):
     problems: tuple[str, ...]
     cycles: tuple[EdgeSpec, ...]
     missing: tuple[EdgeSpec, ...]
+    gone: frozenset[WorkloadId] = frozenset()
+    """Workloads that had arrived and were deleted, and that others depend on: they stay arrived."""
 
 
 class Placement(msgspec.Struct, frozen=True):
@@ -307,8 +313,6 @@ class View(msgspec.Struct, frozen=True):
     """The workloads of which each covers a pod."""
     holds: tuple[PodDisruptionBudget, ...]
     """PodDisruptionBudgets that we made, and users' budgets that we hold."""
-    daemon_sets: tuple[str, ...]
-    """DaemonSets that do not tolerate the taint of mode Template."""
     room: Room
     """What fits on the target nodes."""
     old_room: Callable[[str], Room]
@@ -340,6 +344,9 @@ class View(msgspec.Struct, frozen=True):
     """Workloads with pods that the scheduler found no node for."""
     picked: Callable[[PodDisruptionBudget], Iterable[Pod]] = _none_picked
     """All pods that a budget selects, whoever owns them."""
+    others: tuple[Pod, ...] = ()
+    """Pods that are not moved (of Jobs, of workloads that are left alone, of nobody), and that the taint of
+    mode Template keeps off target nodes: those on old nodes, and those on none."""
 
     def ready_at(self, pod: Pod) -> int:
         """When the pod became Ready, by our own clock where we saw it."""

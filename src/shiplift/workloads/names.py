@@ -12,6 +12,9 @@ from shiplift.api.workloads import WorkloadKind
 MIGRATION = "cluster"
 """The name of the one WorkloadMigration."""
 
+FINALIZER = "shiplift.dev/undo"
+"""On the WorkloadMigration for as long as something of ours may be in the cluster: it is not gone before all
+is undone, by an operator or by `shiplift undo`."""
 SURGE_LEDGER = "shiplift.dev/surge-ledger"
 """The annotation on a pod that we put first to go; says what its deletion cost was."""
 SKIP = "shiplift.dev/skip-migration"

@@ -52,6 +52,40 @@ class MarkNode(Step, frozen=True):
         return f"mark node {self.name} with {', '.join(self.marks)}"
 
 
+class SetFinalizer(Step, frozen=True):
+    """See to it that the WorkloadMigration is not gone before all is undone; or that it may go."""
+
+    uid: str
+    present: bool
+
+    @property
+    def key(self) -> str:
+        return f"finalizer {self.uid} {self.present}"
+
+    @property
+    def change(self) -> str:
+        return self._put_on if self.present else ""
+
+    @property
+    def takes_back(self) -> str:
+        return "" if self.present else self._put_on
+
+    @property
+    def _put_on(self) -> str:
+        return f"finalizer {self.uid}"
+
+    def undone_by_others(self) -> str:
+        return (
+            "WorkloadMigration cluster: somebody else takes our finalizer off; without it, deleting the"
+            " WorkloadMigration while no operator runs would leave what we changed"
+        )
+
+    def describe(self) -> str:
+        if self.present:
+            return "put our finalizer on WorkloadMigration cluster"
+        return "take our finalizer off WorkloadMigration cluster"
+
+
 class WritePlacement(Step, frozen=True):
     """Say where new pods of a namespace go; without a uid the object is made."""
 
@@ -244,6 +278,22 @@ class MarkPod(PodStep, frozen=True):
     def describe(self) -> str:
         place = "first" if self.first_to_go else "no longer first"
         return f"put pod {self.pod} of {self.workload} {place} to go"
+
+
+class LetOn(Step, frozen=True):
+    """Let a pending pod that is not moved go to target nodes, because the user said so."""
+
+    namespace: str
+    name: str
+    uid: str
+    target: str
+
+    @property
+    def key(self) -> str:
+        return f"let on {self.uid}"
+
+    def describe(self) -> str:
+        return f"let pending pod {self.namespace}/{self.name}, which is not moved, go to target nodes"
 
 
 def _held(uid: str) -> str:

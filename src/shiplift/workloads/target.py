@@ -15,7 +15,7 @@ from shiplift.engine import versions
 from shiplift.facts.meta import NO_LABELS, Labels
 from shiplift.facts.nodes import CONTROL_PLANE, Node, Taint, is_closed_control_plane
 from shiplift.facts.selectors import Selector
-from shiplift.workloads.marks import upgrade_taint
+from shiplift.workloads.marks import off_target_taint, upgrade_taint
 from shiplift.workloads.model import Reason, Role, Target
 from shiplift.workloads.steps import MarkNode
 
@@ -47,6 +47,8 @@ def target_of(migration: WorkloadMigration | None, seen: Mapping[str, int], *, i
     """
     if migration is None:
         return Target()
+    if migration.metadata.deletion_timestamp is not None:
+        return Target(reason=Reason.DELETED, message="being deleted: workloads stay where they are")
     if migration.spec.abort:
         return Target(reason=Reason.ABORTED, message="aborted: workloads stay where they are")
     try:
@@ -75,6 +77,31 @@ def _target(migration: WorkloadMigration, seen: Mapping[str, int]) -> str:
 
 def _one_version(seen: Mapping[str, int]) -> str:
     return f"all nodes in scope run {next(iter(seen))}" if seen else "no node is in scope"
+
+
+def refused(target: Target, migration: WorkloadMigration | None, daemon_sets: tuple[str, ...]) -> Target:
+    """The target, unless something speaks against its start: DaemonSets that do not tolerate the taint of
+    mode Template. Then nothing is to be moved, and what was done for another target is undone."""
+    if migration is None or not daemon_sets or migration.spec.accept_daemon_set_gaps:
+        return target
+    named = ", ".join(daemon_sets[:5])
+    text = (
+        f"DaemonSets would get no new pods on the target nodes: {named};"
+        " let them tolerate shiplift.dev/upgrade,"
+        " set spec.acceptDaemonSetGaps of WorkloadMigration cluster to true, or spec.mode of it to Inject"
+    )
+    return Target(reason=Reason.DAEMON_SETS, message=text, stalled=True)
+
+
+def is_begun(migration: WorkloadMigration | None, target: Target) -> bool:
+    """Whether target and mode were written down."""
+    status = migration.status if migration else None
+    return (
+        status is not None
+        and status.state is MigrationState.UPGRADE
+        and status.target == target.version
+        and status.mode is target.mode
+    )
 
 
 def _in_mode(migration: WorkloadMigration, target: str, inject: bool | None) -> Target:
@@ -124,7 +151,7 @@ def _taints(own: Role, target: Target) -> tuple[Taint, ...]:
         return ()
     if own is Role.TARGET:
         return (upgrade_taint(target.version),)
-    return (Taint(OFF_TARGET_TAINT, label_value(target.version), "PreferNoSchedule"),)
+    return (off_target_taint(target.version),)
 
 
 def _kept_taints(node: Node, own: Role, target: Target) -> tuple[Taint, ...]:

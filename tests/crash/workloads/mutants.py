@@ -20,8 +20,8 @@ ALL: tuple[Mutant, ...] = (
         "no order",
         "everybody is released at once",
         "workloads/observe/order.py",
-        "ready, gone = frozenset(tallies.keys() & progress.ready), frozenset(done)",
-        "ready, gone = frozenset(tallies), frozenset(done)",
+        "ready, there = frozenset(tallies.keys() & progress.ready), frozenset(done)",
+        "ready, there = frozenset(tallies), frozenset(done)",
         (("chain", _CLEAN),),
     ),
     Mutant(

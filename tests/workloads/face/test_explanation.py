@@ -275,3 +275,48 @@ def test_a_dependency_that_opted_out_is_not_waited_for() -> None:
 
 def test_the_busy_example_can_be_explained() -> None:
     assert explained(status=BUSY).line
+
+
+def test_one_that_was_deleted_after_it_had_moved_is_waited_for_no_more() -> None:
+    gone: Key = ("Deployment", "other", "gone")
+    status = HELD | {"reliedOn": ["Deployment other/gone"]}
+    one = explained(status=status, links=(Link(WEB_KEY, gone, ORDER),))
+    assert [need.standing for need in one.needs] == [Standing.MOVED]
+    assert one.unblocked_by == ()
+
+
+# --- cycles ---
+
+
+ROUND = (Link(WEB_KEY, DB_KEY, ORDER), Link(DB_KEY, WEB_KEY, ORDER))
+BROKEN = (
+    "one dependency of the cycle Deployment shop/web -> StatefulSet shop/db -> Deployment shop/web is taken"
+    " out, or spec.onCycle of WorkloadMigration cluster is set to Collapse"
+)
+
+
+def test_in_a_cycle_nobody_is_told_to_wait_for_what_cannot_happen() -> None:
+    assert explained(status=HELD, links=ROUND).unblocked_by == (BROKEN,)
+    assert "moves its" not in " ".join(explained(status=HELD, links=ROUND, workload=DB).unblocked_by)
+
+
+def test_who_waits_for_a_cycle_is_told_that_the_cycle_has_to_go() -> None:
+    status = HELD | {"met": []}
+    one = explained(status=status, links=(*ROUND, Link(QUEUE_KEY, WEB_KEY, ORDER)), workload=QUEUE)
+    assert one.unblocked_by == (BROKEN,)
+
+
+def test_a_cycle_that_moves_as_one_or_is_only_a_wish_stops_nobody() -> None:
+    together = explained(status=HELD, links=ROUND, spec={"onCycle": "Collapse"})
+    assert together.unblocked_by == ("StatefulSet shop/db moves its 2 other pods",)
+    soft = (ROUND[0], Link(DB_KEY, WEB_KEY, ORDER, soft=True))
+    assert explained(status=HELD, links=soft).unblocked_by == ("StatefulSet shop/db moves its 2 other pods",)
+
+
+def test_others_that_are_waited_for_are_told_beside_the_cycle() -> None:
+    missing: Key = ("Deployment", "a", "b")
+    one = explained(status=HELD, links=(*ROUND, Link(WEB_KEY, missing, ORDER)))
+    assert one.unblocked_by == (
+        BROKEN,
+        "Deployment a/b is created, or no longer named by WorkloadOrder shop/order",
+    )

@@ -133,7 +133,7 @@ def test_a_count_that_lags_behind_never_becomes_negative() -> None:
             UPGRADE | {"inertTolerations": ["Deployment shop/web"]},
             {},
             {},
-            "1 workload keeps a toleration of ours until the next rollout",
+            "1 workload keeps a toleration of ours until the template changes",
         ),
     ],
 )
@@ -214,3 +214,23 @@ def test_what_others_wrote_cannot_speak_to_the_terminal() -> None:
 
 def test_a_view_is_a_plain_value() -> None:
     assert msgspec.json.encode(view(BUSY))
+
+
+@pytest.mark.parametrize(
+    ("reason", "title"),
+    [
+        ("DaemonSetsDoNotTolerate", f"cannot begin the move to {NEW}"),
+        ("InjectUnavailable", f"cannot begin the move to {NEW}"),
+        ("CleaningUp", "cleaning up"),
+    ],
+)
+def test_a_start_that_is_refused_is_not_told_as_nothing_to_move(reason: str, title: str) -> None:
+    stalled = {"type": "Stalled", "status": "True", "reason": reason, "lastTransitionTime": at(59)}
+    one = view(IDLE | {"conditions": [stalled]}, {"target": NEW})
+    assert one.title == title
+
+
+def test_one_that_is_being_deleted_says_what_sees_it_through() -> None:
+    told = view(IDLE, deletionTimestamp=at(59))
+    assert told.title == "being deleted"
+    assert "without an operator, `shiplift undo` does that" in " ".join(told.hints)

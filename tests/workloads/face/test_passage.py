@@ -517,6 +517,7 @@ def test_every_gate_is_found_closed_in_some_situation() -> None:
 
 def without_migration() -> World:
     world = a_shop()
+    world.finalize()
     world.end_migration()
     return world
 

@@ -9,7 +9,7 @@ from shiplift.kube.client import Client
 from shiplift.kube.errors import KubeError
 from shiplift.kube.outcomes import refusal
 from shiplift.workloads import steps
-from shiplift.workloads.act import budgets, nodes, workloads
+from shiplift.workloads.act import budgets, migrations, nodes, workloads
 from shiplift.workloads.act.placements import Placements
 from shiplift.workloads.act.pods import Pods
 from shiplift.workloads.memory import Evictions, InForce
@@ -59,11 +59,11 @@ class Actor:
                 | steps.ForgetEviction()
             ):
                 return budgets.take(self._client, step)
-            case steps.PodStep():
+            case steps.PodStep() | steps.LetOn():
                 return self._pods.take(step)
-            case steps.SetTolerations():
-                return workloads.set_tolerations(self._client, step)
-            case steps.Scale():
-                return workloads.scale(self._client, step)
+            case steps.SetFinalizer():
+                return migrations.set_finalizer(self._client, step)
+            case steps.SetTolerations() | steps.Scale():
+                return workloads.take(self._client, step)
             case _:
                 raise TypeError(f"{type(step).__name__} is no step of this layer")

@@ -15,7 +15,7 @@ from shiplift.workloads.act.placements import Placements
 from shiplift.workloads.act.tolerations import toleration
 from shiplift.workloads.memory import Evictions
 from shiplift.workloads.names import SURGE_LEDGER
-from shiplift.workloads.steps import Evict, Force, MarkPod, PodStep, Replace, Rescue
+from shiplift.workloads.steps import Evict, Force, LetOn, MarkPod, PodStep, Replace, Rescue
 
 DELETION_COST = "/metadata/annotations/controller.kubernetes.io~1pod-deletion-cost"
 FIRST_TO_GO = "-2147483648"
@@ -27,12 +27,15 @@ class Pods:
     def __init__(self, client: Client, placements: Placements, evictions: Evictions) -> None:
         self._client, self._placements, self._evictions = client, placements, evictions
 
-    def take(self, step: PodStep) -> Outcome:
+    def take(self, step: PodStep | LetOn) -> Outcome:
         match step:
+            case LetOn():
+                subject = Subject(kinds.POD, step.name, step.namespace, step.uid, "pod")
+                return change(self._client, step, subject, lambda live: _tolerating(step.target, live))
             case Evict() | Force() | Replace():
                 return self._end(step)
             case Rescue():
-                return change(self._client, step, _subject(step), lambda live: _rescued(step, live))
+                return change(self._client, step, _subject(step), lambda live: _tolerating(step.target, live))
             case MarkPod():
                 return change(self._client, step, _subject(step), lambda live: _marked(step, live))
             case _:
@@ -64,9 +67,9 @@ def _subject(step: PodStep) -> Subject:
     return Subject(kinds.POD, step.name, step.workload.namespace, step.uid, "pod")
 
 
-def _rescued(step: Rescue, live: Json) -> Edit:
+def _tolerating(target: str, live: Json) -> Edit:
     have: list[Json] = live["spec"].get("tolerations") or []
-    wanted = [*have, toleration(step.target)]
+    wanted = [*have, toleration(target)]
     return Edit([{"op": "add", "path": "/spec/tolerations", "value": wanted}])
 
 

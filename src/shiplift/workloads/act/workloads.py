@@ -15,6 +15,10 @@ from shiplift.workloads.steps import Scale, SetTolerations
 TEMPLATE_TOLERATIONS = "/spec/template/spec/tolerations"
 
 
+def take(client: Client, step: SetTolerations | Scale) -> Outcome:
+    return scale(client, step) if isinstance(step, Scale) else set_tolerations(client, step)
+
+
 def set_tolerations(client: Client, step: SetTolerations) -> Outcome:
     """Our toleration on the template, or none of ours; those of others stay."""
     id_ = step.workload

@@ -2,30 +2,35 @@
 
 It needs no memory of what was done: placements, records, holds and marks say it themselves. Mode Template's
 tolerations are the one thing that may stay, because taking them off rolls a workload out: they are inert
-without the taint, and go with the owner's next rollout, or at once and in dependency order if the user says
-so. Records of another release of ours are made anew: an upgrade of ours is no rollout of the owner's.
+without the taint, and go when the owner changes its template, or at once and in dependency order if the user
+says so. Records of another release of ours are made anew: an upgrade of ours is no rollout of the owner's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from itertools import chain
 
 import msgspec
 
 from shiplift.api.workloads import Cleanup
+from shiplift.engine import retries
 from shiplift.engine.decision import await_change, requeue
 from shiplift.engine.step import Step
 from shiplift.facts import kinds
-from shiplift.workloads.decide import holds, placements, surging
+from shiplift.workloads.decide import finalizing, holds, placements, surging
 from shiplift.workloads.decide.template_digest import digest, is_comparable
-from shiplift.workloads.identity import WorkloadId, owned_by
+from shiplift.workloads.identity import WORKLOADS, WorkloadId, owned_by, workload_id
 from shiplift.workloads.marks import is_our_toleration
-from shiplift.workloads.model import Migrating, Placement, Reason, Tally, View
+from shiplift.workloads.model import Migrating, Placement, Reason, Tally, Unreadable, View
+from shiplift.workloads.names import PLACEMENT
 from shiplift.workloads.record import RECORDS, Record
 from shiplift.workloads.steps import SetTolerations, WritePlacement
 
 _LOOK_AGAIN = timedelta(seconds=2)
+SOON = timedelta(seconds=1)
+"""What is old now is fresh in a moment, and no event says so."""
 
 
 class Leftovers(msgspec.Struct, frozen=True):
@@ -38,19 +43,48 @@ class Leftovers(msgspec.Struct, frozen=True):
     """Workloads whose toleration comes off when those before them have rolled out."""
 
 
+def undone(view: View, now: datetime) -> Migrating:
+    """Undo everything, whatever the WorkloadMigration says or whether it can be read at all. What is still to
+    be moved has to be seen to be aborted first: marks are told from the target."""
+    if view.stale:
+        return not_sure(view, now)
+    if not view.target.version:
+        return cleaning(view, now)
+    text = "the abort of the migration is not seen yet"
+    return Migrating(view=view, now=now, reason=Reason.CLEANING_UP, message=text)
+
+
+def not_sure(view: View, now: datetime) -> Migrating:
+    """Nothing is begun and nothing undone from what may be old; until it is fresh nothing else is told."""
+    return Migrating(
+        view=view, now=now, reason=Reason.STALE_VIEW, message=may_be_old(view), look_again=requeue(SOON)
+    )
+
+
+def may_be_old(view: View) -> str:
+    """In words."""
+    return f"what is known of {view.stale[0]} may be old"
+
+
 def cleaning(view: View, now: datetime) -> Migrating:
-    """Undo everything of ours that is found."""
+    """Undo everything of ours that is found. What fails is told; where nothing else is left to try, somebody
+    has to act."""
     found = leftovers(view)
+    failed = tuple(retries.failures(view.outcomes, (*found.steps, *finalizing.take_off(view))))
     reason: Reason = view.target.reason
     message, stalled = view.target.message, view.target.stalled
     if found.steps:
-        reason, message = Reason.CLEANING_UP, f"{len(found.steps)} things of ours are being taken out"
+        reason, message = Reason.CLEANING_UP, _taken_out(found.steps, failed)
+        stalled = len(failed) == len(found.steps)
     elif unreadable := _unreadable(view):
         reason, message, stalled = Reason.UNREADABLE, unreadable, True
     elif found.waiting:
         reason, message = Reason.CLEANING_UP, f"{found.waiting[0]} loses its toleration after those before it"
+    steps = found.steps
+    if not steps and reason is view.target.reason:
+        steps = finalizing.take_off(view)
     return Migrating(
-        steps=found.steps,
+        steps=steps,
         view=view,
         now=now,
         reason=reason,
@@ -58,17 +92,38 @@ def cleaning(view: View, now: datetime) -> Migrating:
         stalled=stalled,
         look_again=requeue(_LOOK_AGAIN) if stalled or reason is Reason.STARTING else await_change(),
         notes=(
+            *failed,
             *map(str, view.unreadable),
             *(text for placement in view.placements.values() for text in placement.broken.values()),
-            *(f"{id_} keeps an inert toleration until its next rollout" for id_ in found.inert),
+            *(
+                f"{id_} keeps an inert toleration until its owner changes its template (`rollout restart` is"
+                f" no such change); WorkloadPlacement {id_.namespace}/{PLACEMENT} says so"
+                for id_ in found.inert
+            ),
         ),
     )
 
 
+def _taken_out(steps: tuple[Step, ...], failed: tuple[str, ...]) -> str:
+    things = "1 thing of ours is" if len(steps) == 1 else f"{len(steps)} things of ours are"
+    if not failed:
+        return f"{things} being taken out"
+    return f"{things} being taken out; {len(failed)} of them failed: {failed[0]}"
+
+
 def _unreadable(view: View) -> str:
-    """What may be something of ours and cannot be undone."""
+    """What may be something of ours, or carry something of ours, and cannot be undone."""
     of = (kinds.WORKLOAD_PLACEMENT, kinds.POD_DISRUPTION_BUDGET, kinds.NODE)
-    return next((str(one) for one in view.unreadable if one.kind in of), "")
+    named = (one for one in view.unreadable if one.kind in of)
+    return next((str(one) for one in chain(named, _with_records(view).values())), "")
+
+
+def _with_records(view: View) -> Mapping[WorkloadId, Unreadable]:
+    """Workloads that cannot be read, and of which a placement says that we have changed them."""
+    workloads = {kind: name for name, kind in WORKLOADS.items()}
+    unreadable = (one for one in view.unreadable if one.kind in workloads)
+    found = {workload_id(workloads[one.kind], one.namespace, one.name): one for one in unreadable}
+    return {id_: one for id_, one in found.items() if placements.record_of(view, id_)}
 
 
 def leftovers(view: View) -> Leftovers:
@@ -91,9 +146,12 @@ def _placement(
     """One namespace: undo what its records say, then shorten them, then take the placement away."""
     steps: list[Step] = []
     records: dict[str, Record] = {}
+    unknown = _with_records(view)
     for owner, record in placement.records.items():
-        tally = view.tallies.get(owned_by(placement.row.namespace, owner))
+        id_ = owned_by(placement.row.namespace, owner)
+        tally = view.tallies.get(id_)
         if tally is None:
+            records |= {owner: record} if id_ in unknown else {}
             continue
         own, kept = _record(view, tally, record, marked=marked)
         steps += own

@@ -16,14 +16,14 @@ from typing import NamedTuple
 import msgspec
 
 from shiplift.api.values import duration
-from shiplift.api.workloads import MigrationState, Mode, OnBlockedWorkload, OnNoCapacity, WorkloadState
+from shiplift.api.workloads import Mode, OnBlockedWorkload, OnNoCapacity, WorkloadState
 from shiplift.engine import contested, retries
 from shiplift.engine.decision import LookAgain, await_change, requeue
 from shiplift.engine.step import Step
 from shiplift.facts import kinds
-from shiplift.workloads.decide import consolidate, holds, placements
+from shiplift.workloads.decide import consolidate, finalizing, holds, others, placements
 from shiplift.workloads.decide.books import Books
-from shiplift.workloads.decide.cleaning import cleaning
+from shiplift.workloads.decide.cleaning import SOON, cleaning, may_be_old, not_sure
 from shiplift.workloads.decide.forewarning import forewarnings
 from shiplift.workloads.decide.gates import BLOCKING
 from shiplift.workloads.decide.moves import Moves
@@ -33,14 +33,13 @@ from shiplift.workloads.model import Line, Migrating, Reason, Tally, View
 from shiplift.workloads.steps import (
     PodStep,
 )
+from shiplift.workloads.target import is_begun
 
 _LOOK_AGAIN = timedelta(seconds=30)
 _RIGHTS_AGAIN = timedelta(seconds=2)
 """That a right was granted, no event announces."""
 MOST_MET = 20_000
 """As the API has it: an object may have about 1.5 MB, and a uid takes 40 bytes of it."""
-_SOON = timedelta(seconds=1)
-"""What is old now is fresh in a moment, and no event says so."""
 _MARKS_AGAIN = 1.0
 """Seconds: that a mark stays, no event announces."""
 
@@ -58,7 +57,7 @@ def _decided(view: View, now: datetime) -> Migrating:
     if trouble := unreadable_migration(view):
         return _blind(view, now, trouble)
     if view.stale and not (view.target.version and begun(view)):
-        return _not_sure(view, now)
+        return not_sure(view, now)
     if not view.target.version:
         return cleaning(view, now)
     if not begun(view):
@@ -83,52 +82,30 @@ def _blind(view: View, now: datetime, trouble: str) -> Migrating:
     return msgspec.structs.replace(waiting, stalled=True)
 
 
-def _not_sure(view: View, now: datetime) -> Migrating:
-    """Nothing is begun and nothing undone from what may be old; until it is fresh nothing else is told."""
-    return Migrating(
-        view=view, now=now, reason=Reason.STALE_VIEW, message=_may_be_old(view), look_again=requeue(_SOON)
-    )
-
-
-def _may_be_old(view: View) -> str:
-    return f"what is known of {view.stale[0]} may be old"
-
-
 def begun(view: View) -> bool:
     """Whether target and mode were written down."""
-    status = view.status
-    return (
-        status.state is MigrationState.UPGRADE
-        and status.target == view.target.version
-        and status.mode is view.target.mode
-    )
+    return is_begun(view.migration, view.target)
 
 
 def _begin(view: View, now: datetime) -> Migrating:
-    """Write down what is going to happen, unless something speaks against it from the start."""
+    """Write down what is going to happen, and tell what will be in the way of others; unless something speaks
+    against it from the start."""
     if view.missing_rights:
         text, again = _lacks(view), requeue(_RIGHTS_AGAIN)
         return Migrating(
             view=view, now=now, reason=Reason.MISSING_RIGHT, message=text, stalled=True, look_again=again
         )
-    if view.daemon_sets and not view.spec.accept_daemon_set_gaps:
-        named = ", ".join(view.daemon_sets[:5])
-        text = (
-            f"DaemonSets would get no new pods on the target nodes: {named};"
-            " let them tolerate shiplift.dev/upgrade,"
-            " set spec.acceptDaemonSetGaps of WorkloadMigration cluster to true, or spec.mode of it to Inject"
-        )
-        return Migrating(view=view, now=now, reason=Reason.DAEMON_SETS, message=text, stalled=True)
     if text := _too_large(view):
         return Migrating(view=view, now=now, reason=Reason.TOO_LARGE, message=text, stalled=True)
-    text = f"moving to {view.target.version}"
     return Migrating(
+        steps=finalizing.put_on(view),
         view=view,
         now=now,
         reason=Reason.STARTING,
-        message=text,
+        message=f"moving to {view.target.version}",
         moving=True,
         forewarnings=forewarnings(view),
+        notes=tuple(others.kept_off(view)),
     )
 
 
@@ -182,14 +159,14 @@ def _finished(view: View, met: tuple[str, ...]) -> bool:
 def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
     """Mark, hold, release, move."""
     if view.stale:
-        return _waiting(view, now, met, Reason.STALE_VIEW, _may_be_old(view))
+        return _waiting(view, now, met, Reason.STALE_VIEW, may_be_old(view))
     rescue = _rescue(view, now)
     books = _books(view, now, rescue)
     moves = Moves(books)
     moves.all()
     emptying = "" if view.spec.paused else _emptying(view, moves)
     steps = _steps(view, _Plan(books.may_move - moves.unplaced, books.held, moves, rescue, emptying))
-    reason, message, stalled = _headline(view, moves, steps)
+    reason, message, stalled = _headline(view, moves, steps, books.held)
     if stalled:
         steps = [step for step in steps if step not in moves.steps]
         moves.stopped(message)
@@ -206,7 +183,12 @@ def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
         lines=moves.lines,
         exceptions=out_of_turn(view, rescue.exceptions or view.status.exceptions, now),
         emptying=emptying,
-        notes=(*_notes(view, books.held), *_untold(view, steps), *contested.told(view.changes, steps)),
+        notes=(
+            *others.kept_off(view),
+            *_notes(view, books.held),
+            *_untold(view, [step for step in steps if step.key not in books.held.denied]),
+            *contested.told(view.changes, steps),
+        ),
     )
 
 
@@ -237,7 +219,7 @@ def books_for(view: View, now: datetime, id_: WorkloadId) -> Books:
 
 def _waiting(view: View, now: datetime, met: tuple[str, ...], reason: Reason, message: str) -> Migrating:
     return Migrating(
-        look_again=requeue(_SOON),
+        look_again=requeue(SOON),
         view=view,
         now=now,
         reason=reason,
@@ -261,7 +243,8 @@ class _Plan(NamedTuple):
 
 def _steps(view: View, plan: _Plan) -> list[Step]:
     """All that can be done now; each kind of step waits until what it relies on is seen to be there."""
-    steps: list[Step] = [*view.fleet.labels.values(), *plan.held.steps]
+    steps: list[Step] = [*finalizing.put_on(view), *view.fleet.labels.values(), *plan.held.steps]
+    steps += others.let_on(view)
     if view.target.mode is Mode.TEMPLATE:
         if view.fleet.taints and not plan.held.complete:
             return steps
@@ -280,20 +263,32 @@ def _steps(view: View, plan: _Plan) -> list[Step]:
     return steps
 
 
-def _headline(view: View, moves: Moves, steps: list[Step]) -> tuple[Reason, str, bool]:
+def _headline(view: View, moves: Moves, steps: list[Step], held: holds.Holding) -> tuple[Reason, str, bool]:
     """What the whole is doing, in one line, and whether a person has to act."""
     if stop := _stopped(view, moves):
         return Reason.STOPPED, stop, True
     if view.missing_rights:
         return Reason.MISSING_RIGHT, _lacks(view), True
     if view.spec.paused:
-        return Reason.PAUSED, "paused: what is in flight ends, nothing new starts", False
+        return Reason.PAUSED, _paused(view, held), False
     if view.order.cycles and not moves.lines and not steps:
         one = view.order.cycles[0]
         return Reason.IN_CYCLE, f"{one.dependent} and {one.dependency} depend on each other", True
     if (stop := moves.stop) is not None and _is_worth_a_headline(stop):
         return stop.reason, stop.message, False
     return _progress(view, moves)
+
+
+def _paused(view: View, held: holds.Holding) -> str:
+    """With what keeps others from draining a node meanwhile, and what does not."""
+    text = "paused: what is in flight ends, nothing new starts"
+    stay = len(view.holds) - held.ends
+    if stay:
+        text += f"; {stay} PodDisruptionBudget{'s' * (stay != 1)} that we hold stay as they are"
+    if held.put_off:
+        those = "1 workload is" if held.put_off == 1 else f"{held.put_off} workloads are"
+        text += f"; {those} not held against drains of others meanwhile"
+    return text
 
 
 def _progress(view: View, moves: Moves) -> tuple[Reason, str, bool]:

@@ -25,7 +25,8 @@ from shiplift.api.workloads import (
     WorkloadState,
 )
 from shiplift.engine.step import Step
-from shiplift.facts.pods import Pod, tolerated
+from shiplift.facts.pods import Pod, PodSpec, tolerated
+from shiplift.facts.workloads import StatefulSet
 from shiplift.pdb.coverage import covering
 from shiplift.pdb.holds import is_hold
 from shiplift.pdb.verdicts import Obstacle, explained, obstacle
@@ -36,7 +37,7 @@ from shiplift.workloads.decide.books import Books
 from shiplift.workloads.decide.candidates import first_of_each
 from shiplift.workloads.decide.forgetting import forget_evictions
 from shiplift.workloads.decide.surging import Surging, can_surge, is_taken_back, surge
-from shiplift.workloads.marks import upgrade_taint
+from shiplift.workloads.marks import off_target_taint, upgrade_taint
 from shiplift.workloads.model import Line, Reason, Tally
 from shiplift.workloads.names import SKIP
 from shiplift.workloads.record import Record
@@ -472,12 +473,33 @@ OLDER_TEMPLATE = Closed(
 )
 
 
-def does_not_come_back(books: Books, _tally: Tally, pod: Pod) -> Closed | None:
-    """In mode Template a replacement that does not tolerate the taint would only come back."""
+TOLERATES_ALL = Closed(
+    Line(
+        WorkloadState.BLOCKED,
+        Reason.TOLERATES_ALL,
+        "its pods tolerate every taint, so nothing would keep new ones off old nodes, and it is not moved;"
+        " let them tolerate less, or use mode Inject; else it moves when its nodes are taken away",
+    )
+)
+
+
+def does_not_come_back(books: Books, tally: Tally, pod: Pod) -> Closed | None:
+    """In mode Template a replacement would only come back that does not tolerate the taint of target nodes,
+    or tolerates that of old ones too."""
     view = books.view
     if view.target.mode is not Mode.TEMPLATE:
         return None
-    return None if tolerated(pod.spec.tolerations, upgrade_taint(view.target.version)) else OLDER_TEMPLATE
+    tolerations = _replacement(tally, pod).tolerations
+    if not tolerated(tolerations, upgrade_taint(view.target.version)):
+        return OLDER_TEMPLATE
+    return TOLERATES_ALL if tolerated(tolerations, off_target_taint(view.target.version)) else None
+
+
+def _replacement(tally: Tally, pod: Pod) -> PodSpec:
+    """A StatefulSet with OnDelete makes the next pod from its template as it is; others roll out by
+    themselves, so a pod of an older template is one that is kept."""
+    row = tally.row
+    return row.template if isinstance(row, StatefulSet) and row.strategy == "OnDelete" else pod.spec
 
 
 def target_has_room(books: Books, _tally: Tally, pod: Pod) -> Closed | None:
@@ -517,9 +539,23 @@ def _waits_for_budget_of(books: Books, tally: Tally, pod: Pod) -> Closed:
     """What the budget of that pod needs and has; what its controller has missed would hold the workload up
     for minutes."""
     why = explained(books.view, tally, pod)
-    text = f"{_count(len(tally.away), 'pod')} to move; {why}"
+    text = f"{_count(len(tally.away), 'pod')} to move; {why}{_fails_there(tally)}"
     steps, due = forget_evictions(books.view, tally, books.now)
     return Closed(Line(WorkloadState.MOVING, Reason.BUDGET_EXHAUSTED, text), steps=steps, due=due)
+
+
+def _fails_there(tally: Tally) -> str:
+    """The pod that has moved and is not Ready, for which the others wait; empty where there is none."""
+    if tally.ready == len(tally.pods):
+        return ""
+    away = {pod.uid for pod in tally.away}
+    broken = next((pod for pod in tally.pods if not pod.ready and pod.node and pod.uid not in away), None)
+    return "" if broken is None else f"; {_is_not_ready(broken)}"
+
+
+def _is_not_ready(pod: Pod) -> str:
+    why = f" ({pod.waiting})" if pod.waiting else ""
+    return f"pod {pod.name} on {pod.node} is not Ready{why}"
 
 
 def _count(number: int, what: str) -> str:
@@ -540,9 +576,6 @@ def still_coming(tally: Tally, *, grows: bool = False) -> Line:
         text = f"{_count(tally.leaving, 'pod')} still terminating"
         return Line(WorkloadState.MOVING, Reason.TERMINATING, text)
     if broken is not None:
-        why = f" ({broken.waiting})" if broken.waiting else ""
-        return Line(
-            WorkloadState.MOVING, Reason.NOT_READY, f"pod {broken.name} on {broken.node} is not Ready{why}"
-        )
+        return Line(WorkloadState.MOVING, Reason.NOT_READY, _is_not_ready(broken))
     text = f"{len(tally.pods)} of {tally.row.replicas} pods are there"
     return Line(WorkloadState.MOVING, Reason.PENDING, text)

@@ -16,7 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from shiplift.api.workloads import Hold, Mode, WorkloadKind
-from shiplift.engine.step import Step
+from shiplift.engine import retries
+from shiplift.engine.step import Answer, Step
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import PodDisruptionBudget
 from shiplift.pdb.coverage import budgets_of, covered, covering
@@ -28,6 +29,8 @@ from shiplift.workloads.names import hold_name
 from shiplift.workloads.steps import DeleteHold, HoldBudget, MakeHold, RestoreBudget, evicted_by_us
 
 _MOST_NAMED = 3
+_DENIED_AFTER = 3
+"""So often a hold may fail, over some seconds, before the move goes on without it."""
 
 
 class Holding(msgspec.Struct, frozen=True):
@@ -35,11 +38,22 @@ class Holding(msgspec.Struct, frozen=True):
 
     steps: tuple[Step, ...] = ()
     notes: tuple[str, ...] = ()
+    put_off: int = 0
+    """Workloads that would be held if the migration were not paused."""
+    denied: frozenset[str] = frozenset()
+    """Steps, by key, that somebody forbids again and again: nothing waits for them."""
 
     @property
     def complete(self) -> bool:
         """Whether every workload that has to be held is, as far as that is possible."""
-        return not any(isinstance(step, HoldBudget | MakeHold) for step in self.steps)
+        return not self.put_off and not any(
+            isinstance(step, HoldBudget | MakeHold) and step.key not in self.denied for step in self.steps
+        )
+
+    @property
+    def ends(self) -> int:
+        """How many holds it ends."""
+        return sum(isinstance(step, DeleteHold | RestoreBudget) for step in self.steps)
 
 
 def wanted(view: View, may_move: frozenset[WorkloadId]) -> bool:
@@ -59,7 +73,8 @@ def wanted(view: View, may_move: frozenset[WorkloadId]) -> bool:
 
 
 def holding(view: View, may_move: frozenset[WorkloadId]) -> Holding:
-    """Hold workloads whose turn has not come, let go of the others."""
+    """Hold workloads whose turn has not come, let go of the others. While the migration is paused nothing new
+    is held: whoever drains a node by hand pauses it for that."""
     if not wanted(view, may_move):
         return Holding()
     held = [
@@ -74,8 +89,22 @@ def holding(view: View, may_move: frozenset[WorkloadId]) -> Holding:
     # beside a budget that nobody can read one of ours could be a second one
     sure = [id_ for id_ in held if id_.namespace not in unknown] if unknown else held
     found = [one for id_ in sure for one in _hold(view, view.tallies[id_], picking)]
-    steps += [one for one in found if isinstance(one, Step)]
-    return Holding(tuple(steps), tuple(one for one in found if isinstance(one, str)))
+    fresh = [one for one in found if isinstance(one, HoldBudget | MakeHold)]
+    notes = tuple(one for one in found if isinstance(one, str))
+    if view.spec.paused:
+        return Holding(tuple(steps), notes, put_off=len({step.workload for step in fresh}))
+    denied = [step for step in fresh if _is_denied(view, step)] if view.outcomes.last else []
+    notes += tuple(
+        f"{step.workload} cannot be held against drains of others, and the move goes on without:"
+        f" {retries.failure(view.outcomes, step)}"
+        for step in denied
+    )
+    return Holding((*steps, *fresh), notes, denied=frozenset(step.key for step in denied))
+
+
+def _is_denied(view: View, step: Step) -> bool:
+    last = view.outcomes.of(step)
+    return last is not None and last.answer is Answer.FAILED and last.attempt >= _DENIED_AFTER
 
 
 def emptying(view: View) -> str:

@@ -207,9 +207,10 @@ class Moves:
         pods = in_order(tally)
         if self.view.target.mode is not Mode.TEMPLATE:
             return pods
-        movable = [pod for pod in pods if gates.does_not_come_back(self._books, tally, pod) is None]
-        if pods and not movable:
-            self._heed(tally, gates.OLDER_TEMPLATE)
+        kept = {pod.uid: gates.does_not_come_back(self._books, tally, pod) for pod in pods}
+        movable = [pod for pod in pods if kept[pod.uid] is None]
+        if pods and not movable and (closed := kept[pods[0].uid]) is not None:
+            self._heed(tally, closed)
         return movable
 
     # --- telling and doing ---

@@ -3,7 +3,8 @@
 The most important alert is about the operator's absence: a held workload blocks every drain, so holds without
 an operator must not go unnoticed. It counts our PodDisruptionBudgets through kube-state-metrics, because the
 operator's own metrics are gone with it. A user's own budget that we hold in place cannot be told apart there:
-for those it is the alert that no operator leads.
+which they were, the operator's last metrics say, and whether one of them still lets nobody go,
+kube-state-metrics does.
 """
 
 from __future__ import annotations
@@ -11,7 +12,16 @@ from __future__ import annotations
 from shiplift.api.marks import HOLD_PREFIX
 from shiplift.face.alerts import LEADS, Alert, Severity
 
-_HOLDS = f'count(kube_poddisruptionbudget_created{{poddisruptionbudget=~"{HOLD_PREFIX}.*"}}) > 0'
+_OURS = f'count(kube_poddisruptionbudget_created{{poddisruptionbudget=~"{HOLD_PREFIX}.*"}}) > 0'
+_LAST_HELD = (
+    "label_replace(label_replace(last_over_time(shiplift_held_budget[7d]),"
+    ' "namespace", "$1", "budget_namespace", "(.*)"), "poddisruptionbudget", "$1", "budget", "(.*)")'
+)
+_LET_NOBODY_GO = (
+    "(kube_poddisruptionbudget_status_desired_healthy >= kube_poddisruptionbudget_status_expected_pods > 0)"
+)
+_USERS = f"count({_LAST_HELD} and on(namespace, poddisruptionbudget) {_LET_NOBODY_GO}) > 0"
+_HOLDS = f"({_OURS}) or ({_USERS})"
 
 ALERTS = (
     Alert(
@@ -29,6 +39,14 @@ ALERTS = (
         Severity.WARNING,
         "Workloads cannot be moved without somebody's help.",
         "`shiplift status` names each of them and what would unblock it.",
+    ),
+    Alert(
+        "ShipliftWorkloadStuck",
+        "shiplift_migration_overdue_workloads > 0 and on() shiplift_migration_paused == 0",
+        "5m",
+        Severity.WARNING,
+        "Workloads on their way have made no progress for longer than progressDeadline.",
+        "`shiplift status` names each of them, and the pod that is not Ready where one is.",
     ),
     Alert(
         "ShipliftMigrationStuck",

@@ -15,6 +15,7 @@ import msgspec
 
 from shiplift.api.workloads import (
     MigrationState,
+    OnCycle,
     Turn,
     WorkloadMigration,
     WorkloadPlacement,
@@ -27,6 +28,7 @@ from shiplift.facts.workloads import Deployment, PodDisruptionBudget, ReplicaSet
 from shiplift.view.cluster import PodState
 from shiplift.view.look import labels_of, natural, pod_state
 from shiplift.view.values import Share, plain
+from shiplift.workloads.face.cycles import breaking, ring
 from shiplift.workloads.face.migration import WaitingView, waiting_view
 from shiplift.workloads.face.passage import Passage
 from shiplift.workloads.face.words import EXCLUDED, MOVED, NO_MIGRATION_HERE, NOTHING_MOVES, OPTED_OUT
@@ -197,6 +199,8 @@ class _Progress:
         self.moving = status is not None and status.state is MigrationState.UPGRADE
         self.target = status.target or "" if status and self.moving else ""
         self.met = frozenset(status.met) if status else frozenset[str]()
+        self.relied_on = frozenset(status.relied_on) if status else frozenset[str]()
+        """By name: also those that were deleted after they had moved."""
         self.listed: dict[Key, WorkloadStatus] = (
             {(one.kind.value, one.namespace, one.name): one for one in status.workloads} if status else {}
         )
@@ -205,7 +209,7 @@ class _Progress:
 
     def standing(self, key: Key) -> Standing:
         if key not in self.uids:
-            return Standing.MISSING
+            return Standing.MOVED if "{} {}/{}".format(*key) in self.relied_on else Standing.MISSING
         if not self.moving:
             return Standing.IDLE
         if self.uids[key] in self.met:
@@ -327,13 +331,41 @@ def _unblocked_by(
     if migration is None or progress.standing(key_of(workload)) is not Standing.NOT_YET:
         return ()
     wanted = ["somebody runs `shiplift resume`: the migration is paused"] if migration.spec.paused else []
-    wanted += [_wish(one) for one in needs if one.standing in (Standing.NOT_YET, Standing.MISSING)]
+    wanted += _wishes(progress, workload, known, needs)
     if wanted:
         return tuple(wanted)
     if twice:
         names = ", ".join(twice)
         return (f"all but one of the PodDisruptionBudgets {names} go: a pod with several cannot be evicted",)
     return tuple(_room(one) for one in budgets if not one.holds and not one.allows)
+
+
+def _wishes(
+    progress: _Progress, workload: Workload, known: Known, needs: tuple[Neighbour, ...]
+) -> Iterable[str]:
+    """Of whom it waits for; of those in a cycle that nobody breaks, that it is broken."""
+    waits = _waits(progress, known)
+    own = ring(waits, key_of(workload))
+    found = [breaking(own)] if own else []
+    for one in needs:
+        key = (one.kind, one.namespace, one.name)
+        others = ring(waits, key) if one.standing is Standing.NOT_YET else ()
+        if others and not own:
+            found.append(breaking(others))
+        elif not others and one.standing in (Standing.NOT_YET, Standing.MISSING):
+            found.append(_wish(one))
+    return dict.fromkeys(found)
+
+
+def _waits(progress: _Progress, known: Known) -> Mapping[Key, Iterable[Key]]:
+    """Who waits for whom in such a way that a cycle stops them all."""
+    found: defaultdict[Key, list[Key]] = defaultdict(list)
+    if known.migration is None or known.migration.spec.on_cycle is not OnCycle.STOP:
+        return found
+    for link in known.links:
+        if not link.soft and progress.standing(link.dependency) is Standing.NOT_YET:
+            found[link.dependent].append(link.dependency)
+    return found
 
 
 def _wish(one: Neighbour) -> str:

@@ -46,6 +46,7 @@ class Phase(StrEnum):
     PAUSED = "paused"
     MOVING = "moving"
     CLEANING = "cleaning up"
+    REFUSED = "cannot begin"
     IDLE = "nothing to move"
 
 
@@ -54,7 +55,10 @@ _ON_THE_WAY = {
     Phase.ABORTED: "aborted the move to",
     Phase.PAUSED: "paused on the way to",
     Phase.MOVING: "moving to",
+    Phase.REFUSED: "cannot begin the move to",
 }
+_UNDOING = ("CleaningUp", "Unreadable")
+"""Reasons of a stall while things are undone."""
 
 
 class ProblemKind(StrEnum):
@@ -188,7 +192,21 @@ def phase(migration: WorkloadMigration) -> Phase:
         return Phase.PAUSED
     if moving:
         return Phase.MOVING
-    return Phase.CLEANING if busy else Phase.IDLE
+    return Phase.CLEANING if busy else _at_rest(migration)
+
+
+def _at_rest(migration: WorkloadMigration) -> Phase:
+    if _refused(migration):
+        return Phase.REFUSED
+    return Phase.CLEANING if _holds(migration, "Stalled") else Phase.IDLE
+
+
+def _refused(migration: WorkloadMigration) -> bool:
+    """Whether something speaks against the start, and somebody has to act."""
+    return any(
+        one.type == "Stalled" and one.status is ConditionStatus.TRUE and one.reason not in _UNDOING
+        for one in migration.status.conditions
+    )
 
 
 def changes(before: MigrationView | None, now: MigrationView) -> tuple[str, ...]:
@@ -289,8 +307,8 @@ def _hints(
         yield "no operator has looked at it yet; `shiplift operator` runs one"
     elif not _is_seen(migration):
         yield "the operator has not seen the last change of the spec yet"
-    if spec.abort:
-        yield HOW_TO_GO_ON
+    if over := _given_up(migration):
+        yield over
     elif spec.paused:
         yield "`shiplift resume` goes on"
     if status.cycles and spec.on_cycle is OnCycle.STOP:
@@ -303,7 +321,14 @@ def _hints(
     if waiting and waiting[0].state is WorkloadState.BLOCKED:
         yield f"`shiplift explain {waiting[0].command}` tells all about the first of them"
     if status.inert_tolerations:
-        yield f"{_count(len(status.inert_tolerations))} a toleration of ours until the next rollout"
+        yield f"{_count(len(status.inert_tolerations))} a toleration of ours until the template changes"
+
+
+def _given_up(migration: WorkloadMigration) -> str:
+    """What could be done about a migration that is over; empty where it is not."""
+    if migration.metadata.deletion_timestamp:
+        return "it is gone when all is undone; without an operator, `shiplift undo` does that"
+    return HOW_TO_GO_ON if migration.spec.abort else ""
 
 
 def _count(workloads: int) -> str:

@@ -1,7 +1,8 @@
 """Undo everything of this layer in a cluster, without the operator.
 
 It decides and acts as the operator does when a migration is aborted; first it says so in the
-WorkloadMigration, so that an operator that comes back does not begin again.
+WorkloadMigration, so that an operator that comes back does not begin again. A WorkloadMigration that cannot
+be read keeps nothing from being undone. Where something of ours may be left, that is an error.
 """
 
 from __future__ import annotations
@@ -11,32 +12,54 @@ from collections.abc import Callable
 from shiplift.engine import clock, contested
 from shiplift.engine.barrier import Barrier
 from shiplift.engine.step import Outcomes
+from shiplift.face.parts import Undone
 from shiplift.facts import kinds
 from shiplift.kube.client import Client
-from shiplift.kube.errors import KubeError, NotFound
+from shiplift.kube.errors import Invalid, KubeError, NotFound
+from shiplift.kube.statuses import Subject, write
 from shiplift.kube.store import Store
 from shiplift.kube.undoing import SETTLE_SECONDS, UndoError, Undoing, undo_until_clean
 from shiplift.workloads.act.actor import Actor
-from shiplift.workloads.decide.decision import decide
-from shiplift.workloads.model import Reason
+from shiplift.workloads.decide.cleaning import inert, undone
+from shiplift.workloads.model import Migrating, Reason
 from shiplift.workloads.names import MIGRATION
 from shiplift.workloads.observe.observer import Observer
+from shiplift.workloads.tell.report import status_of
 
 
-def undo_all(client: Client, store: Store, say: Callable[[str], None]) -> int:
-    """How many changes it took. The store watches what the layer reads."""
+def undo_all(client: Client, store: Store, say: Callable[[str], None]) -> Undone:
+    """How many changes it took, and what stays. The store watches what the layer reads."""
     store.wait_settled(_abort(client, say), SETTLE_SECONDS)
     observer = Observer(store, lambda: False)
     store.subscribe(observer.heard)
     layer = Undoing(
-        decide=lambda: decide(observer.observe(Outcomes()), clock.now()),
+        decide=lambda: undone(observer.observe(Outcomes()), clock.now()),
         act=Actor(client, observer.in_force, contested.Memory()).act,
         left=lambda decision: decision.reason in (Reason.CLEANING_UP, Reason.STALE_VIEW),
     )
     changes, last = undo_until_clean(layer, store, say)
     for note in last.notes:
         say(note)
-    return changes
+    _tell(client, last)
+    if left := _unreadable(last):
+        raise UndoError(f"all else is undone: {left}", "then run `shiplift undo` again")
+    return Undone(changes, stays=len(list(inert(last.view))))
+
+
+def _unreadable(last: Migrating) -> str:
+    """What may be left of ours, because it cannot be read; empty where nothing is."""
+    broken = (text for one in last.view.placements.values() for text in one.broken.values())
+    return last.message if last.reason is Reason.UNREADABLE else next(broken, "")
+
+
+def _tell(client: Client, last: Migrating) -> None:
+    """The status says what an operator would say of it: nothing is held or blocked any more."""
+    migration = last.view.migration
+    if migration is None or (after := status_of(last)) == migration.status:
+        return
+    about = migration.metadata
+    subject = Subject(kinds.WORKLOAD_MIGRATION, MIGRATION, about.uid, about.resource_version)
+    write(client, subject, migration.status, after)
 
 
 def _abort(client: Client, say: Callable[[str], None]) -> list[Barrier]:
@@ -44,12 +67,15 @@ def _abort(client: Client, say: Callable[[str], None]) -> list[Barrier]:
         live = client.get(kinds.WORKLOAD_MIGRATION, MIGRATION)
     except NotFound:
         return []
-    if live["spec"].get("abort"):
+    if live["spec"].get("abort") or live["metadata"].get("deletionTimestamp"):
         return []
     try:
         written = client.patch(
             kinds.WORKLOAD_MIGRATION, MIGRATION, {"spec": {"abort": True}}, uid=live["metadata"]["uid"]
         )
+    except Invalid as error:
+        say(f"the migration cannot be aborted: {error}; delete it, or an operator begins again")
+        return []
     except KubeError as error:
         raise UndoError(
             f"the migration cannot be aborted: {error}", "an operator would begin again"

@@ -12,13 +12,13 @@ from itertools import chain
 from typing import ClassVar, Protocol, TypeVar
 
 from shiplift.api.marks import OFF_TARGET_LABEL, label_value
-from shiplift.api.workloads import WorkloadKind
+from shiplift.api.workloads import Mode, WorkloadKind
 from shiplift.facts import kinds
 from shiplift.facts.cluster import Namespace
 from shiplift.facts.kinds import Kind
 from shiplift.facts.meta import Row
-from shiplift.facts.nodes import Node
-from shiplift.facts.pods import Pod
+from shiplift.facts.nodes import Node, Taint
+from shiplift.facts.pods import Pod, tolerated
 from shiplift.facts.storage import PersistentVolume, PersistentVolumeClaim
 from shiplift.facts.workloads import (
     Deployment,
@@ -32,6 +32,7 @@ from shiplift.pdb.holds import is_hold
 from shiplift.pdb.index import BudgetIndex
 from shiplift.room.occupancy import Occupancy, Room, Targets
 from shiplift.workloads.identity import WorkloadId, workload_id
+from shiplift.workloads.marks import upgrade_taint
 from shiplift.workloads.model import Fleet, Joined, Role, Scope, Tally
 from shiplift.workloads.observe.tally import tally, with_evicting
 from shiplift.workloads.steps import MarkNode
@@ -43,6 +44,9 @@ WORKLOAD_TYPES: Mapping[Kind, type[Deployment] | type[StatefulSet]] = {
     kinds.DEPLOYMENT: Deployment,
     kinds.STATEFUL_SET: StatefulSet,
 }
+
+
+_OF_NODES = ("DaemonSet", "Node")
 
 
 class Snapshot(Protocol):
@@ -83,6 +87,8 @@ class Census:
         self._ending: set[str] = set()
         """Namespaces that are being deleted: what is in them moves nowhere."""
         self._ids: dict[str, WorkloadId] = {}
+        self.left_alone: dict[str, WorkloadId] = {}
+        """Workloads of excluded namespaces, by uid: they are there, and nobody waits for them."""
         self._in_namespace: dict[str, set[WorkloadId]] = {}
         self._selecting = BudgetIndex()
         self._sets: dict[str, dict[str, None]] = {}
@@ -102,6 +108,10 @@ class Census:
         self._pods: dict[str, Pod] = {}
         self._evicting: frozenset[str] = frozenset()
         self._occupancy = Occupancy()
+        self._not_moved: dict[str, Pod] = {}
+        """Mode Template: pods of which no workload was known that is moved, by uid."""
+        self._others: tuple[Pod, ...] | None = None
+        """Those of them that count, until something may have changed that."""
 
     def refresh(
         self,
@@ -175,6 +185,46 @@ class Census:
             targets = self._targets[own] = self._nodes_of(own)
         return Room(self._occupancy, targets)
 
+    def others(self) -> tuple[Pod, ...]:
+        """Mode Template: pods that are not moved and do not tolerate target nodes, on old nodes or none."""
+        if not self._tainting:
+            return ()
+        if self._others is None:
+            taint = upgrade_taint(self._scope.target.version)
+            self._not_moved = {uid: pod for uid, pod in self._not_moved.items() if self._is_not_moved(pod)}
+            self._others = tuple(pod for pod in self._not_moved.values() if self._is_kept_off(pod, taint))
+        return self._others
+
+    @property
+    def _tainting(self) -> bool:
+        return self._counted and self._scope.target.mode is Mode.TEMPLATE
+
+    def _is_kept_off(self, pod: Pod, taint: Taint) -> bool:
+        here = not pod.node or self._roles.get(pod.node) is Role.OFF
+        return here and not tolerated(pod.spec.tolerations, taint)
+
+    def _is_not_moved(self, pod: Pod) -> bool:
+        """Pods of DaemonSets and of nodes themselves belong to their node."""
+        if pod.finished or pod.deleting or pod.namespace in self._ending:
+            return False
+        if pod.controller is not None and pod.controller.kind in _OF_NODES:
+            return False
+        owner = self._owner(pod)
+        return owner is None or (owner in self.tallies and self.tallies[owner].skipped)
+
+    def _note_other(self, uid: str, pod: Pod | None) -> None:
+        if pod is not None and self._is_not_moved(pod):
+            self._not_moved[uid] = pod
+            self._others = None
+        elif self._not_moved.pop(uid, None) is not None:
+            self._others = None
+
+    def _reconsider(self, snapshot: Snapshot, *owners: str) -> None:
+        """Whether pods of these owners are moved may be another matter now."""
+        if self._tainting:
+            self._others = None
+            self._not_moved |= {pod.uid: pod for uid in owners for pod in snapshot.pods_of(uid)}
+
     def _nodes_of(self, own: Role, but: str = "") -> Targets:
         closed = (self._scope.emptying, but)
         return self._occupancy.targets(
@@ -202,6 +252,9 @@ class Census:
                 self._know(kind, row)
         self.declarations += 1
         self._recount(snapshot, set(self._ids.values()))
+        if self._scope.target.mode is Mode.TEMPLATE:
+            for pod in self._pods.values():
+                self._note_other(pod.uid, pod)
 
     def _survey(self, snapshot: Snapshot) -> None:
         """What pods are put on, and what ties them to a place."""
@@ -248,6 +301,7 @@ class Census:
             self._occupancy.put_claim(heard, snapshot.by_uid(PersistentVolumeClaim, heard.uid))
         elif isinstance(heard, Namespace):
             now = snapshot.by_uid(Namespace, heard.uid)
+            self._others = None
             self._occupancy.put_namespace(heard, now)
             if now is None or now.deleting:
                 self._namespace_ends(heard.name)
@@ -257,7 +311,7 @@ class Census:
 
     def _namespace_ends(self, name: str) -> None:
         self._ending.add(name)
-        for uid, id_ in list(self._ids.items()):
+        for uid, id_ in [*self._ids.items(), *self.left_alone.items()]:
             if id_.namespace == name:
                 self._unknow(uid)
 
@@ -275,6 +329,8 @@ class Census:
             if self._is_mixed:
                 self._note_run(now)
         self._occupancy.put_pod(known, now)
+        if self._tainting:
+            self._note_other(heard.uid, now)
         return [owner for pod in (known, now) if pod is not None and (owner := self._owner(pod)) is not None]
 
     def _note_all_ready(self, before: Mapping[str, Pod] | None) -> None:
@@ -330,7 +386,7 @@ class Census:
             self._unmarked.discard(node.name)
 
     def _nodes_are_others(self) -> None:
-        self._fleet = None
+        self._fleet = self._others = None
         if self._targets:
             self._targets = {}
 
@@ -345,8 +401,11 @@ class Census:
     def _workload_changed(self, snapshot: Snapshot, kind: Kind, heard: Row) -> Iterable[WorkloadId]:
         now = snapshot.by_uid(WORKLOAD_TYPES[kind], heard.uid)
         known = self._ids.get(heard.uid)
+        self._reconsider(snapshot, heard.uid, *self._sets.get(heard.uid, ()))
         if now is None or now.deleting:
             return self._unknow(heard.uid)
+        if heard.uid in self.left_alone:
+            return ()
         if known is None:
             self._know(kind, now)
             self.declarations += 1
@@ -357,13 +416,18 @@ class Census:
         return [self._ids[heard.uid]] if heard.uid in self._ids else ()
 
     def _know(self, kind: Kind, row: Deployment | StatefulSet) -> None:
-        if row.deleting or row.namespace in self._scope.excluded or row.namespace in self._ending:
+        if row.deleting or row.namespace in self._ending:
             return
         id_ = workload_id(kind.kind, row.namespace, row.name)
+        if row.namespace in self._scope.excluded:
+            self.left_alone[row.uid] = id_
+            return
         self._ids[row.uid] = id_
         self._in_namespace.setdefault(row.namespace, set()).add(id_)
 
     def _unknow(self, uid: str) -> Iterable[WorkloadId]:
+        if self.left_alone.pop(uid, None) is not None:
+            self.declarations += 1
         id_ = self._ids.pop(uid, None)
         if id_ is None or id_ in self._ids.values():
             return () if id_ is None else (id_,)
@@ -376,6 +440,7 @@ class Census:
 
     def _set_changed(self, snapshot: Snapshot, heard: Row) -> Iterable[WorkloadId]:
         now = snapshot.by_uid(ReplicaSet, heard.uid)
+        self._reconsider(snapshot, heard.uid)
         if now is not None:
             self._put_set(now)
             owner = self._deployment_of.get(heard.uid, "")

@@ -37,12 +37,12 @@ from shiplift.workloads.model import Placement, Placements, Reason, Role, Scope,
 from shiplift.workloads.names import MIGRATION
 from shiplift.workloads.observe.census import Census
 from shiplift.workloads.observe.doubts import Doubts, Stays
-from shiplift.workloads.observe.order import Ordering
+from shiplift.workloads.observe.order import Arrived, Ordering
 from shiplift.workloads.observe.strays import Strays
 from shiplift.workloads.observe.unmarked import Unmarked
 from shiplift.workloads.record import RECORDS
 from shiplift.workloads.steps import MarkNode, evicting
-from shiplift.workloads.target import counted, target_of
+from shiplift.workloads.target import counted, is_begun, refused, target_of
 
 READS = (
     kinds.NAMESPACE,
@@ -122,7 +122,7 @@ class Observer:
         news = self._take_news()
         of = {kind for kind, _ in news} if self._begun else set(READS)
         self._begun = True
-        if self._idle is not None and not of.intersection(_IDLE) and not outcomes.last:
+        if self._idle is not None and not of.intersection(_matters(self._idle)) and not outcomes.last:
             return self._idle
         counting = self._counting
         try:
@@ -155,6 +155,8 @@ class Observer:
         versions = self._seen(snapshot, selector, of)
         undecided = migration is not None and migration.status.mode is None
         wanted = target_of(migration, versions, inject=self._inject() if undecided else None)
+        if wanted.mode is Mode.TEMPLATE and not is_begun(migration, wanted):
+            wanted = refused(wanted, migration, _intolerant(snapshot, wanted))
         placements = self._read_placements(snapshot)
         moving = migration if wanted.version else None
         scope = Scope(wanted, selector, _excluded(moving), moving.status.emptying if moving else "")
@@ -201,9 +203,10 @@ class Observer:
             spec,
             census.tallies,
             orders,
-            status.met if begun else (),
+            Arrived(status.met, status.relied_on) if begun else Arrived(),
             census.declarations,
             unreadable,
+            census.left_alone.values(),
         )
         return View(
             migration=migration,
@@ -217,7 +220,6 @@ class Observer:
             budgets=census.budgets,
             covers=census.covers,
             holds=tuple(census.holds.values()) if self._counting else _holds(snapshot),
-            daemon_sets=_intolerant(snapshot, wanted),
             room=census.room(Role.TARGET),
             old_room=partial(census.room, Role.OFF),
             in_force=self.in_force.generations(),
@@ -235,6 +237,7 @@ class Observer:
             joined=census.joined,
             unscheduled=census.unscheduled,
             picked=partial(_picked, snapshot if self._counting else None),
+            others=census.others(),
         )
 
     def _read_placements(self, snapshot: Snapshot) -> dict[str, Placement]:
@@ -258,6 +261,11 @@ class Observer:
         return self._versions[1]
 
 
+def _matters(idle: View) -> tuple[Kind, ...]:
+    """What may end the rest: DaemonSets too where they are what speaks against a start."""
+    return (*_IDLE, kinds.DAEMON_SET) if idle.target.reason is Reason.DAEMON_SETS else _IDLE
+
+
 def selector_of_all() -> Selector:
     """Every node."""
     return selector_of(WorkloadMigration().spec.node_selector)
@@ -265,7 +273,7 @@ def selector_of_all() -> Selector:
 
 def _migration(snapshot: Snapshot) -> WorkloadMigration | None:
     row = snapshot.custom(kinds.WORKLOAD_MIGRATION, MIGRATION)
-    return None if row is None or row.deleting else cast("WorkloadMigration", row.object)
+    return None if row is None else cast("WorkloadMigration", row.object)
 
 
 def _excluded(migration: WorkloadMigration | None) -> frozenset[str]:
@@ -312,8 +320,6 @@ def _picked(snapshot: Snapshot | None, budget: PodDisruptionBudget) -> Iterable[
 
 def _intolerant(snapshot: Snapshot, wanted: Target) -> tuple[str, ...]:
     """DaemonSets that get no new pods on tainted nodes."""
-    if wanted.mode is not Mode.TEMPLATE:
-        return ()
     taint = upgrade_taint(wanted.version)
     ending = {namespace.name for namespace in snapshot.all(Namespace) if namespace.deleting}
     return tuple(

@@ -1,19 +1,34 @@
-"""Which workloads may go now: the declared dependencies as a graph, and how far they are met."""
+"""Which workloads may go now: the declared dependencies as a graph, and how far they are met.
+
+Nobody waits for a workload of an excluded namespace: it is there, and is not moved. One that has arrived
+counts as arrived also when it is deleted later; its name is in the status for as long as somebody needs it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
+
+import msgspec
 
 from shiplift.api.workloads import Edge as EdgeSpec
 from shiplift.api.workloads import WorkloadMigrationSpec
 from shiplift.engine.graph import Edge, Graph, OnCycle, OnMissing, Progress
 from shiplift.facts.custom import Custom
-from shiplift.workloads.identity import WORKLOADS, WorkloadId, workload_id
+from shiplift.workloads.identity import WORKLOADS, WorkloadId, named, workload_id
 from shiplift.workloads.model import Order, Tally, Unreadable
 from shiplift.workloads.observe.dependencies import Declared, gather, source_of
 
 MOST_NAMED = 128
+
+
+class Arrived(msgspec.Struct, frozen=True):
+    """What the status says of who has arrived."""
+
+    met: tuple[str, ...] = ()
+    """By uid."""
+    relied_on: tuple[str, ...] = ()
+    """By name: those that others depend on."""
 
 
 class Ordering:
@@ -21,7 +36,8 @@ class Ordering:
 
     def __init__(self) -> None:
         self._declared: tuple[object, ...] = ()
-        self._met: tuple[object, ...] = ()
+        self._arrived = Arrived()
+        self._analysis: _Analysis | None = None
         self._order: Order | None = None
 
     def order(
@@ -29,19 +45,21 @@ class Ordering:
         spec: WorkloadMigrationSpec,
         tallies: Mapping[WorkloadId, Tally],
         orders: Iterable[Custom],
-        met: tuple[str, ...],
+        arrived: Arrived,
         declarations: int,
         unreadable: tuple[Unreadable, ...] = (),
+        left_alone: Collection[WorkloadId] = (),
     ) -> Order:
-        """The order for these declarations; `met` names workloads by uid. A workload
-        that depends on one that cannot be read waits: it is there, and has not been seen to arrive."""
+        """The order for these declarations. A workload that depends on one that cannot be read waits: it is
+        there, and has not been seen to arrive. Nobody waits for those that are left alone."""
         unknown = _workloads(unreadable)
         declared = (declarations, spec.on_cycle, spec.on_missing, unknown)
-        if self._order is None or declared != self._declared:
-            self._order = _analysed(spec, tallies, orders, met, unknown)
-        elif met != self._met:
-            self._order = _progressed(self._order, tallies, met)
-        self._declared, self._met = declared, met
+        if self._analysis is None or declared != self._declared:
+            self._analysis = _analysed(spec, tallies, orders, unknown, frozenset(left_alone))
+            self._order = None
+        if self._order is None or arrived != self._arrived:
+            self._order = _progressed(self._analysis, tallies, arrived)
+        self._declared, self._arrived = declared, arrived
         return self._order
 
 
@@ -49,34 +67,31 @@ def _analysed(
     spec: WorkloadMigrationSpec,
     tallies: Mapping[WorkloadId, Tally],
     orders: Iterable[Custom],
-    met: tuple[str, ...],
     unknown: tuple[WorkloadId, ...],
-) -> Order:
+    left_alone: frozenset[WorkloadId],
+) -> _Analysis:
     ids = sorted(tallies)
     found = gather((Declared(id_, (row := tallies[id_].row).annotations, row.labels) for id_ in ids), orders)
+    edges = [one for one in found.edges if one.dependency not in left_alone] if left_alone else found.edges
     graph = Graph(
         sorted({*ids, *unknown}),
-        found.edges,
+        edges,
         on_cycle=OnCycle(spec.on_cycle.value),
         on_missing=OnMissing(spec.on_missing.value),
     )
     closing = [edge for cycle in graph.cycles for edge in cycle.closing]
-    absent = [
+    missing = [
         edge
         for key, edges in graph.unknown.items()
         for edge in edges
         if edge.dependency == key and edge.dependent in graph.number and not edge.soft
     ]
-    return _progressed(
-        _Analysis(
-            graph,
-            {id_: number for number, wave in enumerate(graph.waves().waves) for id_ in wave},
-            tuple(f"{one.about}: {one.message}" for one in found.problems[:MOST_NAMED]),
-            _named(closing),
-            _named(absent),
-        ),
-        tallies,
-        met,
+    return _Analysis(
+        graph,
+        {id_: number for number, wave in enumerate(graph.waves().waves) for id_ in wave},
+        tuple(f"{one.about}: {one.message}" for one in found.problems[:MOST_NAMED]),
+        _named(closing),
+        missing,
     )
 
 
@@ -87,26 +102,34 @@ class _Analysis(NamedTuple):
     depth: Mapping[WorkloadId, int]
     problems: tuple[str, ...]
     cycles: tuple[EdgeSpec, ...]
-    missing: tuple[EdgeSpec, ...]
+    missing: list[Edge[WorkloadId]]
+    """Dependencies that do not exist."""
 
 
-def _progressed(known: Order | _Analysis, tallies: Mapping[WorkloadId, Tally], met: tuple[str, ...]) -> Order:
-    arrived = set(met)
-    done = {id_ for id_, one in tallies.items() if one.skipped or one.row.uid in arrived}
-    progress = Progress(known.graph, done)
-    ready, gone = frozenset(tallies.keys() & progress.ready), frozenset(done)
+def _progressed(known: _Analysis, tallies: Mapping[WorkloadId, Tally], arrived: Arrived) -> Order:
+    met = set(arrived.met)
+    done = {id_ for id_, one in tallies.items() if one.skipped or one.row.uid in met}
+    gone = frozenset(_gone(known.graph, arrived.relied_on)) if known.missing else frozenset[WorkloadId]()
+    progress = Progress(known.graph, done | gone if gone else done)
+    ready, there = frozenset(tallies.keys() & progress.ready), frozenset(done)
     return Order(
         graph=known.graph,
         progress=progress,
         ready=ready,
-        met=gone,
-        open=ready | gone,
+        met=there,
+        open=ready | there,
         ours=frozenset(id_ for id_, one in tallies.items() if not one.skipped),
         depth=known.depth,
         problems=known.problems,
         cycles=known.cycles,
-        missing=known.missing,
+        missing=_named([edge for edge in known.missing if edge.dependency not in gone]),
+        gone=gone,
     )
+
+
+def _gone(graph: Graph[WorkloadId], relied_on: Iterable[str]) -> Iterable[WorkloadId]:
+    """Those that have arrived and are not there any more."""
+    return (id_ for id_ in map(named, relied_on) if id_ in graph.unknown)
 
 
 def _workloads(unreadable: tuple[Unreadable, ...]) -> tuple[WorkloadId, ...]:

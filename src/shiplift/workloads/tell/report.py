@@ -38,11 +38,13 @@ _MOST_NOTES = 64
 _MOST_WAVES = 256
 _LONGEST = 1000
 _MOST_INERT = 500
+_MOST_RELIED_ON = 1000
 _LINE_BYTES = 300
 _MOST_BYTES = 400_000
 """An object may have about 1.5 MB, and the uids of those that have arrived need up to half of it."""
 NONE_EVICTED = Evicted()
 _PROGRESS = ("message", "progress", "pods", "moves", "eta", "waves", "workloads")
+_AT_REST = (Reason.NO_UPGRADE, Reason.ABORTED, Reason.DELETED)
 _NEEDS_SOMEBODY = (WorkloadState.BLOCKED, WorkloadState.MOVING, WorkloadState.RELEASED, WorkloadState.HELD)
 
 
@@ -89,6 +91,7 @@ def _under_way(
         waves=_waves(view, done),
         workloads=_workloads(decision, before.workloads if same else (), done, evicted, now),
         met=decision.met,
+        relied_on=_relied_on(view, done),
         cycles=view.order.cycles,
         missing=view.order.missing,
         exceptions=decision.exceptions,
@@ -117,6 +120,22 @@ def _waves(view: View, done: set[str]) -> tuple[Wave, ...]:
         Wave(number=number, workloads=Progress.of(arrived[number], total[number]))
         for number in sorted(total)[:_MOST_WAVES]
     )
+
+
+def _relied_on(view: View, done: set[str]) -> tuple[str, ...]:
+    """Who has arrived and is needed by who has not; those that were deleted meanwhile included."""
+    order, tallies = view.order, view.tallies
+    waiting = {id_ for id_, one in tallies.items() if one.row.uid not in done and id_ in order.graph.number}
+    named = {
+        edge.dependency
+        for id_ in waiting
+        for edge in order.graph.dependencies(id_)
+        if not edge.soft and edge.dependency in tallies and tallies[edge.dependency].row.uid in done
+    }
+    for id_ in order.gone:
+        if any(edge.dependent in waiting for edge in order.graph.unknown.get(id_, ())):
+            named.add(id_)
+    return tuple(sorted(str(id_)[:256] for id_ in named)[:_MOST_RELIED_ON])
 
 
 def _workloads(
@@ -179,7 +198,7 @@ def _no_progress(earlier: WorkloadStatus, line: Line, pods: Progress) -> bool:
 def _overdue(view: View, line: Line, since: datetime, now: datetime) -> str:
     """A workload that is on the way and has not moved for longer than the deadline is stuck."""
     late = progress.overdue(since, now, duration(view.spec.progress_deadline))
-    if line.state is WorkloadState.HELD or late is None:
+    if line.state is WorkloadState.HELD or line.reason is Reason.SOAKING or late is None:
         return ""
     minutes = late // timedelta(minutes=1)
     return f" (no progress for {minutes} min; repair it, or leave it out with {SKIP}: true)"
@@ -195,7 +214,7 @@ def _conditions(
 def _statements(decision: Migrating) -> Iterable[Statement]:
     if decision.stalled:
         return conditions.stalled(decision.reason, decision.message)
-    if decision.reason in (Reason.NO_UPGRADE, Reason.ABORTED) and not decision.steps:
+    if decision.reason in _AT_REST and not decision.steps:
         return conditions.ready(decision.reason, decision.message)
     return conditions.reconciling(decision.reason, decision.message)
 

@@ -1,0 +1,347 @@
+"""Mode Template: nothing that is denied, intolerant or too tolerant stops it, loops it or is locked out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from benchmarks.rows import make
+from shiplift.api.marks import UPGRADE_TAINT
+from shiplift.api.values import LabelSelector
+from shiplift.api.workloads import MigrationState, Mode, TolerantPods, WorkloadKind
+from shiplift.engine.step import Outcome, Outcomes
+from shiplift.facts import kinds
+from shiplift.facts.meta import Labels, Owner
+from shiplift.facts.nodes import Node
+from shiplift.facts.pods import Pod, Toleration
+from shiplift.facts.workloads import DaemonSet
+from shiplift.workloads.decide.decision import decide
+from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.model import Migrating, Reason
+from shiplift.workloads.names import SKIP
+from shiplift.workloads.steps import LetOn, MakeHold, MarkNode
+from shiplift.workloads.tell.report import status_of
+from tests.model import nature
+from tests.workloads.halfway import stalled, wait_line
+from tests.workloads.players import Operator, finish, residue, run
+from tests.workloads.rig import NEW as NEW_VERSION
+from tests.workloads.rig import OLD as OLD_VERSION
+from tests.workloads.rig import Scene
+from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, change, look, under_way
+from tests.workloads.world import NEW, OLD, SPACE, World, a_world
+
+WEB, DB = an_id("web"), an_id("db", STATEFUL_SET)
+EVERYTHING = Toleration(operator="Exists")
+
+
+def ready_to_begin(*workloads: tuple[WorkloadKind, str, int], **spec: Any) -> World:
+    """Target nodes have come, and nothing was done yet."""
+    world = a_world(Mode.TEMPLATE, **spec)
+    for kind, name, replicas in workloads:
+        world.workload(kind, name, replicas)
+    nature.settle(world)
+    new_nodes(world)
+    return world
+
+
+def new_nodes(world: World) -> None:
+    for name in ("new-1", "new-2"):
+        world.node(name, NEW)
+
+
+def decided(world: World, outcomes: Outcomes | None = None) -> Migrating:
+    return decide(look(world, outcomes), world.now)
+
+
+def line_of(world: World, id_: WorkloadId) -> tuple[str, str]:
+    found = status_of(decided(world)).workloads
+    return next((one.reason or "", one.message) for one in found if one.name == id_.name)
+
+
+# --- a hold that somebody forbids ---
+
+
+def untainted(world: World) -> None:
+    for node in world.all(Node):
+        world.put(msgspec.structs.replace(node, taints=()))
+
+
+def denied(world: World, attempts: int) -> Outcomes:
+    """Somebody's policy forbids the hold of web, so often already."""
+    selector = look(world).tallies[WEB].row.selector
+    assert selector is not None
+    step = MakeHold(WEB, selector)
+    known = Outcomes()
+    for _ in range(attempts):
+        known = known.remember([Outcome.failed(step, "maxUnavailable 0 is forbidden here")], world.now)
+    return known
+
+
+def held_back() -> World:
+    world = under_way((DEPLOYMENT, "web", 2), (STATEFUL_SET, "db", 1), mode=Mode.TEMPLATE)
+    world.order("order", [(WEB, DB)])
+    untainted(world)
+    nature.settle(world)
+    return world
+
+
+def tainted(decision: Migrating) -> int:
+    return sum(isinstance(step, MarkNode) and step.retaint for step in decision.steps)
+
+
+def test_a_hold_that_is_forbidden_again_and_again_holds_up_nobody_and_is_told() -> None:
+    world = held_back()
+    decision = decided(world, denied(world, 3))
+    assert tainted(decision) == 4
+    (note,) = [one for one in decision.notes if "Deployment shop/web" in one]
+    assert "the move goes on without" in note
+    assert "maxUnavailable 0 is forbidden here" in note
+
+
+def test_a_hold_that_has_failed_once_is_waited_for() -> None:
+    world = held_back()
+    assert tainted(decided(world, denied(world, 1))) == 0
+
+
+# --- DaemonSets ---
+
+
+def agent(world: World, *tolerations: Toleration) -> None:
+    row = make(DaemonSet, "agent", namespace="kube-system")
+    template = msgspec.structs.replace(row.template, tolerations=tolerations)
+    world.put(msgspec.structs.replace(row, template=template))
+
+
+def test_a_daemon_set_that_refuses_the_way_back_leaves_no_marks_behind() -> None:
+    world = ready_to_begin((DEPLOYMENT, "web", 2), target=NEW)
+    operator = Operator(world)
+    agent(world, Toleration(UPGRADE_TAINT, "Equal", NEW, "NoSchedule"))
+    run(world, operator=operator)
+    world.migrate(target=OLD)
+    run(world, operator=operator)
+    migration = world.migration
+    assert migration is not None
+    assert migration.status.state is MigrationState.NO_UPGRADE
+    assert "kube-system/agent" in migration.status.message
+    assert residue(world) == []
+
+
+def test_it_begins_as_soon_as_the_daemon_set_tolerates() -> None:
+    world = ready_to_begin((DEPLOYMENT, "web", 2))
+    agent(world)
+    operator = Operator(world)
+    run(world, operator=operator)
+    assert world.migration is not None
+    assert [one.reason for one in world.migration.status.conditions if one.type == "Stalled"] == [
+        Reason.DAEMON_SETS.value
+    ]
+    agent(world, EVERYTHING)
+    run(world, operator=operator)
+    assert world.versions(WEB) == [NEW, NEW]
+
+
+# --- pods that tolerate everything, and StatefulSets that roll out by deletion ---
+
+
+def test_pods_that_tolerate_everything_are_not_evicted_round_and_round() -> None:
+    world = a_world(Mode.TEMPLATE)
+    world.workload(DEPLOYMENT, "web", 2)
+    row = world.row_of(WEB)
+    assert row is not None
+    change(world, "web", template=msgspec.structs.replace(row.template, tolerations=(EVERYTHING,)))
+    nature.settle(world)
+    new_nodes(world)
+    before = {pod.uid for pod in world.pods(WEB)}
+    run(world)
+    assert {pod.uid for pod in world.pods(WEB)} == before
+    reason, message = line_of(world, WEB)
+    assert reason == Reason.TOLERATES_ALL.value
+    assert "tolerate every taint" in message
+    for name in ("old-1", "old-2"):
+        node = world.named(Node, name, "")
+        assert node is not None
+        world.remove(node)
+    run(world)
+    assert world.versions(WEB) == [NEW, NEW]
+
+
+def test_a_stateful_set_that_rolls_out_by_deletion_is_moved_pod_by_pod() -> None:
+    world = ready_to_begin((STATEFUL_SET, "db", 3))
+    change(world, "db", strategy="OnDelete")
+    finish(world)
+    assert world.versions(DB) == [NEW, NEW, NEW]
+
+
+# --- what is not moved ---
+
+
+def bare(world: World, name: str, node: str = "", namespace: str = SPACE, **given: Any) -> Pod:
+    """A pod that no workload has."""
+    more = {"labels": Labels(app=name), "phase": "Running" if node else "Pending", **given}
+    return world.put(make(Pod, name, uid=name, namespace=namespace, node=node, ready=bool(node), **more))
+
+
+def cordon(world: World) -> None:
+    for node in world.all(Node):
+        if node.kubelet_version == OLD:
+            world.put(msgspec.structs.replace(node, unschedulable=True))
+
+
+def test_what_is_not_moved_and_does_not_tolerate_is_named_before_the_start_with_a_way() -> None:
+    world = a_world(Mode.TEMPLATE, exclude_namespaces=("kube-system",))
+    world.workload(DEPLOYMENT, "web", 1)
+    world.workload(DEPLOYMENT, "coredns", 2, "kube-system")
+    world.workload(DEPLOYMENT, "skipped", 1, annotations=Labels({SKIP: "true"}))
+    nature.settle(world)
+    new_nodes(world)
+    bare(world, "job", "old-1", owners=(Owner("Job", "job", "job-uid", True),))
+    bare(world, "agent", "old-1", owners=(Owner("DaemonSet", "agent", "agent-uid", True),))
+    bare(world, "static", "old-1", owners=(Owner("Node", "old-1", "node-uid", True),))
+    bare(world, "done", "old-1", phase="Succeeded")
+    bare(world, "tolerates", "old-1", spec=tolerating(EVERYTHING))
+    decision = decided(world)
+    assert decision.reason is Reason.STARTING
+    (note,) = decision.notes
+    assert note.startswith("pods that are not moved and do not tolerate target nodes: kube-system/coredns-")
+    assert "and 1 more;" in note
+    assert "pick them in spec.tolerate of WorkloadMigration cluster" in note
+
+
+def tolerating(*tolerations: Toleration) -> Any:
+    return msgspec.structs.replace(make(Pod, "any").spec, tolerations=tolerations)
+
+
+def test_in_mode_inject_they_are_free_and_nothing_is_said() -> None:
+    world = under_way((DEPLOYMENT, "web", 1))
+    bare(world, "job", "old-1")
+    assert decided(world).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("one", "let_on"),
+    [
+        (TolerantPods(), True),
+        (TolerantPods(namespace=SPACE), True),
+        (TolerantPods(namespace="elsewhere"), False),
+        (TolerantPods(pod_selector=LabelSelector(match_labels={"app": "job"})), True),
+        (TolerantPods(pod_selector=LabelSelector(match_labels={"app": "other"})), False),
+    ],
+)
+def test_a_pod_that_was_picked_gets_a_toleration_when_it_finds_no_node(
+    one: TolerantPods, let_on: bool
+) -> None:
+    world = ready_to_begin((DEPLOYMENT, "web", 1), tolerate=(one,))
+    operator = Operator(world)
+    run(world, operator=operator)
+    cordon(world)
+    bare(world, "job")
+    run(world, operator=operator)
+    pod = world.get(Pod, "job")
+    assert pod is not None
+    assert pod.node.startswith("new") is let_on
+    (note,) = [one for one in decided(world).notes if "not moved" in one] or [""]
+    assert bool(note) is not let_on
+    assert let_on or "(1 of them now)" in note
+
+
+def test_pods_of_workloads_that_are_moved_and_pods_that_run_are_left_as_they_are() -> None:
+    world = ready_to_begin((DEPLOYMENT, "web", 2), tolerate=(TolerantPods(),))
+    bare(world, "job", "old-1")
+    run(world)
+    assert not [step for step in decided(world).steps if isinstance(step, LetOn)]
+    pod = world.get(Pod, "job")
+    assert pod is not None
+    assert (pod.node, pod.spec.tolerations) == ("old-1", ())
+
+
+def test_they_are_let_on_while_it_is_paused_too_since_the_taint_is_there() -> None:
+    world = ready_to_begin((DEPLOYMENT, "web", 1), tolerate=(TolerantPods(),))
+    operator = Operator(world)
+    run(world, operator=operator)
+    world.migrate(paused=True)
+    cordon(world)
+    bare(world, "job")
+    run(world, operator=operator)
+    pod = world.get(Pod, "job")
+    assert pod is not None
+    assert pod.node.startswith("new")
+
+
+# --- on a real cluster ---
+
+
+def test_a_policy_that_forbids_our_holds_does_not_stop_it(scene: Scene) -> None:
+    old = scene.nodes("old", OLD_VERSION)
+    space = scene.namespace()
+    for name in ("db", "web"):
+        scene.deployment(space, name, 2)
+    scene.order(space, web=["db"])
+    scene.wait_ready(space, db=2, web=2)
+    scene.nodes("new", NEW_VERSION)
+    rule = {
+        "apiGroups": ["policy"],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE"],
+        "resources": ["poddisruptionbudgets"],
+    }
+    spec = {
+        "failurePolicy": "Fail",
+        "matchConstraints": {"resourceRules": [rule]},
+        "validations": [
+            {"expression": "object.spec.?maxUnavailable.orValue(1) != 0", "message": "no zero here"}
+        ],
+    }
+    name = f"no-zero-{scene.name}"
+    bound = {"policyName": name, "validationActions": ["Deny"]}
+    policy, binding = kinds.VALIDATING_ADMISSION_POLICY, kinds.VALIDATING_ADMISSION_POLICY_BINDING
+    scene.client.create(policy, {"metadata": {"name": name}, "spec": spec})
+    scene.client.create(binding, {"metadata": {"name": name}, "spec": bound})
+    try:
+        scene.migrate(mode="Template")
+        scene.rig.start()
+        scene.wait(lambda: [one for one in scene.status().get("notes", []) if "goes on without" in one])
+        scene.finish(old)
+    finally:
+        scene.drop(binding, name)
+        scene.drop(policy, name)
+    assert scene.arrived(space, "db", "web")
+
+
+def test_a_stateful_set_with_on_delete_moves_and_one_that_tolerates_everything_stays(scene: Scene) -> None:
+    old = scene.nodes("old", OLD_VERSION)
+    space = scene.namespace()
+    scene.stateful_set(space, "db", 2, spec={"updateStrategy": {"type": "OnDelete"}})
+    scene.deployment(space, "all", 2, pod={"tolerations": [{"operator": "Exists"}]})
+    scene.wait_ready(space, db=2, all=2)
+    scene.nodes("new", NEW_VERSION)
+    before = {one["metadata"]["uid"] for one in scene.pods(space, "all")}
+    scene.migrate(mode="Template")
+    scene.rig.start()
+    wait_line(scene, "all", state="Blocked", reason="ToleratesEverything")
+    scene.wait(lambda: scene.arrived(space, "db"))
+    assert {one["metadata"]["uid"] for one in scene.pods(space, "all")} == before
+    scene.remove(old)
+    scene.wait_state("NoUpgrade")
+    scene.wait(lambda: scene.arrived(space, "all"))
+
+
+def test_a_bare_pod_that_finds_no_node_is_let_onto_target_nodes(scene: Scene) -> None:
+    old = scene.nodes("old", OLD_VERSION)
+    space = scene.namespace()
+    scene.gate(space)
+    scene.nodes("new", NEW_VERSION)
+    scene.migrate(mode="Template")
+    scene.rig.start()
+    scene.wait(lambda: scene.line("gate").get("reason") == "NoSlot")
+    scene.cordon(*old.names())
+    body = {
+        "metadata": {"name": "bare", "labels": {"app": "bare"}},
+        "spec": {"containers": [{"name": "main", "image": "none"}], "terminationGracePeriodSeconds": 1},
+    }
+    scene.client.create(kinds.POD, body, space)
+    scene.wait(lambda: [one for one in scene.status().get("notes", []) if f"{space}/bare" in one])
+    scene.change_migration(tolerate=[{"namespace": space}])
+    scene.wait(lambda: scene.places(space, "bare") == ["new"])
+    assert not stalled(scene)
