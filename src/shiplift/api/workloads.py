@@ -349,6 +349,8 @@ class WorkloadOrderStatus(Status, frozen=True, kw_only=True):
     """Dependencies that do not exist."""
     cycles: Annotated[tuple[Edge, ...], ordered(most=256)] = ()
     """Dependencies that close a cycle."""
+    absent: Annotated[tuple[Line, ...], ordered(most=256)] = ()
+    """Workloads that should wait and do not exist: what they depend on is waited for by nobody."""
 
 
 class WorkloadOrder(Resource, frozen=True, kw_only=True):

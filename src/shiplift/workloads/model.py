@@ -184,6 +184,23 @@ class Tally(msgspec.Struct, frozen=True, gc=False):
     """The budgets of those pods, by uid, whose own labels are covered otherwise than the template's."""
 
 
+class Absent(msgspec.Struct, frozen=True):
+    """A workload that the WorkloadOrder `order` (its namespace and name) says something of."""
+
+    order: str
+    workload: WorkloadId
+    like: WorkloadId | None = None
+    """What may be meant."""
+
+    @property
+    def message(self) -> str:
+        meant = f"; did you mean {self.like}?" if self.like else ""
+        return f"{self.workload} does not exist, so its dependsOn has no effect{meant}"
+
+    def __str__(self) -> str:
+        return f"WorkloadOrder {self.order}: {self.message}"
+
+
 class Order(msgspec.Struct, frozen=True):
     """Which workload waits for which, and how far that has come."""
 
@@ -200,6 +217,8 @@ class Order(msgspec.Struct, frozen=True):
     problems: tuple[str, ...]
     cycles: tuple[EdgeSpec, ...]
     missing: tuple[EdgeSpec, ...]
+    absent: tuple[Absent, ...] = ()
+    """Workloads that a WorkloadOrder lets wait and that are not there."""
 
 
 class Placement(msgspec.Struct, frozen=True):

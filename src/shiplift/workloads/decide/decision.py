@@ -278,7 +278,8 @@ def _waits_for_nodes(view: View) -> str:
 
 def _notes(view: View, held: holds.Holding) -> tuple[str, ...]:
     broken = [text for one in view.placements.values() for text in one.broken.values()]
-    return (*map(str, view.unreadable), *view.order.problems, *broken, *held.notes)
+    said = (*map(str, view.unreadable), *map(str, view.order.absent), *view.order.problems)
+    return (*said, *broken, *held.notes)
 
 
 def _untold(view: View, steps: Iterable[Step]) -> Iterator[str]:

@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from shiplift.api.workloads import EdgeSource, WorkloadKind, WorkloadOrder, WorkloadRef
+from shiplift.api.workloads import EdgeSource, WorkloadKind, WorkloadOrder
 from shiplift.engine.graph import Edge
 from shiplift.facts.custom import Custom
 from shiplift.facts.meta import Labels
-from shiplift.workloads.identity import WorkloadId, workload_id
+from shiplift.workloads.identity import WorkloadId, referenced, workload_id
 
 DEPENDS_ON = "config.kubernetes.io/depends-on"
 CHANGE_GROUP = "kapp.k14s.io/change-group"
@@ -127,17 +127,13 @@ def _read_order(found: _Found, row: Custom) -> None:
     order: WorkloadOrder = row.object
     origin = f"{_ORDER}{row.namespace}/{row.name}"
     for workload in order.spec.workloads:
-        dependent = _identity(workload, row.namespace)
+        dependent = referenced(workload, row.namespace)
         for other in workload.depends_on:
-            dependency = _identity(other, row.namespace)
+            dependency = referenced(other, row.namespace)
             if dependency == dependent:
                 found.problem(origin, EdgeSource.WORKLOAD_ORDER, f"{dependent} cannot depend on itself")
             else:
                 found.edge(dependent, dependency, origin)
-
-
-def _identity(ref: WorkloadRef, namespace: str) -> WorkloadId:
-    return workload_id(str(ref.kind), ref.namespace or namespace, ref.name)
 
 
 def _read_depends_on(found: _Found, one: Declared) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from shiplift.api.workloads import Edge as EdgeSpec
@@ -10,7 +10,8 @@ from shiplift.api.workloads import WorkloadMigrationSpec
 from shiplift.engine.graph import Edge, Graph, OnCycle, OnMissing, Progress
 from shiplift.facts.custom import Custom
 from shiplift.workloads.identity import WORKLOADS, WorkloadId, workload_id
-from shiplift.workloads.model import Order, Tally, Unreadable
+from shiplift.workloads.model import Absent, Order, Tally, Unreadable
+from shiplift.workloads.observe.absent import absent
 from shiplift.workloads.observe.dependencies import Declared, gather, source_of
 
 MOST_NAMED = 128
@@ -28,7 +29,7 @@ class Ordering:
         self,
         spec: WorkloadMigrationSpec,
         tallies: Mapping[WorkloadId, Tally],
-        orders: Iterable[Custom],
+        orders: Collection[Custom],
         met: tuple[str, ...],
         declarations: int,
         unreadable: tuple[Unreadable, ...] = (),
@@ -48,7 +49,7 @@ class Ordering:
 def _analysed(
     spec: WorkloadMigrationSpec,
     tallies: Mapping[WorkloadId, Tally],
-    orders: Iterable[Custom],
+    orders: Collection[Custom],
     met: tuple[str, ...],
     unknown: tuple[WorkloadId, ...],
 ) -> Order:
@@ -61,19 +62,21 @@ def _analysed(
         on_missing=OnMissing(spec.on_missing.value),
     )
     closing = [edge for cycle in graph.cycles for edge in cycle.closing]
-    absent = [
+    missing = [
         edge
         for key, edges in graph.unknown.items()
         for edge in edges
         if edge.dependency == key and edge.dependent in graph.number and not edge.soft
     ]
+    nowhere = absent(orders, graph.number, spec.exclude_namespaces)
     return _progressed(
         _Analysis(
             graph,
             {id_: number for number, wave in enumerate(graph.waves().waves) for id_ in wave},
             tuple(f"{one.about}: {one.message}" for one in found.problems[:MOST_NAMED]),
             _named(closing),
-            _named(absent),
+            _named(missing),
+            nowhere[:MOST_NAMED],
         ),
         tallies,
         met,
@@ -88,6 +91,7 @@ class _Analysis(NamedTuple):
     problems: tuple[str, ...]
     cycles: tuple[EdgeSpec, ...]
     missing: tuple[EdgeSpec, ...]
+    absent: tuple[Absent, ...]
 
 
 def _progressed(known: Order | _Analysis, tallies: Mapping[WorkloadId, Tally], met: tuple[str, ...]) -> Order:
@@ -106,6 +110,7 @@ def _progressed(known: Order | _Analysis, tallies: Mapping[WorkloadId, Tally], m
         problems=known.problems,
         cycles=known.cycles,
         missing=known.missing,
+        absent=known.absent,
     )
 
 
