@@ -1,4 +1,4 @@
-"""A WorkloadOrder that names what is not there says so: a slip in a name must not drop an order in silence."""
+"""A WorkloadOrder that names what is not there says so: a slip in a name drops no order in silence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from tests.workloads.world import World
 
 WEB, API, DB = an_id("web"), an_id("api"), an_id("db", STATEFUL_SET)
 WEBB = an_id("webb")
-SAID = "Deployment shop/webb does not exist, so its dependsOn has no effect; did you mean Deployment shop/web?"
+SAID = (
+    "Deployment shop/webb does not exist, so its dependsOn has no effect; did you mean Deployment shop/web?"
+)
 
 
 def a_shop(*needs: tuple[WorkloadId, WorkloadId], **spec: object) -> World:

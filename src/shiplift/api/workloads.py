@@ -238,6 +238,42 @@ class OrderException(Value, frozen=True, kw_only=True):
     """When."""
 
 
+class MigrationPace(Value, frozen=True, kw_only=True):
+    """What an estimate is made from."""
+
+    since: Time
+    """Since when nothing had to happen first."""
+    pods: Count = 0
+    """Pods that were on target nodes then."""
+
+
+class MoveOutcome(StrEnum):
+    """How a move ended."""
+
+    MOVED = "Moved"
+    ABORTED = "Aborted"
+    REPLACED = "Replaced"
+
+
+class LastMove(Value, frozen=True, kw_only=True):
+    """The move that ended last."""
+
+    target: Version
+    """The version that workloads were moved to."""
+    outcome: MoveOutcome
+    """How it ended; `Replaced` means by another target or mode."""
+    start_time: Time | None = None
+    """When it began."""
+    complete_time: Time
+    """When it ended."""
+    workloads: Progress = Progress()
+    """Workloads that were moved."""
+    pods: Progress = Progress()
+    """Pods on target nodes at its end."""
+    moves: Count = 0
+    """Pods that were evicted for it."""
+
+
 class WorkloadMigrationStatus(Status, frozen=True, kw_only=True):
     """How far the workloads have come."""
 
@@ -260,7 +296,7 @@ class WorkloadMigrationStatus(Status, frozen=True, kw_only=True):
     moves: Count = 0
     """Pods that were evicted for this target."""
     eta: Estimate | None = None
-    """When it is expected to end."""
+    """When it is expected to end; absent while something has to happen first."""
     waves: Annotated[tuple[Wave, ...], ordered(most=256)] = ()
     """Workloads by depth of their dependencies."""
     workloads: Annotated[tuple[WorkloadStatus, ...], ordered(most=2000)] = ()
@@ -279,6 +315,14 @@ class WorkloadMigrationStatus(Status, frozen=True, kw_only=True):
     """What a person should know: declarations that cannot be read, what somebody changed under our hands."""
     inert_tolerations: Annotated[tuple[Line, ...], ordered(most=2000)] = ()
     """Workloads that keep a toleration of ours until their next rollout."""
+    blocked: Count = 0
+    """Workloads that do not move before somebody helps, or something else happens."""
+    needs: Message = ""
+    """What has to happen first; empty while it goes on by itself."""
+    pace: MigrationPace | None = None
+    """What the estimate is made from; absent while something has to happen first."""
+    last: LastMove | None = None
+    """The move that ended last."""
 
 
 class WorkloadMigration(Resource, frozen=True, kw_only=True):
@@ -293,8 +337,11 @@ class WorkloadMigration(Resource, frozen=True, kw_only=True):
         Column("Mode", ".status.mode"),
         Column("Workloads", ".status.progress.summary"),
         Column("Pods", ".status.pods.summary"),
+        Column("Blocked", ".status.blocked", "integer"),
+        Column("Ready", ".status.conditions[?(@.type=='Ready')].status"),
         Column("Paused", ".spec.paused", "boolean"),
         Column("ETA", ".status.eta.likely", "date", wide=True),
+        Column("Needs", ".status.needs", wide=True),
         Column("Message", ".status.message", wide=True),
     )
     RULES = (ONLY_ONE,)

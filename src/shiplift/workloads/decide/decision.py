@@ -146,7 +146,7 @@ def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
     stuck = bool(moves.lines) and all(line.reason is Reason.NO_SLOT for line in moves.lines.values())
     emptying = "" if view.spec.paused else consolidate.chosen(view, stuck=stuck)
     steps = _steps(view, _Plan(books.may_move - moves.unplaced, books.held, moves, rescue, emptying))
-    reason, message, stalled = _headline(view, moves, steps)
+    reason, message, stalled = _headline(view, moves, steps, met)
     if stalled:
         steps = [step for step in steps if step not in moves.steps]
         moves.stopped(message)
@@ -228,7 +228,7 @@ def _steps(view: View, plan: _Plan) -> list[Step]:
     return steps
 
 
-def _headline(view: View, moves: Moves, steps: list[Step]) -> tuple[Reason, str, bool]:
+def _headline(view: View, moves: Moves, steps: list[Step], met: tuple[str, ...]) -> tuple[Reason, str, bool]:
     """What the whole is doing, in one line, and whether a person has to act."""
     if stop := _stopped(view, moves):
         return Reason.STOPPED, stop, True
@@ -239,16 +239,18 @@ def _headline(view: View, moves: Moves, steps: list[Step]) -> tuple[Reason, str,
         return Reason.IN_CYCLE, f"{one.dependent} and {one.dependency} depend on each other", True
     if (stop := moves.stop) is not None and _is_worth_a_headline(stop):
         return stop.reason, stop.message, False
-    return _progress(view)
+    return _progress(view, met)
 
 
-def _progress(view: View) -> tuple[Reason, str, bool]:
+def _progress(view: View, met: tuple[str, ...]) -> tuple[Reason, str, bool]:
     left = len(view.tallies) - len(view.order.met)
     if view.unreadable and not left:
         return Reason.UNREADABLE, f"all that can be read have arrived; {view.unreadable[0]}", True
     if waits := _waits_for_nodes(view):
         return Reason.WAITING_FOR_NODES, waits, False
-    text = f"{left} of {len(view.tallies)} workloads left to move to {view.target.version}"
+    if met is not view.status.met:
+        left -= len({*met} - {*view.status.met})
+    text = f"{left} of {len(view.order.ours)} workloads left to move to {view.target.version}"
     return Reason.MOVING, text, False
 
 
