@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -116,18 +116,36 @@ def test_a_server_that_does_not_answer_is_one_line_and_a_hint(
     assert second == "hint: is the API server there, and is it the right kubeconfig?"
 
 
+def stamp(ago: int = 0) -> str:
+    moment = datetime.now(UTC) - timedelta(seconds=ago)
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+AWAY = r"no operator has been heard of for \d+ (s|h); this is how it was\nWorkloads  moving to v1.36.3, mode Inject\n"
+RUNNING = MOVING | {"eta": {"likely": "2126-11-16T12:00:00Z"}}
+
+
 def test_that_the_operator_is_away_is_told(
     status: Callable[..., tuple[int, str, str]], migrate: Migrate, client: Client, space: Callable[[str], str]
 ) -> None:
-    migrate(MOVING)
+    migrate(RUNNING)
     assert "heard of" not in status()[1], "nobody can tell"
-    lease = {"metadata": {"name": "shiplift"}, "spec": {"renewTime": "2026-05-01T09:00:00.000000Z"}}
-    made = client.create(LEASE, lease, space("away")).object
-    assert re.match(r"no operator has been heard of for \d+ h; this is how it was\nWorkloads ", status()[1])
-    now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-    written = client.update(LEASE, made | {"spec": {"renewTime": now}}).object
-    assert status()[1].startswith("Workloads  moving")
-    client.delete(LEASE, "shiplift", "away", uid=written["metadata"]["uid"])
+    spec = {"holderIdentity": "one", "leaseDurationSeconds": 15, "renewTime": "2026-05-01T09:00:00.000000Z"}
+    lease = client.create(LEASE, {"metadata": {"name": "shiplift"}, "spec": spec}, space("away")).object
+    try:
+        assert re.match(AWAY, status()[1])
+        for changed, away in (
+            ({"renewTime": stamp()}, False),
+            ({"renewTime": stamp(20)}, True),
+            ({"renewTime": stamp(1), "holderIdentity": None}, True),
+        ):
+            lease = client.update(LEASE, lease | {"spec": spec | changed}).object
+            said = status()[1]
+            assert ("to go" in said) is not away
+            assert bool(re.match(AWAY, said)) is away
+            assert ("until an operator runs again" in said) is away
+    finally:
+        client.delete(LEASE, "shiplift", "away", uid=lease["metadata"]["uid"])
 
 
 def test_only_the_first_are_shown_unless_all_are_asked_for(

@@ -15,6 +15,7 @@ from cyclopts import App, Parameter
 
 from shiplift.cli import access, sections
 from shiplift.cli.access import Context, Kubeconfig
+from shiplift.cli.hearing import Ear
 from shiplift.cli.sections import Parts, Seen, Told
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ app = App(name="status", help="Say how far the move of workloads is, and what it
 _MOST = 20
 """So many of those that wait are shown, unless all are asked for."""
 _BETWEEN_LOOKS = 0.2
-_BETWEEN_LEASES = 10.0
+_BETWEEN_LEASES = 5.0
 
 
 @app.default
@@ -63,12 +64,13 @@ def status(
     most = None if every else _MOST
     with access.client_of(kubeconfig, context) as client:
         parts, objects = sections.read(client, sections.parts_of_layers())
-        now, heard = int(time.time()), access.operator_heard(client)
+        ear = Ear(client)
+        heard, now = ear.surely(), int(time.time())
         told = sections.told(parts, objects, now, heard)
         if not told:
             raise sections.refusal(next(iter(parts.values())).absent)
         if watch or until_moved:
-            return _follow(_Eyes(client, parts, told), most, until_moved)
+            return _follow(_Eyes(client, ear, parts, told), most, until_moved)
     seen = Seen(told, heard.silent(now) if heard else None, stale=False)
     return access.show(access.terminal(), sections.picture(seen, most))
 
@@ -76,8 +78,8 @@ def status(
 class _Eyes:
     """Sees the layers' objects as they change; the operator's Lease is looked at now and then."""
 
-    def __init__(self, client: Client, parts: Parts, told: Iterable[Told]) -> None:
-        self._client, self._parts = client, parts
+    def __init__(self, client: Client, ear: Ear, parts: Parts, told: Iterable[Told]) -> None:
+        self._client, self._ear, self._parts = client, ear, parts
         self._begun = {one.layer for one in told}
         self._heard: Heard | None = None
         self._look_at_lease = 0.0
@@ -92,7 +94,7 @@ class _Eyes:
         snapshot, now = store.snapshot(), int(time.time())
         stale = bool(snapshot.stale())
         if not stale and time.monotonic() >= self._look_at_lease:
-            self._heard = access.operator_heard(self._client)
+            self._heard = self._ear.listen()
             self._look_at_lease = time.monotonic() + _BETWEEN_LEASES
 
         def objects(kind: Kind) -> list[Any]:

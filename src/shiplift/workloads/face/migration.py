@@ -14,6 +14,7 @@ import msgspec
 from shiplift.api.values import ConditionStatus
 from shiplift.api.workloads import (
     Edge,
+    LastMove,
     MigrationState,
     OnCycle,
     OnMissing,
@@ -113,6 +114,19 @@ class WaitingView(msgspec.Struct, frozen=True):
         return f"{self.kind} {self.namespace}/{self.name}"
 
 
+class LastView(msgspec.Struct, frozen=True):
+    """The move that ended last."""
+
+    target: str
+    outcome: str
+    seconds: int | None
+    """How long it took."""
+    ago: int
+    workloads: Share
+    pods: Share
+    moves: int
+
+
 class MigrationView(msgspec.Struct, frozen=True):
     """The whole migration."""
 
@@ -127,6 +141,10 @@ class MigrationView(msgspec.Struct, frozen=True):
     pods: Share
     moves: int
     eta: Eta | None
+    """None while something has to happen first."""
+    needs: str
+    """What has to happen first; empty where nothing has to, or nobody knows."""
+    last: LastView | None
     waves: WavesView
     waiting: tuple[WaitingView, ...]
     unlisted: int
@@ -147,7 +165,8 @@ def migration_view(migration: WorkloadMigration, now: int, heard: Heard | None =
     """The migration as this object has it; `now` is since 1970, `heard` what is known of the operator."""
     status = migration.status
     moving = status.state is MigrationState.UPGRADE
-    idle = plain(heard.not_acting) if heard and heard.silent(now) is None else ""
+    silent = heard is not None and heard.silent(now) is not None
+    idle = plain(heard.not_acting) if heard and not silent else ""
     waiting = _waiting(status.workloads, now)
     left = status.progress.total - status.progress.done - len(waiting)
     return MigrationView(
@@ -163,13 +182,37 @@ def migration_view(migration: WorkloadMigration, now: int, heard: Heard | None =
         workloads=Share.of(status.progress),
         pods=Share.of(status.pods),
         moves=status.moves,
-        eta=Eta.of(status.eta, now) if status.eta and moving and not idle else None,
+        eta=_eta(migration, now) if not idle and not silent else None,
+        needs="" if idle or silent else plain(status.needs),
+        last=_last(status.last, now) if status.last else None,
         waves=_waves(migration),
         waiting=waiting,
         unlisted=max(0, left) if moving else 0,
         problems=(*_idle_operator(idle), *_problems(migration)),
-        hints=tuple(_hints(migration, waiting, acting=not idle)),
+        hints=tuple(_hints(migration, waiting, acting=not idle, there=not silent)),
         arrival=arrival(migration),
+    )
+
+
+def _eta(migration: WorkloadMigration, now: int) -> Eta | None:
+    """None where something has to happen first, also where an older operator has written one."""
+    status = migration.status
+    waits = migration.spec.paused or migration.spec.abort or status.needs or _holds(migration, "Stalled")
+    if status.eta is None or waits or status.state is not MigrationState.UPGRADE:
+        return None
+    return Eta.of(status.eta, now)
+
+
+def _last(move: LastMove, now: int) -> LastView:
+    took = move.complete_time - move.start_time if move.start_time else None
+    return LastView(
+        target=move.target,
+        outcome=str(move.outcome),
+        seconds=max(0, int(took.total_seconds())) if took is not None else None,
+        ago=max(0, now - int(move.complete_time.timestamp())),
+        workloads=Share.of(move.workloads),
+        pods=Share.of(move.pods),
+        moves=move.moves,
     )
 
 
@@ -279,16 +322,11 @@ def _edge(edge: Edge) -> str:
 
 
 def _hints(
-    migration: WorkloadMigration, waiting: tuple[WaitingView, ...], *, acting: bool = True
+    migration: WorkloadMigration, waiting: tuple[WaitingView, ...], *, acting: bool = True, there: bool = True
 ) -> Iterable[str]:
     """What could be done, the most pressing first."""
     spec, status = migration.spec, migration.status
-    if not acting:
-        yield "nothing happens until the operator acts"
-    elif not status.observed_generation:
-        yield "no operator has looked at it yet; `shiplift operator` runs one"
-    elif not _is_seen(migration):
-        yield "the operator has not seen the last change of the spec yet"
+    yield from _of_operator(migration, acting=acting, there=there)
     if spec.abort:
         yield HOW_TO_GO_ON
     elif spec.paused:
@@ -304,6 +342,17 @@ def _hints(
         yield f"`shiplift explain {waiting[0].command}` tells all about the first of them"
     if status.inert_tolerations:
         yield f"{_count(len(status.inert_tolerations))} a toleration of ours until the next rollout"
+
+
+def _of_operator(migration: WorkloadMigration, *, acting: bool, there: bool) -> Iterable[str]:
+    if not there:
+        yield "nothing moves until an operator runs again; `shiplift operator` runs one from here"
+    elif not acting:
+        yield "nothing happens until the operator acts"
+    elif not migration.status.observed_generation:
+        yield "no operator has looked at it yet; `shiplift operator` runs one"
+    elif not _is_seen(migration):
+        yield "the operator has not seen the last change of the spec yet"
 
 
 def _count(workloads: int) -> str:

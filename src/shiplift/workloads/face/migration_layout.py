@@ -14,7 +14,7 @@ from rich.text import Text
 from shiplift.api.workloads import WorkloadState
 from shiplift.face.layout import bar, duration, facts, table
 from shiplift.view.values import Eta
-from shiplift.workloads.face.migration import MigrationView, Phase, WaitingView
+from shiplift.workloads.face.migration import LastView, MigrationView, Phase, WaitingView
 
 _STYLES = {
     Phase.MOVING: "green",
@@ -52,8 +52,21 @@ def _about(view: MigrationView) -> Iterable[tuple[str, Text]]:
         yield "Nodes", Text(", ".join(nodes))
     if view.waves.total:
         yield "Waves", Text(_waves(view))
-    if view.message and view.message not in {one.text for one in view.problems}:
+    told = {one.text for one in view.problems}
+    if view.message and view.message not in told:
         yield "Now", Text(view.message)
+    if view.needs and view.needs not in {*told, view.message}:
+        yield "Needs", Text(view.needs)
+    if view.last and not view.workloads.total:
+        yield "Last", Text(_last(view.last))
+
+
+def _last(last: LastView) -> str:
+    """What the move that ended last did, in a line."""
+    took = f" in {duration(last.seconds)}" if last.seconds is not None else ""
+    how = {"Moved": "moved", "Aborted": "aborted after"}.get(last.outcome, "given up for another after")
+    counts = f"{last.workloads} workloads, {last.pods} pods, {last.moves:,} evictions"
+    return f"to {last.target}, {how} {counts}{took}, {duration(last.ago)} ago"
 
 
 def _headline(view: MigrationView) -> Text:
