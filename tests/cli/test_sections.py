@@ -24,6 +24,7 @@ from tests.cli.test_layout import drawn
 class Said(msgspec.Struct, frozen=True):
     text: str
     arrival: Arrival
+    stalled: str = ""
 
 
 def look(objects: Any, _now: int, _heard: Heard | None) -> Said | None:
@@ -39,6 +40,7 @@ def part(name: str) -> StatusPart[Said]:
         absent=Advice(f"there is no {name}", f"make a {name}"),
         unfinished=Advice(f"left before {name} was done", "wait"),
         given_up=lambda one: Advice(f"{name} will not be", one.text),
+        data=lambda one: {"text": one.text},
     )
 
 

@@ -121,7 +121,10 @@ def stamp(ago: int = 0) -> str:
     return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-AWAY = r"no operator has been heard of for \d+ (s|h); this is how it was\nWorkloads  moving to v1.36.3, mode Inject\n"
+AWAY = (
+    r"no operator has been heard of for \d+ (s|h); this is how it was\n"
+    r"Workloads  moving to v1.36.3, mode Inject\n"
+)
 RUNNING = MOVING | {"eta": {"likely": "2126-11-16T12:00:00Z"}}
 
 

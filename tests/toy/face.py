@@ -23,6 +23,7 @@ class Rollouts(msgspec.Struct, frozen=True):
 
     number: int
     arrival: Arrival = Arrival.MOVED
+    stalled: str = ""
 
     def __str__(self) -> str:
         return f"{self.number} rollouts"
@@ -72,6 +73,7 @@ STATUS = StatusPart[Rollouts](
     absent=Advice("there is no NodeRollout", "make one"),
     unfinished=Advice("left before it was rolled out", "wait"),
     given_up=lambda one: Advice("it is given up", str(one)),
+    data=lambda one: {"rollouts": one.number},
 )
 EXPLAIN = ExplainPart[str](
     words=frozenset({"rollout", "deploy"}),

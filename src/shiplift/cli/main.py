@@ -73,6 +73,11 @@ COMMANDS = (
         "Undo all that was changed in a cluster, even without the operator.",
     ),
     Command("version", "shiplift.cli.version:app", "Print the version."),
+    Command(
+        "wait",
+        "shiplift.cli.wait:app",
+        "Wait until every workload has moved; the exit code tells how it ended.",
+    ),
 )
 
 

@@ -63,6 +63,8 @@ class StatusPart(msgspec.Struct, Generic[S], frozen=True):
     """Somebody waited for the end and left before."""
     given_up: Callable[[S], Advice]
     """Somebody waited for an end that will not come."""
+    data: Callable[[S], dict[str, Any]]
+    """What `status -o json` has of it: a documented shape, to which fields are added and nothing else."""
 
 
 class Reader(Protocol):

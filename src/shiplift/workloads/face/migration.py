@@ -27,7 +27,11 @@ from shiplift.view.values import Eta, Heard, Problem, Share, ago, plain
 from shiplift.workloads.face.arrival import arrival
 from shiplift.workloads.face.words import HOW_TO_GO_ON, SHORT_KINDS
 
+FOR_NODES = "WaitingForNodes"
+"""The reason that the operator gives."""
 _MOST_OPEN_WAVES = 6
+_MOST_WAVES = 256
+"""The object has room for so many; of those beyond nobody knows who is in them."""
 _IN_A_ROW = (
     WorkloadState.BLOCKED,
     WorkloadState.MOVING,
@@ -83,6 +87,8 @@ class WavesView(msgspec.Struct, frozen=True):
     done: int
     total: int
     open: tuple[tuple[int, Share], ...]
+    outside: int = 0
+    """Workloads that are in no wave: they wait for a cycle, or for what is missing."""
 
     @property
     def more(self) -> int:
@@ -144,6 +150,10 @@ class MigrationView(msgspec.Struct, frozen=True):
     """None while something has to happen first."""
     needs: str
     """What has to happen first; empty where nothing has to, or nobody knows."""
+    stalled: str
+    """The same, where somebody has to help."""
+    blocked: int
+    """Workloads that do not move before that."""
     last: LastView | None
     waves: WavesView
     waiting: tuple[WaitingView, ...]
@@ -184,6 +194,8 @@ def migration_view(migration: WorkloadMigration, now: int, heard: Heard | None =
         moves=status.moves,
         eta=_eta(migration, now) if not idle and not silent else None,
         needs="" if idle or silent else plain(status.needs),
+        stalled=_stalled(migration),
+        blocked=max(status.blocked, sum(one.state is WorkloadState.BLOCKED for one in waiting)),
         last=_last(status.last, now) if status.last else None,
         waves=_waves(migration),
         waiting=waiting,
@@ -201,6 +213,16 @@ def _eta(migration: WorkloadMigration, now: int) -> Eta | None:
     if status.eta is None or waits or status.state is not MigrationState.UPGRADE:
         return None
     return Eta.of(status.eta, now)
+
+
+def _stalled(migration: WorkloadMigration) -> str:
+    """What it needs, unless that is nodes, which somebody else is making."""
+    said = [one for one in migration.status.conditions if one.status is ConditionStatus.TRUE]
+    for one in said:
+        if one.type == "Stalled":
+            return plain(one.message or one.reason)
+    waits_for_nodes = any(one.type == "Reconciling" and one.reason == FOR_NODES for one in said)
+    return "" if waits_for_nodes else plain(migration.status.needs)
 
 
 def _last(move: LastMove, now: int) -> LastView:
@@ -291,7 +313,9 @@ def _waves(migration: WorkloadMigration) -> WavesView:
     waves = sorted(migration.status.waves, key=lambda wave: wave.number)
     still = [wave for wave in waves if wave.workloads.done < wave.workloads.total]
     shown = tuple((wave.number, Share.of(wave.workloads)) for wave in still[:_MOST_OPEN_WAVES])
-    return WavesView(len(waves) - len(still), len(waves), shown)
+    counted = sum(wave.workloads.total for wave in waves)
+    outside = migration.status.progress.total - counted if len(waves) < _MOST_WAVES else 0
+    return WavesView(len(waves) - len(still), len(waves), shown, max(0, outside))
 
 
 def _idle_operator(why: str) -> Iterable[Problem]:
