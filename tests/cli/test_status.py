@@ -72,16 +72,17 @@ def test_it_tells_everything_that_the_object_says(
     assert all(line == line.rstrip() for line in said.splitlines())
 
 
+@pytest.mark.usefixtures("migrate")
 def test_without_a_migration_it_says_how_to_begin_and_that_works(
-    status: Callable[..., tuple[int, str, str]], client: Client, migrate: Migrate
+    status: Callable[..., tuple[int, str, str]], api_server: Cluster
 ) -> None:
     code, said, errors = status()
     assert (code, said) == (1, "")
-    first, hint = errors.splitlines()
-    assert first == "error: there is no WorkloadMigration in this cluster"
-    manifest = hint.removeprefix("hint: echo '").removesuffix("' | kubectl apply -f -")
-    client.raw("POST", WORKLOAD_MIGRATION.path(), body=manifest.encode())
-    migrate()
+    assert errors == (
+        "error: there is no WorkloadMigration in this cluster\n"
+        "hint: shiplift migrate --to VERSION makes one\n"
+    )
+    assert main.run(["migrate", "--to", "v1.36.3", "--kubeconfig", str(api_server.kubeconfig)]) == 0
     code, said, _ = status()
     assert code == 0
     assert said.startswith("Workloads  not begun\n")

@@ -86,7 +86,8 @@ def test_the_way_of_a_migration_in_events(told: Told) -> None:
     assert told.tell() == ["Blocked"]
     assert told.said[0][1].startswith("StatefulSet shop/db: 0 of 2 target nodes fit")
     assert told.said[0][2] is EventType.WARNING
-    assert told.tell() == []
+    world.node("new-3", NEW, unschedulable=True)
+    assert told.tell() == [], "it is blocked as before"
     open_targets(world)
     assert told.tell() == ["Unblocked"]
     run(world, operator=Operator(world))

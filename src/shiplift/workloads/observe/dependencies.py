@@ -81,6 +81,10 @@ class Dependencies(Struct, frozen=True):
     edges: tuple[Edge[WorkloadId], ...]
     problems: tuple[Problem, ...]
 
+    def problems_of(self, about: str) -> tuple[str, ...]:
+        """What cannot be followed of what that object declares."""
+        return tuple(one.message for one in self.problems if one.about == about)
+
 
 def gather(declared: Iterable[Declared], orders: Iterable[Custom]) -> Dependencies:
     """All dependencies; the rows of `orders` hold a `WorkloadOrder` each."""
