@@ -36,7 +36,7 @@ def part(name: str) -> StatusPart[Said]:
         reads=(kinds.NODE_ROLLOUT,),
         look=look,
         changes=lambda before, now: [now.text] if before != now else [],
-        picture=lambda one, _: Text(one.text),
+        picture=lambda one, *_: Text(one.text),
         absent=Advice(f"there is no {name}", f"make a {name}"),
         unfinished=Advice(f"left before {name} was done", "wait"),
         given_up=lambda one: Advice(f"{name} will not be", one.text),

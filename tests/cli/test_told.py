@@ -15,7 +15,7 @@ from shiplift.cli.output import Exit
 from shiplift.facts import kinds
 from shiplift.facts.kinds import EVENT
 from shiplift.kube.account import Account
-from shiplift.local import assets
+from shiplift.kube.manifests import kind_of
 from shiplift.local.accounts import kubeconfig_of
 from shiplift.local.nodes import SERVICE_ACCOUNT
 from tests.cli.test_with_operator import rig, scene
@@ -39,10 +39,8 @@ def run(rig: Rig, capsys: pytest.CaptureFixture[str]) -> Run:
 
 @pytest.fixture
 def kubectl(rig: Rig) -> Callable[..., str]:
-    program = assets.find()["kubectl"]
-
     def run(*words: str) -> str:
-        command = [program, "--kubeconfig", str(rig.cluster.kubeconfig), *words]
+        command = [rig.cluster.state.programs["kubectl"], "--kubeconfig", str(rig.cluster.kubeconfig), *words]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
     return run
@@ -129,7 +127,8 @@ def test_whoever_may_view_the_cluster_may_view_its_migration(
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
         "subjects": [{"kind": "ServiceAccount", "name": "viewer", "namespace": space}],
     }
-    made = client.create(kinds.CLUSTER_ROLE_BINDING, binding).object
+    kind = kind_of(binding)
+    made = client.create(kind, binding).object
     try:
         viewer = kubeconfig_of(Account(space, "viewer"), rig.cluster.kubeconfig, tmp_path / "viewer")
         until(lambda: run("status", kubeconfig=viewer)[0] == 0, 20)
@@ -138,4 +137,4 @@ def test_whoever_may_view_the_cluster_may_view_its_migration(
         assert run("order", "check", kubeconfig=viewer)[0] == 1
         assert run("pause", kubeconfig=viewer)[0] == 1, "and nothing can be changed"
     finally:
-        client.delete(kinds.CLUSTER_ROLE_BINDING, binding["metadata"]["name"], uid=made["metadata"]["uid"])
+        client.delete(kind, binding["metadata"]["name"], uid=made["metadata"]["uid"])

@@ -38,7 +38,7 @@ def changes(before: Rollouts | None, now: Rollouts) -> list[str]:
     return [str(now)] if now != before else []
 
 
-def picture(one: Any, _most: int | None = None) -> RenderableType:
+def picture(one: Any, _most: int | None = None, _lines: int | None = None) -> RenderableType:
     return Text(f"Toy  {one}")
 
 

@@ -99,21 +99,34 @@ def _on_screen(
 ) -> Seen:
     from shiplift.cli import watching
 
-    last = watching.on_screen(console, look, lambda seen, _: _fitting(console, seen, most), done)
+    last = watching.on_screen(console, look, lambda seen, _: fitting(console, seen, most), done)
     access.show(console, sections.picture(last, most))
     return last
 
 
-def _fitting(console: Console, seen: Seen, most: int | None) -> RenderableType:
-    """As many of those that wait as the screen has room for: what is below them must not be lost."""
+_FEWER_AND_FEWER = (None, 4, 3, 2, 1)
+"""Lines of each text."""
+
+
+def fitting(console: Console, seen: Seen, most: int | None) -> RenderableType:
+    """As much as the screen has room for: rather all that wait with fewer words than some with many; and what
+    is below them must not be lost."""
+
+    def fits(rows: int, lines: int | None) -> bool:
+        picture = sections.picture(seen, rows, lines)
+        return len(console.render_lines(picture, pad=False)) <= console.height
+
     low, high = 0, min(console.height, most or console.height)
+    for lines in _FEWER_AND_FEWER:
+        if fits(high, lines):
+            return sections.picture(seen, high, lines)
     while low < high:
         middle = (low + high + 1) // 2
-        if len(console.render_lines(sections.picture(seen, middle), pad=False)) <= console.height:
+        if fits(middle, 1):
             low = middle
         else:
             high = middle - 1
-    return sections.picture(seen, low)
+    return sections.picture(seen, low, 1)
 
 
 def _in_lines(look: Callable[[], Seen], done: Callable[[Seen], bool]) -> Seen:
