@@ -8,6 +8,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
+from shiplift.api.workloads import WorkloadState
 from shiplift.facts import kinds
 from shiplift.facts.nodes import Node
 from shiplift.kube.client import Client
@@ -15,6 +16,7 @@ from shiplift.kube.events import EventType, Recorder, Regarding
 from shiplift.kube.statuses import Pace
 from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.memory import Evictions
+from shiplift.workloads.tell.happenings import of_workload
 from shiplift.workloads.tell.publish import Publisher
 from shiplift.workloads.tell.report import status_of
 from tests.model import nature
@@ -123,3 +125,20 @@ def test_what_somebody_asks_for_is_told(
     told.tell()
     does(told.world)
     assert told.tell() == reasons
+
+
+def test_an_event_on_a_workload_speaks_of_the_workload() -> None:
+    """How its turn is brought about comes after that it has come."""
+    world = a_world(target=NEW)
+    world.workload(DEPLOYMENT, "web", 2)
+    nature.settle(world)
+    add_nodes(world)
+    told = Told(world)
+    told.tell()
+    released = next(one for one in status_of(decide(look(world), world.now)).workloads)
+    assert released.state is WorkloadState.RELEASED
+    assert of_workload(released) == ("ItsTurn", "its turn has come: its release is being written down", False)
+    asked = msgspec.structs.replace(released, reason="PlacementNotInForce", message="API servers are asked")
+    assert of_workload(asked) == ("ItsTurn", "its turn has come; API servers are asked", False)
+    stuck = msgspec.structs.replace(released, state=WorkloadState.BLOCKED, reason="NoSlot", message="full")
+    assert of_workload(stuck) == ("NoSlot", "full", True)

@@ -131,6 +131,13 @@ def test_a_count_that_lags_behind_never_becomes_negative() -> None:
             "`shiplift explain sts/db -n shop` tells all about the first of them",
         ),
         (
+            UPGRADE | {"progress": progress(5, 5), "versions": BUSY["versions"]},
+            {},
+            {},
+            "remove the old nodes, or upgrade them: `kubectl get nodes -l shiplift.dev/off-target`"
+            " lists them; when none is left, everything of ours goes",
+        ),
+        (
             UPGRADE | {"inertTolerations": ["Deployment shop/web"]},
             {},
             {},
@@ -150,6 +157,9 @@ def test_each_situation_has_its_hint(
         ({"cycles": BUSY["cycles"]}, {"onCycle": "Collapse"}),
         ({"missing": BUSY["missing"]}, {"onMissing": "Ignore"}),
         ({"workloads": [waiting("web", "Held")]}, {}),
+        ({"progress": progress(4, 5), "versions": BUSY["versions"]}, {}),
+        ({"progress": progress(5, 5), "versions": [{"version": NEW, "nodes": 2}]}, {}),
+        ({"versions": BUSY["versions"]}, {}),
     ],
 )
 def test_what_stops_nothing_needs_no_hint(status: dict[str, Any], spec: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 import msgspec
 
+from shiplift.api.marks import OFF_TARGET_LABEL
 from shiplift.api.values import ConditionStatus
 from shiplift.api.workloads import (
     Edge,
@@ -364,8 +365,22 @@ def _hints(
         yield "create what is missing, or set spec.onMissing of WorkloadMigration cluster to Ignore"
     if waiting and waiting[0].state is WorkloadState.BLOCKED:
         yield f"`shiplift explain {waiting[0].command}` tells all about the first of them"
+    if _only_old_nodes_are_left(migration):
+        yield (
+            f"remove the old nodes, or upgrade them: `kubectl get nodes -l {OFF_TARGET_LABEL}` lists them;"
+            " when none is left, everything of ours goes"
+        )
     if status.inert_tolerations:
         yield f"{_count(len(status.inert_tolerations))} a toleration of ours until the next rollout"
+
+
+def _only_old_nodes_are_left(migration: WorkloadMigration) -> bool:
+    """Every workload has arrived, and nodes of another version are still there."""
+    status = migration.status
+    all_there = 0 < status.progress.total <= status.progress.done
+    others = any(not _same_version(one.version, status.target) for one in status.versions)
+    moving = status.state is MigrationState.UPGRADE and not migration.spec.abort
+    return moving and all_there and others
 
 
 def _of_operator(migration: WorkloadMigration, *, acting: bool, there: bool) -> Iterable[str]:

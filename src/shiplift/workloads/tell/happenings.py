@@ -1,6 +1,7 @@
-"""What is worth an Event on the WorkloadMigration: it began, cannot go on by itself, can again, ended.
+"""What is worth an Event, and in which words.
 
-Nothing else: how far it is stands in its status, and what becomes of a workload in Events on that workload.
+On the WorkloadMigration: it began, cannot go on by itself, can again, ended. Nothing else: how far it is
+stands in its status. On a workload: that it came to another state, and why, in its own terms.
 """
 
 from __future__ import annotations
@@ -9,7 +10,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from shiplift.api.values import ConditionStatus
-from shiplift.api.workloads import LastMove, MigrationState, MoveOutcome, WorkloadMigrationStatus
+from shiplift.api.workloads import (
+    LastMove,
+    MigrationState,
+    MoveOutcome,
+    WorkloadMigrationStatus,
+    WorkloadState,
+    WorkloadStatus,
+)
 from shiplift.workloads.model import Reason
 
 
@@ -28,6 +36,18 @@ _ENDS = {
 }
 _BY_ITSELF = (Reason.PAUSED, Reason.WAITING_FOR_NODES, Reason.STALE_VIEW)
 """Nothing is wrong: somebody wants it so, or it passes."""
+
+
+_TURN = "its turn has come"
+
+
+def of_workload(one: WorkloadStatus) -> Happening:
+    """What is told on a workload that came to another state: in its own terms, then how it is done."""
+    note = one.message or one.reason or one.state
+    if one.state is WorkloadState.RELEASED:
+        note = note if note.startswith(_TURN) else f"{_TURN}; {note}"
+        return Happening(Reason.ITS_TURN.value, note)
+    return Happening(one.reason or one.state.value, note, warning=one.state is WorkloadState.BLOCKED)
 
 
 def happenings(before: WorkloadMigrationStatus, after: WorkloadMigrationStatus) -> Iterator[Happening]:

@@ -28,7 +28,7 @@ from shiplift.workloads.identity import WORKLOADS, WorkloadId
 from shiplift.workloads.memory import Evictions
 from shiplift.workloads.model import Migrating, Reason
 from shiplift.workloads.names import MIGRATION
-from shiplift.workloads.tell.happenings import happenings
+from shiplift.workloads.tell.happenings import happenings, of_workload
 from shiplift.workloads.tell.order_status import order_status
 from shiplift.workloads.tell.report import WEIGHT, status_of
 
@@ -108,8 +108,9 @@ class Publisher:
         for one in after.workloads:
             key = (one.kind.value, one.namespace, one.name)
             if earlier.get(key) != _matter(one) and (key in earlier or one.state is not WorkloadState.HELD):
-                kind = EventType.WARNING if one.state is WorkloadState.BLOCKED else EventType.NORMAL
-                self._record(WorkloadId(*key), one.uid, one.reason or one.state, one.message, kind)
+                told = of_workload(one)
+                kind = EventType.WARNING if told.warning else EventType.NORMAL
+                self._record(WorkloadId(*key), one.uid, told.reason, told.note, kind)
         fresh = set(after.met) - set(before.met)
         if fresh:
             for id_, tally in decision.view.tallies.items():
@@ -128,7 +129,7 @@ class Publisher:
 
     def _record(self, id_: WorkloadId, uid: str, reason: str, note: str, kind: EventType) -> None:
         regarding = Regarding(WORKLOADS[id_.kind], id_.name, id_.namespace, uid)
-        self._recorder.record(regarding, reason, note or reason, action="Migrate", type=kind)
+        self._recorder.record(regarding, reason, note, action="Migrate", type=kind)
 
 
 def _matter(one: WorkloadStatus) -> tuple[WorkloadState, str | None]:
