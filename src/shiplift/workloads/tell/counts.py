@@ -7,7 +7,7 @@ between two nodes, and the one that a surge adds for a while, change no total.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 from shiplift.api.values import Progress
 from shiplift.api.workloads import Wave
@@ -30,12 +30,21 @@ class Counts:
         return Progress.of(arrived, len(self.taking_part))
 
     def pods(self) -> Progress:
-        return _sum(self.pods_of(tally) for tally in self.taking_part)
+        """Of all together: no value is made for each, they may be many."""
+        done = total = 0
+        for tally in self.taking_part:
+            wanted = self._wanted(tally)
+            done += min(tally.there, wanted)
+            total += wanted
+        return Progress.of(done, total)
 
     def pods_of(self, tally: Tally) -> Progress:
         """Pods of the workload on target nodes, of as many as it should have."""
-        wanted = self._surging.get(tally.id, tally.row.replicas)
+        wanted = self._wanted(tally)
         return Progress.of(min(tally.there, wanted), wanted)
+
+    def _wanted(self, tally: Tally) -> int:
+        return self._surging.get(tally.id, tally.row.replicas) if self._surging else tally.row.replicas
 
     def waves(self) -> tuple[Wave, ...]:
         """By depth; who waits for a cycle, or for what is missing, is in none."""
@@ -61,10 +70,3 @@ def _surging(view: View) -> Mapping[WorkloadId, int]:
             if tally is not None and record.surge and tally.row.replicas == record.surge.after:
                 found[tally.id] = record.surge.before
     return found
-
-
-def _sum(shares: Iterable[Progress]) -> Progress:
-    done = total = 0
-    for one in shares:
-        done, total = done + one.done, total + one.total
-    return Progress.of(done, total)
