@@ -187,11 +187,6 @@ class Tally(msgspec.Struct, frozen=True, gc=False):
     apart: Mapping[str, tuple[str, ...]] = {}
     """The budgets of those pods, by uid, whose own labels are covered otherwise than the template's."""
 
-    @property
-    def there(self) -> int:
-        """Its pods on nodes that they need not leave."""
-        return len(self.pods) - len(self.away) - len(self.pending)
-
 
 class Absent(msgspec.Struct, frozen=True):
     """A workload that the WorkloadOrder `order` (its namespace and name) says something of."""

@@ -30,21 +30,21 @@ class Counts:
         return Progress.of(arrived, len(self.taking_part))
 
     def pods(self) -> Progress:
-        """Of all together: no value is made for each, they may be many."""
+        """Of all together, in one pass that calls nothing: they may be many."""
         done = total = 0
+        surging = self._surging
         for tally in self.taking_part:
-            wanted = self._wanted(tally)
-            done += min(tally.there, wanted)
+            wanted = surging.get(tally.id, tally.row.replicas) if surging else tally.row.replicas
+            there = len(tally.pods) - len(tally.away) - len(tally.pending)
+            done += there if there < wanted else wanted
             total += wanted
         return Progress.of(done, total)
 
     def pods_of(self, tally: Tally) -> Progress:
         """Pods of the workload on target nodes, of as many as it should have."""
-        wanted = self._wanted(tally)
-        return Progress.of(min(tally.there, wanted), wanted)
-
-    def _wanted(self, tally: Tally) -> int:
-        return self._surging.get(tally.id, tally.row.replicas) if self._surging else tally.row.replicas
+        wanted = self._surging.get(tally.id, tally.row.replicas)
+        there = len(tally.pods) - len(tally.away) - len(tally.pending)
+        return Progress.of(min(there, wanted), wanted)
 
     def waves(self) -> tuple[Wave, ...]:
         """By depth; who waits for a cycle, or for what is missing, is in none."""
@@ -52,9 +52,9 @@ class Counts:
         total: Counter[int] = Counter()
         arrived: Counter[int] = Counter()
         for tally in self.taking_part:
-            if tally.id in depth:
-                total[depth[tally.id]] += 1
-                arrived[depth[tally.id]] += tally.row.uid in self._done
+            if (number := depth.get(tally.id)) is not None:
+                total[number] += 1
+                arrived[number] += tally.row.uid in self._done
         return tuple(
             Wave(number=number, workloads=Progress.of(arrived[number], total[number]))
             for number in sorted(total)[:_MOST_WAVES]

@@ -7,7 +7,7 @@ counts no pod that was on a target node before.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from shiplift.api.values import Estimate, Progress, duration
@@ -59,14 +59,14 @@ def _needs(decision: Migrating, listed: Sequence[WorkloadStatus], blocked: int, 
     if blocked and listed:
         more = f" (and {blocked - 1} more)" if blocked > 1 else ""
         return f"{_line(listed[0])}{more}"
-    return next((_line(one) for one in listed if _is_stuck(decision, one, now)), "")
+    limit = duration(decision.view.spec.progress_deadline)
+    return next((_line(one) for one in listed if _is_stuck(one, now, limit)), "")
 
 
-def _is_stuck(decision: Migrating, one: WorkloadStatus, now: datetime) -> bool:
+def _is_stuck(one: WorkloadStatus, now: datetime, limit: timedelta) -> bool:
     """Whether it is on the way and has not moved for too long."""
     if one.state is WorkloadState.HELD or one.since is None:
         return False
-    limit = duration(decision.view.spec.progress_deadline)
     return progress.overdue(one.since, now, limit) is not None
 
 

@@ -78,7 +78,9 @@ def _under_way(
     counts = Counts(view, done)
     waiting = [(tally, line_of(decision, tally)) for tally in counts.taking_part if tally.row.uid not in done]
     blocked = sum(line.state is WorkloadState.BLOCKED for _, line in waiting)
-    listed = _workloads(_Told(view, counts, evicted, now), before.workloads, waiting)
+    listed = _workloads(
+        _Told(view, counts, evicted, now, duration(view.spec.progress_deadline)), before.workloads, waiting
+    )
     pods = counts.pods()
     needs, pace, eta = outlook(decision, before, listed, blocked, pods)
     return msgspec.structs.replace(
@@ -115,6 +117,7 @@ class _Told(NamedTuple):
     counts: Counts
     evicted: Evicted
     now: datetime
+    deadline: timedelta
 
 
 def _workloads(
@@ -147,7 +150,7 @@ def _one(told: _Told, tally: Tally, line: Line, earlier: WorkloadStatus | None) 
         state=line.state,
         uid=tally.row.uid,
         reason=line.reason.value,
-        message=_short(line.message + _overdue(told.view, line, since, told.now)),
+        message=_short(line.message + _overdue(line, since, told)),
         since=since,
         wave=told.view.order.depth.get(tally.id, 0),
         pods=pods,
@@ -169,9 +172,9 @@ def _no_progress(earlier: WorkloadStatus, line: Line, pods: Progress) -> bool:
     return earlier.state is line.state and earlier.reason == line.reason.value and earlier.pods == pods
 
 
-def _overdue(view: View, line: Line, since: datetime, now: datetime) -> str:
+def _overdue(line: Line, since: datetime, told: _Told) -> str:
     """A workload that is on the way and has not moved for longer than the deadline is stuck."""
-    late = progress.overdue(since, now, duration(view.spec.progress_deadline))
+    late = progress.overdue(since, told.now, told.deadline)
     if line.state is WorkloadState.HELD or late is None:
         return ""
     minutes = late // timedelta(minutes=1)
