@@ -66,13 +66,13 @@ def test_an_end_that_is_expected_is_told_in_seconds() -> None:
     assert told["target"] == NEW
 
 
-def fields(value: object, path: str = "") -> Iterator[str]:
+def fields(value: Any, path: str = "") -> Iterator[str]:
     """The names of all values, with those of what they are in."""
     if isinstance(value, dict):
         for key, one in cast("Data", value).items():
             yield from fields(one, f"{path}.{key}".lstrip("."))
     elif isinstance(value, list) and value and isinstance(value[0], dict):
-        yield from fields(cast("list[object]", value)[0], path)
+        yield from fields(cast("list[Data]", value)[0], path)
     else:
         yield path
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from cyclopts import App, Parameter
 
@@ -15,10 +16,12 @@ from shiplift.cli.output import CommandError, say
 if TYPE_CHECKING:
     from shiplift.facts.custom import Custom
     from shiplift.kube.store import Snapshot
+    from shiplift.kube.watch import Watch
     from shiplift.workloads.face.order_check import Checked
 
 app = App(name="order", help="Check which workload waits for which, before anything moves.")
 _MOST_BYTES = 8_000_000
+Json = dict[str, Any]
 
 
 @app.command
@@ -65,7 +68,7 @@ def _where(namespace: str) -> str:
     return f"in namespace {namespace}" if namespace else "in this cluster"
 
 
-def _watches() -> list[Any]:
+def _watches() -> list[Watch]:
     from shiplift.facts import kinds
     from shiplift.kube.watch import Watch
 
@@ -115,20 +118,26 @@ def read(text: bytes, namespace: str) -> list[Custom]:
         ) from error
 
 
-def _orders(documents: list[Any]) -> list[dict[str, Any]]:
+def _orders(documents: Iterable[Any]) -> list[Json]:
     """The WorkloadOrders among these objects, those in Lists too."""
-    found: list[dict[str, Any]] = []
+    found: list[Json] = []
     for one in documents:
-        if isinstance(one, dict) and isinstance(one.get("items"), list):
-            found += _orders(one["items"])
-        elif isinstance(one, dict) and one.get("kind") == "WorkloadOrder":
-            found.append(one)
+        if not isinstance(one, dict):
+            continue
+        object_ = cast("Json", one)
+        items = object_.get("items")
+        if isinstance(items, list):
+            found += _orders(cast("list[Any]", items))
+        elif object_.get("kind") == "WorkloadOrder":
+            found.append(object_)
     return found
 
 
-def _placed(order: dict[str, Any], namespace: str) -> dict[str, Any]:
+def _placed(order: Json, namespace: str) -> Json:
     about = order.get("metadata")
-    return order | {"metadata": {"namespace": namespace} | about} if isinstance(about, dict) else order
+    if not isinstance(about, dict):
+        return order
+    return order | {"metadata": {"namespace": namespace} | cast("Json", about)}
 
 
 def _tell(checked: list[Checked]) -> None:
