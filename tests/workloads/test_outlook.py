@@ -104,6 +104,16 @@ def test_time_in_which_something_had_to_happen_first_makes_no_pace() -> None:
     assert eta.likely == world.now + timedelta(minutes=5)
 
 
+def test_a_pace_from_the_future_begins_anew() -> None:
+    """Whoever wrote it has another clock."""
+    world = a_shop()
+    told(world)
+    world.pass_time(-600)
+    found = told(world)
+    assert found.pace is not None
+    assert found.pace.since == world.now.replace(microsecond=0)
+
+
 def test_another_target_has_a_pace_of_its_own() -> None:
     world = a_shop()
     told(world)

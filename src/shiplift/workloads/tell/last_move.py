@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from shiplift.api.workloads import LastMove, MigrationState, MoveOutcome
-from shiplift.workloads.model import Evicted, Migrating
+from shiplift.workloads.model import Evicted, Migrating, Reason
 from shiplift.workloads.tell.counts import Counts
 
 
@@ -35,5 +35,5 @@ def last_move(decision: Migrating, evicted: Evicted, now: datetime) -> LastMove 
 def _outcome(decision: Migrating) -> MoveOutcome:
     if decision.view.spec.abort:
         return MoveOutcome.ABORTED
-    over = not decision.moving and not decision.stalled and decision.view.target.version
-    return MoveOutcome.MOVED if over else MoveOutcome.REPLACED
+    arrived = decision.reason is Reason.CLEANING_UP and decision.view.target.version
+    return MoveOutcome.MOVED if arrived else MoveOutcome.REPLACED

@@ -1,7 +1,7 @@
 """When a migration may end: an estimate while it goes on by itself, else what has to happen first.
 
-Never both. The pace is that of the time in which nothing had to happen: it begins anew after each wait, and
-counts no pod that was on a target node before.
+Never both. The pace is that of the time in which nothing had to happen: it begins anew after each wait, where
+clocks or pods went back, and counts no pod that was on a target node before.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ def outlook(
     now = decision.now.replace(microsecond=0)
     if needs := _needs(decision, listed, blocked, now):
         return Outlook(needs, None, None)
-    pace = before.pace or MigrationPace(since=now, pods=pods.done)
+    pace = before.pace
+    if pace is None or pace.since > now or pace.pods > pods.done:
+        pace = MigrationPace(since=now, pods=pods.done)
     found = progress.estimate(pace.since, pods.done - pace.pods, pods.total - pace.pods, now)
     return Outlook("", pace, Estimate(**found._asdict()) if found is not None else None)
 
