@@ -159,7 +159,7 @@ def a_pause(world: World) -> None:
         (a_cycle, "StatefulSet shop/db and Deployment shop/web depend on each other", 2),
         (a_budget_that_lets_nobody_go, "StatefulSet shop/db: PodDisruptionBudget shop/db needs 2 of 2", 1),
         (no_targets, f"no node runs {NEW} yet", 0),
-        (a_pause, "somebody resumes it: `shiplift resume` goes on", 0),
+        (a_pause, "paused: `shiplift resume` goes on", 0),
     ],
 )
 def test_where_something_has_to_happen_first_that_is_told_and_no_estimate(

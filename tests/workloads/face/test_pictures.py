@@ -121,6 +121,13 @@ def test_what_has_to_happen_first_is_said_once() -> None:
     assert text.count("never lets one go") == 1
 
 
+def test_that_it_is_paused_is_said_once_and_how_to_go_on() -> None:
+    lines = picture(SHOP | {"needs": "paused: `shiplift resume` goes on"}, 160, 40, paused=True)
+    assert lines[0].startswith("Workloads  paused on the way to v1.36.3")
+    assert not any(line.startswith("Needs") for line in lines)
+    assert "hint: `shiplift resume` goes on" in lines
+
+
 LAST = {
     "target": "v1.36.3",
     "outcome": "Moved",

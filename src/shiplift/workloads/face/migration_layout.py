@@ -63,7 +63,7 @@ def _about(view: MigrationView, lines: int | None) -> Iterable[tuple[str, Render
     told = {one.text for one in view.problems}
     if view.message and view.message not in told:
         yield "Now", Sentence(view.message, lines=_at_least(2, lines))
-    if view.needs and view.needs not in {*told, view.message}:
+    if view.needs and view.needs not in {*told, view.message} and view.phase is not Phase.PAUSED:
         yield "Needs", Sentence(_needs(view), lines=_at_least(2, lines))
     if view.last and not view.workloads.total:
         yield "Last", Sentence(_last(view.last))

@@ -21,7 +21,7 @@ from shiplift.engine import progress
 from shiplift.workloads.model import Migrating, Reason
 
 _GOES_ON = (Reason.STARTING, Reason.PREPARING, Reason.MOVING)
-RESUME = "somebody resumes it: `shiplift resume` goes on"
+RESUME = "paused: `shiplift resume` goes on"
 
 
 class Outlook(NamedTuple):
