@@ -133,4 +133,14 @@ def changes(before: Seen | None, seen: Seen) -> list[str]:
             lines.append(one.part.absent.message)
     if seen.stale and not (before and before.stale):
         lines.append("the API server does not answer")
+    if not seen.stale:
+        lines += _of_operator(before, seen)
     return lines
+
+
+def _of_operator(before: Seen | None, seen: Seen) -> list[str]:
+    """That it is away, or there again; where it always was there is nothing to tell."""
+    was_away = before is not None and before.silent is not None
+    if seen.silent is not None and not was_away:
+        return ["no operator runs: nothing happens until one does"]
+    return ["an operator runs again"] if was_away and seen.silent is None else []
