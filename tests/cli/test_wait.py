@@ -92,6 +92,16 @@ def test_an_exit_code_of_its_own_for_each_end() -> None:
     assert (Exit.FINE, Exit.ACT, Exit.STALLED, Exit.TIMEOUT) == (0, 1, 3, 124)
 
 
-def test_what_is_no_time_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.run(["wait", "--timeout", "soon"]) == Exit.ACT
-    assert "hint: 90s, 15m or 1h30m" in capsys.readouterr().err
+@pytest.mark.parametrize("option", ["--timeout", "--patience"])
+def test_what_is_no_time_is_refused(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["wait", option, "soon"]) == Exit.ACT
+    assert capsys.readouterr().err == (
+        f"error: {option} 'soon' is no time\nhint: for example 90s, 15m or 1h30m\n"
+    )
+
+
+def test_its_help_has_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["wait", "--help"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Exit codes: 0 done; 1 aborted, deleted, or there is no migration; 3 stalled" in said
+    assert "124 not done within --timeout" in said

@@ -9,62 +9,55 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Annotated
 
-from cyclopts import App, Parameter, Token
+from cyclopts import App, Parameter
 
 from shiplift.cli import access, sections
 from shiplift.cli.access import Context, Kubeconfig
 from shiplift.cli.eyes import Eyes
-from shiplift.cli.output import StalledError, TimedOutError, say
+from shiplift.cli.output import CommandError, StalledError, TimedOutError, say
 from shiplift.cli.sections import Seen
 
 _BETWEEN_LOOKS = 0.5
 _MOVED = "done: every workload is on nodes of the target"
-app = App(name="wait", help="Wait until every workload has moved; the exit code tells how it ended.")
-
-
-def seconds(_: Any, tokens: Sequence[Token]) -> float:
-    """What `90s`, `15m` or `1h30m` say, as the fields of our objects do."""
-    from shiplift.api.values import duration
-
-    try:
-        return duration(tokens[0].value).total_seconds()
-    except ValueError as error:
-        raise ValueError(f"{error}\nhint: 90s, 15m or 1h30m") from error
-
-
-Seconds = Annotated[float, Parameter(converter=seconds, n_tokens=1, accepts_keys=False)]
+app = App(
+    name="wait",
+    help="Wait until every workload has moved; the exit code tells how it ended.",
+    help_epilogue="Exit codes: 0 done; 1 aborted, deleted, or there is no migration; 3 stalled for longer"
+    " than --patience, it goes on only if somebody helps; 124 not done within --timeout.",
+)
 
 
 @app.default
 def wait(
     *,
-    timeout: Annotated[
-        Seconds, Parameter(help="How long at most: 90s, 15m, 1h30m. Default: 1h.", show_default=False)
-    ] = 3600.0,
-    patience: Annotated[
-        Seconds,
-        Parameter(help="How long it may be stalled before the wait ends. Default: 2m.", show_default=False),
-    ] = 120.0,
+    timeout: Annotated[str, Parameter(help="How long at most, as 90s, 15m or 1h30m.")] = "1h",
+    patience: Annotated[str, Parameter(help="How long it may be stalled before the wait ends.")] = "2m",
     quiet: Annotated[
         bool, Parameter(name=["--quiet", "-q"], negative="", show_default=False, help="Do not tell changes.")
     ] = False,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Wait until every workload has moved; the exit code tells how it ended.
-
-    0: done. 1: aborted, deleted, or there is no migration. 3: stalled for longer than --patience: it goes on
-    only if somebody helps. 124: not done within --timeout.
-    """
-    waiting = Waiting(timeout, patience, time.monotonic)
+    """Wait until every workload has moved; the exit code tells how it ended."""
+    limits = _seconds("--timeout", timeout), _seconds("--patience", patience)
+    waiting = Waiting(*limits, time.monotonic)
     with access.client_of(kubeconfig, context) as client:
         eyes = Eyes(client)
         with eyes.followed() as store:
             _follow(lambda: eyes.look(store), waiting, _untold if quiet else _told)
     say(_MOVED)
+
+
+def _seconds(option: str, text: str) -> float:
+    from shiplift.api.values import duration
+
+    try:
+        return duration(text).total_seconds()
+    except ValueError as error:
+        raise CommandError(f"{option} {text!r} is no time", "for example 90s, 15m or 1h30m") from error
 
 
 Tell = Callable[[Seen | None, Seen], None]
