@@ -76,7 +76,7 @@ def test_the_whole_way_is_told(run: Run, rig: Rig, scene: Scene, kubectl: Callab
     code, said, _ = run("status")
     assert code == 0
     assert " to go" not in said
-    assert f"Needs      Deployment {space}/gate: PodDisruptionBudget {space}/gate needs 1 of 1" in said
+    assert f"Needs      somebody who helps Deployment {space}/gate\n" in said
     assert f"Deployment {space}/webb does not exist, so its dependsOn has no effect" in said
     told = json.loads(run("status", "-o", "json")[1])["layers"]["workloads"]
     assert (told["blocked"], told["eta"], told["arrival"]) == (1, None, "NotYet")
