@@ -152,8 +152,8 @@ def _tell(checked: list[Checked]) -> None:
             hint = f"; {finding.hint}" if finding.hint else ""
             sys.stdout.write(f"  {plain(finding.message + hint)}\n")
         wrong += len(one.findings)
+    sys.stdout.flush()
     if wrong:
-        sys.stdout.flush()
         raise CommandError(
             f"{_judged(wrong)} in {len(checked)} orders", "correct the names, then check again"
         )
