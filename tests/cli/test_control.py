@@ -139,11 +139,19 @@ def test_what_is_aborted_is_neither_paused_nor_resumed(
     assert generation(client) == before
 
 
-@pytest.mark.parametrize("words", [("pause",), ("resume",), ("abort", "--yes")])
-def test_without_a_migration_the_way_to_one_is_told(run: Run, words: tuple[str, ...]) -> None:
-    code, said = run(*words)
-    assert code == 1
-    assert said.startswith("error: there is no WorkloadMigration in this cluster\nhint: echo ")
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("pause",), "shiplift migrate --to VERSION --paused makes one that waits"),
+        (("resume",), "shiplift migrate --to VERSION makes one"),
+        (("abort", "--yes"), "shiplift undo takes back what an earlier one has left"),
+    ],
+)
+def test_without_a_migration_it_is_told_what_to_do_instead(
+    run: Run, words: tuple[str, ...], hint: str
+) -> None:
+    message = f"there is nothing to {words[0]}: there is no WorkloadMigration in this cluster"
+    assert run(*words) == (1, f"error: {message}\nhint: {hint}\n")
 
 
 def test_an_operator_that_writes_meanwhile_is_no_obstacle(

@@ -79,7 +79,7 @@ def test_each_layer_that_has_something_to_tell_has_a_section(
 def test_where_no_layer_has_anything_to_tell_the_first_says_how_to_begin(run: Run) -> None:
     code, said, errors = run("status")
     assert (code, said) == (1, "")
-    assert errors.startswith("error: there is no WorkloadMigration in this cluster\nhint: echo ")
+    assert errors.startswith("error: there is no WorkloadMigration in this cluster\nhint: shiplift migrate ")
 
 
 def test_each_layer_that_understands_a_word_explains_it(

@@ -24,6 +24,7 @@ from tests.cli.test_layout import drawn
 class Said(msgspec.Struct, frozen=True):
     text: str
     arrival: Arrival
+    stalled: str = ""
 
 
 def look(objects: Any, _now: int, _heard: Heard | None) -> Said | None:
@@ -35,10 +36,11 @@ def part(name: str) -> StatusPart[Said]:
         reads=(kinds.NODE_ROLLOUT,),
         look=look,
         changes=lambda before, now: [now.text] if before != now else [],
-        picture=lambda one, _: Text(one.text),
+        picture=lambda one, *_: Text(one.text),
         absent=Advice(f"there is no {name}", f"make a {name}"),
         unfinished=Advice(f"left before {name} was done", "wait"),
         given_up=lambda one: Advice(f"{name} will not be", one.text),
+        data=lambda one: {"text": one.text},
     )
 
 
@@ -86,8 +88,11 @@ def test_who_waits_for_the_end_waits_for_all_layers(
         sections.check_moved(seen)
 
 
-def seen(*told: Told, stale: bool = False) -> Seen:
-    return Seen(told, None, stale)
+def seen(*told: Told, stale: bool = False, silent: int | None = None) -> Seen:
+    return Seen(told, silent, stale)
+
+
+AWAY = ["no operator runs: nothing happens until one does"]
 
 
 @pytest.mark.parametrize(
@@ -105,6 +110,18 @@ def seen(*told: Told, stale: bool = False) -> Seen:
         ),
         (seen(said("one", MOVED)), seen(said("one", MOVED), stale=True), ["the API server does not answer"]),
         (seen(said("one", MOVED), stale=True), seen(said("one", MOVED), stale=True), []),
+        (seen(said("one", NOT_YET)), seen(said("one", NOT_YET), silent=16), AWAY),
+        (seen(said("one", NOT_YET), silent=16), seen(said("one", NOT_YET), silent=17), []),
+        (
+            seen(said("one", NOT_YET), silent=16),
+            seen(said("one", NOT_YET)),
+            ["an operator runs again"],
+        ),
+        (
+            seen(said("one", NOT_YET)),
+            seen(said("one", NOT_YET), stale=True, silent=16),
+            ["the API server does not answer"],
+        ),
     ],
 )
 def test_each_change_is_told_once(before: Seen | None, now: Seen, lines: list[str]) -> None:

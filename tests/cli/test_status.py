@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -72,16 +72,17 @@ def test_it_tells_everything_that_the_object_says(
     assert all(line == line.rstrip() for line in said.splitlines())
 
 
+@pytest.mark.usefixtures("migrate")
 def test_without_a_migration_it_says_how_to_begin_and_that_works(
-    status: Callable[..., tuple[int, str, str]], client: Client, migrate: Migrate
+    status: Callable[..., tuple[int, str, str]], api_server: Cluster
 ) -> None:
     code, said, errors = status()
     assert (code, said) == (1, "")
-    first, hint = errors.splitlines()
-    assert first == "error: there is no WorkloadMigration in this cluster"
-    manifest = hint.removeprefix("hint: echo '").removesuffix("' | kubectl apply -f -")
-    client.raw("POST", WORKLOAD_MIGRATION.path(), body=manifest.encode())
-    migrate()
+    assert errors == (
+        "error: there is no WorkloadMigration in this cluster\n"
+        "hint: shiplift migrate --to VERSION makes one\n"
+    )
+    assert main.run(["migrate", "--to", "v1.36.3", "--kubeconfig", str(api_server.kubeconfig)]) == 0
     code, said, _ = status()
     assert code == 0
     assert said.startswith("Workloads  not begun\n")
@@ -116,18 +117,39 @@ def test_a_server_that_does_not_answer_is_one_line_and_a_hint(
     assert second == "hint: is the API server there, and is it the right kubeconfig?"
 
 
+def stamp(ago: int = 0) -> str:
+    moment = datetime.now(UTC) - timedelta(seconds=ago)
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+AWAY = (
+    r"no operator has been heard of for \d+ (s|h); this is how it was\n"
+    r"Workloads  moving to v1.36.3, mode Inject\n"
+)
+RUNNING = MOVING | {"eta": {"likely": "2126-11-16T12:00:00Z"}}
+
+
 def test_that_the_operator_is_away_is_told(
     status: Callable[..., tuple[int, str, str]], migrate: Migrate, client: Client, space: Callable[[str], str]
 ) -> None:
-    migrate(MOVING)
+    migrate(RUNNING)
     assert "heard of" not in status()[1], "nobody can tell"
-    lease = {"metadata": {"name": "shiplift"}, "spec": {"renewTime": "2026-05-01T09:00:00.000000Z"}}
-    made = client.create(LEASE, lease, space("away")).object
-    assert re.match(r"no operator has been heard of for \d+ h; this is how it was\nWorkloads ", status()[1])
-    now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-    written = client.update(LEASE, made | {"spec": {"renewTime": now}}).object
-    assert status()[1].startswith("Workloads  moving")
-    client.delete(LEASE, "shiplift", "away", uid=written["metadata"]["uid"])
+    spec = {"holderIdentity": "one", "leaseDurationSeconds": 15, "renewTime": "2026-05-01T09:00:00.000000Z"}
+    lease = client.create(LEASE, {"metadata": {"name": "shiplift"}, "spec": spec}, space("away")).object
+    try:
+        assert re.match(AWAY, status()[1])
+        for changed, away in (
+            ({"renewTime": stamp()}, False),
+            ({"renewTime": stamp(20)}, True),
+            ({"renewTime": stamp(1), "holderIdentity": None}, True),
+        ):
+            lease = client.update(LEASE, lease | {"spec": spec | changed}).object
+            said = status()[1]
+            assert ("to go" in said) is not away
+            assert bool(re.match(AWAY, said)) is away
+            assert ("until an operator runs again" in said) is away
+    finally:
+        client.delete(LEASE, "shiplift", "away", uid=lease["metadata"]["uid"])
 
 
 def test_only_the_first_are_shown_unless_all_are_asked_for(
@@ -194,7 +216,7 @@ def test_on_a_terminal_the_picture_changes_in_place_until_it_is_left(
     command = [*SHIPLIFT, "status", "-w", "--kubeconfig", str(api_server.kubeconfig)]
     with Terminal(command, environment) as terminal:
         terminal.read_until("--all shows them")
-        assert terminal.output.count("web-") < 10, "only as many as the screen has room for"
+        assert terminal.output.count("web-") == 20, "all that are asked for, in the 30 lines that there are"
         terminal.forget()
         migrate(MOVING, paused=True)
         terminal.read_until("paused on the way to")

@@ -33,6 +33,7 @@ class Rollouts(msgspec.Struct, frozen=True):
 
     number: int
     arrival: Arrival = Arrival.MOVED
+    stalled: str = ""
 
     def __str__(self) -> str:
         return f"{self.number} rollouts"
@@ -47,7 +48,7 @@ def changes(before: Rollouts | None, now: Rollouts) -> list[str]:
     return [str(now)] if now != before else []
 
 
-def picture(one: Any, _most: int | None = None) -> RenderableType:
+def picture(one: Any, _most: int | None = None, _lines: int | None = None) -> RenderableType:
     return Text(f"Toy  {one}")
 
 
@@ -82,6 +83,7 @@ STATUS = StatusPart[Rollouts](
     absent=Advice("there is no NodeRollout", "make one"),
     unfinished=Advice("left before it was rolled out", "wait"),
     given_up=lambda one: Advice("it is given up", str(one)),
+    data=lambda one: {"rollouts": one.number},
 )
 EXPLAIN = ExplainPart[str](
     words=frozenset({"rollout", "deploy"}),

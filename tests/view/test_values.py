@@ -12,10 +12,19 @@ NOW = 1_777_629_600
 
 
 @pytest.mark.parametrize(
-    ("heard", "silent"), [(NOW, None), (NOW + 5, None), (NOW - 60, None), (NOW - 61, 61)]
+    ("heard", "silent"),
+    [
+        (Heard(NOW), None),
+        (Heard(NOW + 5), None),
+        (Heard(NOW - 15), None),
+        (Heard(NOW - 16), 16),
+        (Heard(NOW - 16, patience=30), None),
+        (Heard(NOW, gone=True), 0),
+        (Heard(NOW - 3, gone=True), 3),
+    ],
 )
-def test_an_operator_that_is_away_is_told_of(heard: int, silent: int | None) -> None:
-    assert Heard(heard).silent(NOW) == silent
+def test_an_operator_that_is_away_is_told_of(heard: Heard, silent: int | None) -> None:
+    assert heard.silent(NOW) == silent
 
 
 @given(st.text())

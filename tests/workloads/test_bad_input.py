@@ -561,7 +561,7 @@ def the_last(number: int) -> int | None:
 @pytest.mark.parametrize(
     ("depends_on", "reason"),
     [
-        (nobody, "PlacementNotInForce"),
+        (nobody, "ItsTurn"),
         (the_one_before, "Preparing"),
         (the_next_in_a_ring, "InCycle"),
         (one_that_is_not_there, "MissingDependency"),

@@ -145,7 +145,7 @@ def told_once(takes: float) -> Slow:
 @pytest.mark.parametrize(("takes", "rests"), [(0.01, 0.99), (0.5, 4.0), (60.0, 5.0)])
 def test_mere_progress_is_told_less_often_where_telling_takes_long(takes: float, rests: float) -> None:
     slow = told_once(takes=takes)
-    change_pod(slow.world, slow.world.pods(an_id("web"))[0], deleting=1)
+    change_pod(slow.world, slow.world.pods(an_id("web"))[0], node="new-1")
     (later,) = slow.tell()
     assert slow.writes == 1
     assert later.after.total_seconds() == pytest.approx(rests)

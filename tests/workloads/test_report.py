@@ -293,19 +293,6 @@ def test_since_is_kept_while_nothing_moves_and_stuck_is_said_after_the_deadline(
     assert "no progress" not in one_of(world, "web").message
 
 
-def test_the_eta_comes_from_the_pace_so_far() -> None:
-    world = a_shop()
-    assert world.migration is not None
-    assert status(world).eta is None
-    started = world.now - timedelta(minutes=2)
-    world.publish(msgspec.structs.replace(world.migration.status, started_at=started))
-    for pod in world.pods(DB):
-        change_pod(world, pod, node="new-1")
-    eta = status(world).eta
-    assert eta is not None
-    assert eta.likely == world.now + timedelta(minutes=3)
-
-
 def test_a_block_with_the_policy_stop_stalls_the_whole_and_names_who() -> None:
     world = a_shop(on_blocked=OnBlockedWorkload.STOP)
     world.budget("db", {"app": "db"}, {"minAvailable": 2})

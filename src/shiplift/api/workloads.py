@@ -306,6 +306,42 @@ class OrderException(Value, frozen=True, kw_only=True):
     """When."""
 
 
+class MigrationPace(Value, frozen=True, kw_only=True):
+    """What an estimate is made from."""
+
+    since: Time
+    """Since when nothing had to happen first."""
+    pods: Count = 0
+    """Pods that were on target nodes then."""
+
+
+class MoveOutcome(StrEnum):
+    """How a move ended."""
+
+    MOVED = "Moved"
+    ABORTED = "Aborted"
+    REPLACED = "Replaced"
+
+
+class LastMove(Value, frozen=True, kw_only=True):
+    """The move that ended last."""
+
+    target: Version
+    """The version that workloads were moved to."""
+    outcome: MoveOutcome
+    """How it ended; `Replaced` means by another target or mode."""
+    start_time: Time | None = None
+    """When it began."""
+    complete_time: Time
+    """When it ended."""
+    workloads: Progress = Progress()
+    """Workloads that were moved."""
+    pods: Progress = Progress()
+    """Pods on target nodes at its end."""
+    moves: Count = 0
+    """Pods that were evicted for it."""
+
+
 class WorkloadMigrationStatus(Status, frozen=True, kw_only=True):
     """How far the workloads have come."""
 
@@ -328,7 +364,7 @@ class WorkloadMigrationStatus(Status, frozen=True, kw_only=True):
     moves: Count = 0
     """Pods that were evicted for this target."""
     eta: Estimate | None = None
-    """When it is expected to end."""
+    """When it is expected to end; absent while something has to happen first."""
     waves: Annotated[tuple[Wave, ...], ordered(most=256)] = ()
     """Workloads by depth of their dependencies."""
     workloads: Annotated[tuple[WorkloadStatus, ...], ordered(most=2000)] = ()
@@ -353,6 +389,14 @@ class WorkloadMigrationStatus(Status, frozen=True, kw_only=True):
     target nodes."""
     inert_tolerations: Annotated[tuple[Line, ...], ordered(most=2000)] = ()
     """Workloads that keep a toleration of ours, which does nothing, until their template changes."""
+    blocked: Count = 0
+    """Workloads that do not move before somebody helps, or something else happens."""
+    needs: Message = ""
+    """What has to happen first; empty while it goes on by itself."""
+    pace: MigrationPace | None = None
+    """What the estimate is made from; absent while something has to happen first."""
+    last: LastMove | None = None
+    """The move that ended last."""
 
 
 class WorkloadMigration(Resource, frozen=True, kw_only=True):
@@ -367,8 +411,10 @@ class WorkloadMigration(Resource, frozen=True, kw_only=True):
         Column("Mode", ".status.mode"),
         Column("Workloads", ".status.progress.summary"),
         Column("Pods", ".status.pods.summary"),
+        Column("Blocked", ".status.blocked", "integer"),
         Column("Paused", ".spec.paused", "boolean"),
         Column("ETA", ".status.eta.likely", "date", wide=True),
+        Column("Needs", ".status.needs", wide=True),
         Column("Message", ".status.message", wide=True),
     )
     RULES = (ONLY_ONE,)
@@ -448,6 +494,8 @@ class WorkloadOrderStatus(Status, frozen=True, kw_only=True):
     """Dependencies that do not exist."""
     cycles: Annotated[tuple[Edge, ...], ordered(most=256)] = ()
     """Dependencies that close a cycle."""
+    absent: Annotated[tuple[Line, ...], ordered(most=256)] = ()
+    """Workloads that should wait and do not exist: what they depend on is waited for by nobody."""
 
 
 class WorkloadOrder(Resource, frozen=True, kw_only=True):

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from shiplift.kube.credentials import Credentials
     from shiplift.kube.store import Snapshot, Store
     from shiplift.kube.watch import Watch
-    from shiplift.view.values import Heard
 
 Kubeconfig = Annotated[Path | None, Parameter(help="Default: as kubectl, then in-cluster.")]
 Context = Annotated[str | None, Parameter(help="Which context of the kubeconfig.")]
@@ -80,30 +79,6 @@ def is_known(client: Client, kind: Kind) -> bool:
     except NotFound:
         return False
     return True
-
-
-def operator_heard(client: Client) -> Heard | None:
-    """What the Lease of the operator says, the one renewed last; None where nobody can tell."""
-    from shiplift.facts.kinds import LEASE
-    from shiplift.kube.errors import KubeError
-
-    try:
-        leases = list(client.list(LEASE, field_selector="metadata.name=shiplift"))
-    except KubeError:
-        return None
-    heard = [_heard(one) for one in leases if one.get("spec", {}).get("renewTime")]
-    return max(heard, key=lambda one: one.at, default=None)
-
-
-def _heard(lease: dict[str, Any]) -> Heard:
-    from datetime import datetime
-
-    from shiplift.kube.lease import NOT_ACTING
-    from shiplift.view.values import Heard
-
-    annotations: dict[str, str] = lease["metadata"].get("annotations") or {}
-    at = int(datetime.fromisoformat(lease["spec"]["renewTime"]).timestamp())
-    return Heard(at, annotations.get(NOT_ACTING, ""))
 
 
 @contextlib.contextmanager

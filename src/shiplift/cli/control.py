@@ -33,7 +33,9 @@ _WATCH = "shiplift status -w shows how it goes"
 def pause(*, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
     """Let what is in flight end, and start nothing new."""
     with access.client_of(kubeconfig, context) as client:
-        migration = _the_migration(client)
+        migration = _the_migration(
+            client, "pause", "shiplift migrate --to VERSION --paused makes one that waits"
+        )
         if migration.spec.abort:
             raise _aborted("it is aborted: there is nothing to pause")
         if not _write(client, migration, {"paused": True}):
@@ -46,7 +48,7 @@ def pause(*, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
 def resume(*, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
     """Go on after a pause."""
     with access.client_of(kubeconfig, context) as client:
-        migration = _the_migration(client)
+        migration = _the_migration(client, "resume")
         if migration.spec.abort:
             raise _aborted("it is aborted, not paused")
         if not _write(client, migration, {"paused": False}):
@@ -79,14 +81,14 @@ def _aborted(message: str) -> CommandError:
     return CommandError(message, HOW_TO_GO_ON)
 
 
-def _the_migration(client: Client) -> WorkloadMigration:
-    """The one of this cluster, as it is now; an error that says how to make one where there is none."""
+def _the_migration(client: Client, verb: str, hint: str = "") -> WorkloadMigration:
+    """The one of this cluster, as it is now; an error that says what to do where there is none."""
     from shiplift.facts.kinds import WORKLOAD_MIGRATION
     from shiplift.workloads.face.words import HOW_TO_BEGIN, NO_MIGRATION
 
     found: WorkloadMigration | None = next(iter(access.objects(client, WORKLOAD_MIGRATION)), None)
     if found is None:
-        raise CommandError(NO_MIGRATION, HOW_TO_BEGIN)
+        raise CommandError(f"there is nothing to {verb}: {NO_MIGRATION}", hint or HOW_TO_BEGIN)
     return found
 
 
@@ -96,7 +98,7 @@ def _migration_to_abort(client: Client) -> WorkloadMigration:
     from shiplift.facts.kinds import WORKLOAD_MIGRATION
 
     try:
-        return _the_migration(client)
+        return _the_migration(client, "abort", "shiplift undo takes back what an earlier one has left")
     except UnfitObjectError as error:
         say(f"{error}; it can be aborted all the same")
         about = client.get(WORKLOAD_MIGRATION, error.name)["metadata"]
@@ -122,7 +124,7 @@ def _write(client: Client, migration: WorkloadMigration, wanted: Mapping[str, bo
                 resource_version=about.resource_version,
             )
         except Conflict:
-            migration = _migration_to_abort(client) if "abort" in wanted else _the_migration(client)
+            migration = _migration_to_abort(client) if "abort" in wanted else _the_migration(client, "change")
         else:
             return True
     raise CommandError("the WorkloadMigration changes all the time", "try again")

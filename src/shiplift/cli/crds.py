@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from enum import StrEnum
 from typing import Annotated, Any
 
 import msgspec
@@ -13,16 +12,10 @@ from cyclopts import App, Parameter, Token
 
 from shiplift.api import TYPES, crd
 from shiplift.cli.layers import Layers, split
+from shiplift.cli.output import Format
 from shiplift.facts.kinds import Kind
 
 app = App(name="crds", help="Print the CustomResourceDefinitions.")
-
-
-class Format(StrEnum):
-    """How manifests are written."""
-
-    YAML = "yaml"
-    JSON = "json"
 
 
 def kinds_called(_: Any, tokens: Sequence[Token]) -> tuple[Kind, ...]:

@@ -53,9 +53,17 @@ COMMANDS = (
         "Print what the operator needs in a cluster: account, RBAC, fence, policies.",
     ),
     Command(
+        "migrate",
+        "shiplift.cli.migrate:app",
+        "Move workloads to the nodes of a version: makes the WorkloadMigration.",
+    ),
+    Command(
         "operator",
         "shiplift.cli.operator:app",
         "Run the operator: it leads, watches, and acts through the layers.",
+    ),
+    Command(
+        "order", "shiplift.cli.order:app", "Check which workload waits for which, before anything moves."
     ),
     Command("pause", "shiplift.cli.control:pause_app", "Let what is in flight end, and start nothing new."),
     Command(
@@ -73,6 +81,11 @@ COMMANDS = (
         "Undo all that was changed in a cluster, even without the operator.",
     ),
     Command("version", "shiplift.cli.version:app", "Print the version."),
+    Command(
+        "wait",
+        "shiplift.cli.wait:app",
+        "Wait until every workload has moved; the exit code tells how it ended.",
+    ),
 )
 
 

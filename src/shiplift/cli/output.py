@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Generator
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 
 
 class Exit(IntEnum):
@@ -21,6 +21,8 @@ class Exit(IntEnum):
     ACT = 1
     """The user must act."""
     UNEXPECTED = 2
+    STALLED = 3
+    """What was waited for goes on only when somebody helps."""
     TIMEOUT = 124
     INTERRUPTED = 130
     NO_READER = 141
@@ -42,6 +44,19 @@ class TimedOutError(CommandError):
     """What was waited for has not happened in time."""
 
     code = Exit.TIMEOUT
+
+
+class StalledError(CommandError):
+    """What was waited for goes on only when somebody helps."""
+
+    code = Exit.STALLED
+
+
+class Format(StrEnum):
+    """How what programs read is written."""
+
+    YAML = "yaml"
+    JSON = "json"
 
 
 def say(line: str) -> None:

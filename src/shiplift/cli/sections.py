@@ -101,8 +101,8 @@ def refusal(advice: Advice) -> CommandError:
     return CommandError(advice.message, advice.hint)
 
 
-def picture(seen: Seen, most: int | None) -> RenderableType:
-    """All sections, below what is to be known of all of them."""
+def picture(seen: Seen, most: int | None, lines: int | None = None) -> RenderableType:
+    """All sections, below what is to be known of all of them; of each text at most so many lines."""
     from rich.console import Group
     from rich.text import Text
 
@@ -112,7 +112,7 @@ def picture(seen: Seen, most: int | None) -> RenderableType:
     for one in seen.told:
         parts += [
             Text(),
-            one.part.picture(one.section, most) if one.section else Text(one.part.absent.message),
+            one.part.picture(one.section, most, lines) if one.section else Text(one.part.absent.message),
         ]
     why = "the API server does not answer" if seen.stale else ""
     if seen.silent is not None and not seen.stale:
@@ -133,4 +133,14 @@ def changes(before: Seen | None, seen: Seen) -> list[str]:
             lines.append(one.part.absent.message)
     if seen.stale and not (before and before.stale):
         lines.append("the API server does not answer")
+    if not seen.stale:
+        lines += _of_operator(before, seen)
     return lines
+
+
+def _of_operator(before: Seen | None, seen: Seen) -> list[str]:
+    """That it is away, or there again; where it always was there is nothing to tell."""
+    was_away = before is not None and before.silent is not None
+    if seen.silent is not None and not was_away:
+        return ["no operator runs: nothing happens until one does"]
+    return ["an operator runs again"] if was_away and seen.silent is None else []

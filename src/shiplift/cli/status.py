@@ -7,29 +7,24 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
 from shiplift.cli import access, sections
 from shiplift.cli.access import Context, Kubeconfig
-from shiplift.cli.sections import Parts, Seen, Told
+from shiplift.cli.eyes import Eyes
+from shiplift.cli.output import CommandError, Format
+from shiplift.cli.sections import Seen
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
-
-    from shiplift.facts.kinds import Kind
-    from shiplift.kube.client import Client
-    from shiplift.kube.store import Store
-    from shiplift.view.values import Heard
 
 app = App(name="status", help="Say how far the move of workloads is, and what it waits for.")
 _MOST = 20
 """So many of those that wait are shown, unless all are asked for."""
 _BETWEEN_LOOKS = 0.2
-_BETWEEN_LEASES = 10.0
 
 
 @app.default
@@ -56,54 +51,34 @@ def status(
             help="Show all workloads that wait, not only the first.",
         ),
     ] = False,
+    output: Annotated[
+        Format | None,
+        Parameter(name=["--output", "-o"], show_default=False, help="For programs: all of it, in this form."),
+    ] = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
     """Say how far the move of workloads is, and what it waits for."""
     most = None if every else _MOST
+    follow = watch or until_moved
+    if output is not None and follow:
+        raise CommandError("-o tells one moment", "leave -w out, or shiplift wait waits for the end")
     with access.client_of(kubeconfig, context) as client:
-        parts, objects = sections.read(client, sections.parts_of_layers())
-        now, heard = int(time.time()), access.operator_heard(client)
-        told = sections.told(parts, objects, now, heard)
-        if not told:
-            raise sections.refusal(next(iter(parts.values())).absent)
-        if watch or until_moved:
-            return _follow(_Eyes(client, parts, told), most, until_moved)
-    seen = Seen(told, heard.silent(now) if heard else None, stale=False)
-    return access.show(access.terminal(), sections.picture(seen, most))
+        eyes = Eyes(client)
+        if follow:
+            return _follow(eyes, most, until_moved)
+    if output is not None:
+        return _write(eyes, output)
+    return access.show(access.terminal(), sections.picture(eyes.first, most))
 
 
-class _Eyes:
-    """Sees the layers' objects as they change; the operator's Lease is looked at now and then."""
+def _write(eyes: Eyes, output: Format) -> None:
+    from shiplift.cli import status_data
 
-    def __init__(self, client: Client, parts: Parts, told: Iterable[Told]) -> None:
-        self._client, self._parts = client, parts
-        self._begun = {one.layer for one in told}
-        self._heard: Heard | None = None
-        self._look_at_lease = 0.0
-
-    def followed(self) -> AbstractContextManager[Store]:
-        from shiplift.kube.watch import Watch
-
-        kinds = dict.fromkeys(kind for part in self._parts.values() for kind in part.reads)
-        return access.followed(self._client.credentials, map(Watch, kinds))
-
-    def look(self, store: Store) -> Seen:
-        snapshot, now = store.snapshot(), int(time.time())
-        stale = bool(snapshot.stale())
-        if not stale and time.monotonic() >= self._look_at_lease:
-            self._heard = access.operator_heard(self._client)
-            self._look_at_lease = time.monotonic() + _BETWEEN_LEASES
-
-        def objects(kind: Kind) -> list[Any]:
-            return [row.object for row in snapshot.customs(kind)]
-
-        told = sections.told(self._parts, objects, now, self._heard, self._begun)
-        self._begun.update(one.layer for one in told)
-        return Seen(told, self._heard.silent(now) if self._heard else None, stale)
+    sys.stdout.write(status_data.text(status_data.document(eyes.first, eyes.heard, eyes.now), output))
 
 
-def _follow(eyes: _Eyes, most: int | None, until_moved: bool) -> None:
+def _follow(eyes: Eyes, most: int | None, until_moved: bool) -> None:
     console = access.terminal()
     done = sections.is_over if until_moved else _goes_on
     with eyes.followed() as store:
@@ -124,21 +99,34 @@ def _on_screen(
 ) -> Seen:
     from shiplift.cli import watching
 
-    last = watching.on_screen(console, look, lambda seen, _: _fitting(console, seen, most), done)
+    last = watching.on_screen(console, look, lambda seen, _: fitting(console, seen, most), done)
     access.show(console, sections.picture(last, most))
     return last
 
 
-def _fitting(console: Console, seen: Seen, most: int | None) -> RenderableType:
-    """As many of those that wait as the screen has room for: what is below them must not be lost."""
+_FEWER_AND_FEWER = (None, 4, 3, 2, 1)
+"""Lines of each text."""
+
+
+def fitting(console: Console, seen: Seen, most: int | None) -> RenderableType:
+    """As much as the screen has room for: rather all that wait with fewer words than some with many; and what
+    is below them must not be lost."""
+
+    def fits(rows: int, lines: int | None) -> bool:
+        picture = sections.picture(seen, rows, lines)
+        return len(console.render_lines(picture, pad=False)) <= console.height
+
     low, high = 0, min(console.height, most or console.height)
+    for lines in _FEWER_AND_FEWER:
+        if fits(high, lines):
+            return sections.picture(seen, high, lines)
     while low < high:
         middle = (low + high + 1) // 2
-        if len(console.render_lines(sections.picture(seen, middle), pad=False)) <= console.height:
+        if fits(middle, 1):
             low = middle
         else:
             high = middle - 1
-    return sections.picture(seen, low)
+    return sections.picture(seen, low, 1)
 
 
 def _in_lines(look: Callable[[], Seen], done: Callable[[Seen], bool]) -> Seen:

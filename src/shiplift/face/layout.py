@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from rich.console import OverflowMethod
+from rich.console import OverflowMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -42,7 +42,7 @@ def marks(moved: int, between: int, left: int) -> Text:
     return text if total else Text("-", style="dim")
 
 
-def facts(told: Iterable[tuple[str, Text]]) -> Table:
+def facts(told: Iterable[tuple[str, RenderableType]]) -> Table:
     """A line each: what it is about, and what is said of it."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True)

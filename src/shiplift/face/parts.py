@@ -55,14 +55,16 @@ class StatusPart(msgspec.Struct, Generic[S], frozen=True):
     """The section at that moment, since 1970; None where there is nothing to tell."""
     changes: Callable[[S | None, S], Iterable[str]]
     """A line for each thing to tell of the way from one section to the next."""
-    picture: Callable[[S, int | None], RenderableType]
-    """Of what is many, so much; all where no number is given."""
+    picture: Callable[[S, int | None, int | None], RenderableType]
+    """Of what is many, so much, and of each text so many lines; all where no number is given."""
     absent: Advice
     """There is nothing to tell: how would one begin?"""
     unfinished: Advice
     """Somebody waited for the end and left before."""
     given_up: Callable[[S], Advice]
     """Somebody waited for an end that will not come."""
+    data: Callable[[S], dict[str, Any]]
+    """What `status -o json` has of it: a documented shape, to which fields are added and nothing else."""
 
 
 class Reader(Protocol):

@@ -25,6 +25,8 @@ TOKEN_ROLE = "shiplift-token"  # noqa: S105 - the name of a Role
 """Bound to nobody: whoever is to run the operator from elsewhere is bound to it."""
 TEMPLATES_ROLE = "shiplift-templates"
 """Apart from the others, so that it stays when those are applied again."""
+VIEW_ROLE = "shiplift-view"
+"""Part of the cluster's own role `view`, and so of `edit` and `admin`."""
 
 
 def names(namespace: str, user: str = "") -> Names:
@@ -58,6 +60,7 @@ def manifests(
             for one in _granted(rbac.role(ACCOUNT, rules, where), namespace)
         ),
         *([] if user else [_token_role(namespace)]),
+        _view_role(parts, our),
         *priority.manifests(our),
         *bounds.manifests(our.username),
         # applied without the right to templates, the fence must hold for a right that was given before
@@ -105,3 +108,15 @@ def _token_role(namespace: str) -> Manifest:
     """The one right that a person needs who runs the operator with a kubeconfig of their own."""
     rule = rbac.rule("", [f"{kinds.SERVICE_ACCOUNT.plural}/token"], ["create"], [ACCOUNT])
     return rbac.role(TOKEN_ROLE, [rule], namespace)
+
+
+def _view_role(parts: Iterable[LayerPart], our: Names) -> Manifest:
+    """To read our own objects, and the Lease that tells whether an operator runs: whoever may look at a
+    cluster may look at these."""
+    custom = sorted({kind for part in parts for kind in part.custom_kinds})
+    rules = [rbac.rule(kinds.LEASE.group, [kinds.LEASE.plural], ["get", "list"], [our.lease])]
+    if custom:
+        rules.append(rbac.rule(kinds.GROUP, [kind.plural for kind in custom], ["get", "list", "watch"]))
+    role = rbac.role(VIEW_ROLE, rules)
+    role["metadata"]["labels"] = {f"{rbac.GROUP}/aggregate-to-view": "true"}
+    return role

@@ -38,6 +38,11 @@ class Section(Protocol):
     @property
     def arrival(self) -> Arrival: ...
 
+    @property
+    def stalled(self) -> str:
+        """Why it goes on only when somebody helps; empty while it goes on by itself, or waits for nodes."""
+        ...
+
 
 class Act(Protocol):
     """What a layer does on the stage of the demo, at one moment."""

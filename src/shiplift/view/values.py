@@ -12,8 +12,8 @@ import msgspec
 
 from shiplift.api.values import Estimate, Progress
 
-_PATIENCE = 60
-"""An operator that has not renewed its Lease for this long is not there, whatever the clocks say."""
+PATIENCE = 15
+"""Seconds for which a Lease of an operator is good: one that has not renewed it for longer is not there."""
 
 
 class Heard(msgspec.Struct, frozen=True):
@@ -21,10 +21,14 @@ class Heard(msgspec.Struct, frozen=True):
 
     at: int
     not_acting: str = ""
+    gone: bool = False
+    """Whether the operator has let go of its Lease: it has ended in order."""
+    patience: int = PATIENCE
 
     def silent(self, now: int) -> int | None:
-        """For how long nothing was heard, where that is long."""
-        return now - self.at if now - self.at > _PATIENCE else None
+        """For how long nobody has led, where nobody does."""
+        quiet = max(0, now - self.at)
+        return quiet if self.gone or quiet > self.patience else None
 
 
 class Share(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from shiplift.api.workloads import WorkloadKind
+from shiplift.api.workloads import WorkloadKind, WorkloadRef
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 
@@ -50,3 +50,8 @@ def named(text: str) -> WorkloadId:
 def workload_id(kind: str, namespace: str, name: str) -> WorkloadId:
     """The one object for that name: sets of them compare by identity then, which is much faster."""
     return WorkloadId(kind, namespace, name)
+
+
+def referenced(ref: WorkloadRef, namespace: str) -> WorkloadId:
+    """The workload that a WorkloadOrder of that namespace means."""
+    return workload_id(str(ref.kind), ref.namespace or namespace, ref.name)

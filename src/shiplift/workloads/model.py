@@ -81,6 +81,10 @@ class Reason(AnyReason):
     IN_CYCLE = "InCycle"
     TOLERATES_ALL = "ToleratesEverything"
     """In mode Template nothing would keep its new pods off old nodes."""
+    ITS_TURN = "ItsTurn"
+    """All that it waits for have moved; what it takes to move it is being put in place."""
+    TOO_MANY = "TooManyWorkloads"
+    """Its namespace has more workloads than a placement can name."""
     NOT_IN_FORCE = "PlacementNotInForce"
     """The API server does not yet go by the placement."""
     HELD_BUDGET = "BudgetStillHeld"
@@ -208,6 +212,23 @@ class Tally(msgspec.Struct, frozen=True, gc=False):
     """The budgets of those pods, by uid, whose own labels are covered otherwise than the template's."""
 
 
+class Absent(msgspec.Struct, frozen=True):
+    """A workload that the WorkloadOrder `order` (its namespace and name) says something of."""
+
+    order: str
+    workload: WorkloadId
+    like: WorkloadId | None = None
+    """What may be meant."""
+
+    @property
+    def message(self) -> str:
+        meant = f"; did you mean {self.like}?" if self.like else ""
+        return f"{self.workload} does not exist, so its dependsOn has no effect{meant}"
+
+    def __str__(self) -> str:
+        return f"WorkloadOrder {self.order}: {self.message}"
+
+
 class Order(msgspec.Struct, frozen=True):
     """Which workload waits for which, and how far that has come."""
 
@@ -226,6 +247,8 @@ class Order(msgspec.Struct, frozen=True):
     missing: tuple[EdgeSpec, ...]
     gone: frozenset[WorkloadId] = frozenset()
     """Workloads that had arrived and were deleted, and that others depend on: they stay arrived."""
+    absent: tuple[Absent, ...] = ()
+    """Workloads that a WorkloadOrder lets wait and that are not there."""
 
 
 class Placement(msgspec.Struct, frozen=True):

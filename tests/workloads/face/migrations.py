@@ -83,6 +83,56 @@ BUSY: dict[str, Any] = {
 }
 
 
+NEVER_EVICTABLE = (
+    "PodDisruptionBudget shop/db needs 2 of 2 pods healthy: it never lets one go; change the budget,"
+    " or set spec.onBlocked of WorkloadMigration cluster to Surge"
+)
+SHOP: dict[str, Any] = {
+    "observedGeneration": 2,
+    "conditions": [
+        {
+            "type": "Reconciling",
+            "status": "True",
+            "reason": "Moving",
+            "message": f"3 of 5 workloads left to move to {NEW}",
+            "lastTransitionTime": at(50),
+        }
+    ],
+    "state": "Upgrade",
+    "target": NEW,
+    "mode": "Inject",
+    "startedAt": at(59),
+    "message": f"3 of 5 workloads left to move to {NEW}",
+    "versions": [{"version": OLD, "nodes": 3}, {"version": NEW, "nodes": 3}],
+    "progress": progress(2, 5),
+    "pods": progress(4, 12),
+    "moves": 4,
+    "blocked": 1,
+    "needs": f"StatefulSet shop/db: {NEVER_EVICTABLE}",
+    "waves": [
+        {"number": 0, "workloads": progress(2, 3)},
+        {"number": 1, "workloads": progress(0, 1)},
+        {"number": 2, "workloads": progress(0, 1)},
+    ],
+    "workloads": [
+        waiting("db", "Blocked", NEVER_EVICTABLE, reason="NeverEvictable", pods=progress(0, 2)),
+        waiting(
+            "api",
+            "Held",
+            "waits for StatefulSet shop/db, 0 of 2 pods moved (said by WorkloadOrder shop/shop)",
+            reason="WaitsForDependency",
+        ),
+        waiting(
+            "web",
+            "Held",
+            "waits for Deployment shop/api, 0 of 3 pods moved (said by WorkloadOrder shop/shop)",
+            reason="WaitsForDependency",
+        ),
+    ],
+}
+"""Five workloads; two have moved, one is blocked, two wait for it."""
+
+
 def migration(
     status: dict[str, Any] | None = None, spec: dict[str, Any] | None = None, **about: Any
 ) -> WorkloadMigration:

@@ -10,6 +10,7 @@ import pytest
 from shiplift.api.workloads import WorkloadState
 from shiplift.view.values import Eta, Heard, Share
 from shiplift.workloads.face.migration import (
+    LastView,
     MigrationView,
     Phase,
     ProblemKind,
@@ -66,7 +67,7 @@ def test_everything_in_the_object_is_in_the_view() -> None:
         (OLD, 3, False),
         (NEW, 2, True),
     ]
-    assert seen.eta == Eta(likely=900, earliest=600, latest=8400)
+    assert seen.eta is None, "it is stalled"
     assert [ProblemKind.OPERATOR, *(one.kind for one in seen.problems)] == list(ProblemKind)
 
 
@@ -130,6 +131,13 @@ def test_a_count_that_lags_behind_never_becomes_negative() -> None:
             "`shiplift explain sts/db -n shop` tells all about the first of them",
         ),
         (
+            UPGRADE | {"progress": progress(5, 5), "versions": BUSY["versions"]},
+            {},
+            {},
+            "remove the old nodes, or upgrade them: `kubectl get nodes -l shiplift.dev/off-target`"
+            " lists them; when none is left, everything of ours goes",
+        ),
+        (
             UPGRADE | {"inertTolerations": ["Deployment shop/web"]},
             {},
             {},
@@ -149,6 +157,9 @@ def test_each_situation_has_its_hint(
         ({"cycles": BUSY["cycles"]}, {"onCycle": "Collapse"}),
         ({"missing": BUSY["missing"]}, {"onMissing": "Ignore"}),
         ({"workloads": [waiting("web", "Held")]}, {}),
+        ({"progress": progress(4, 5), "versions": BUSY["versions"]}, {}),
+        ({"progress": progress(5, 5), "versions": [{"version": NEW, "nodes": 2}]}, {}),
+        ({"versions": BUSY["versions"]}, {}),
     ],
 )
 def test_what_stops_nothing_needs_no_hint(status: dict[str, Any], spec: dict[str, Any]) -> None:
@@ -169,6 +180,55 @@ def test_an_operator_that_leads_and_does_not_act_is_the_first_problem() -> None:
     busy = migration_view(migration(BUSY), NOW, Heard(NOW - 1, "the fence does not hold"))
     assert busy.eta is None
     assert not migration_view(fresh, NOW, Heard(NOW - 100, "the fence does not hold")).problems
+
+
+RUNS = UPGRADE | {"eta": BUSY["eta"], "startedAt": at(30)}
+EXPECTED = Eta(likely=900, earliest=600, latest=8400)
+
+
+@pytest.mark.parametrize(
+    ("status", "spec", "eta"),
+    [
+        (RUNS, {}, EXPECTED),
+        (RUNS, {"paused": True}, None),
+        (RUNS, {"abort": True}, None),
+        (RUNS | {"needs": "Deployment shop/web: no slot"}, {}, None),
+        (RUNS | {"conditions": BUSY["conditions"]}, {}, None),
+        (RUNS | {"state": "NoUpgrade"}, {}, None),
+    ],
+)
+def test_an_end_is_expected_only_where_nothing_has_to_happen_first(
+    status: dict[str, Any], spec: dict[str, Any], eta: Eta | None
+) -> None:
+    assert view(status, spec).eta == eta
+
+
+@pytest.mark.parametrize("heard", [Heard(NOW - 20), Heard(NOW - 2, gone=True)])
+def test_of_an_operator_that_is_away_no_end_is_expected(heard: Heard) -> None:
+    told = migration_view(migration(RUNS | {"needs": ""}), NOW, heard)
+    assert told.eta is None
+    assert told.hints == (
+        "nothing moves until an operator runs again; `shiplift operator` runs one from here",
+    )
+    assert migration_view(migration(RUNS), NOW, Heard(NOW - 2)).eta == EXPECTED
+
+
+def test_what_has_to_happen_first_is_told() -> None:
+    assert view(RUNS | {"needs": "Deployment shop/web: no slot"}).needs == "Deployment shop/web: no slot"
+
+
+def test_the_last_move_is_told() -> None:
+    last = {
+        "target": NEW,
+        "outcome": "Moved",
+        "startTime": at(20),
+        "completeTime": at(50),
+        "workloads": progress(5, 5),
+        "pods": progress(12, 12),
+        "moves": 11,
+    }
+    found = view(IDLE | {"last": last}).last
+    assert found == LastView(NEW, "Moved", 1800, 600, Share(5, 5), Share(12, 12), 11)
 
 
 def test_the_first_look_tells_the_headline_only() -> None:

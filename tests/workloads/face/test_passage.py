@@ -245,7 +245,7 @@ SEEN: tuple[Situation, ...] = (
     (
         a_full_placement,
         "its namespace's placement can name it",
-        Reason.NOT_IN_FORCE,
+        Reason.TOO_MANY,
         "its namespace has more than 1 workloads; move it yourself, or leave it out",
     ),
     (
@@ -278,7 +278,7 @@ SEEN: tuple[Situation, ...] = (
         Reason.NO_SLOT,
         "; add target nodes, or wait",
     ),
-    (a_shop, "its release is written down", Reason.NOT_IN_FORCE, "its release is being written down"),
+    (a_shop, "its release is written down", Reason.ITS_TURN, "its release is being written down"),
     (
         lambda: released(a_shop(), web=Record(surge=Surge(3, 4))),
         "no surge of it is under way",

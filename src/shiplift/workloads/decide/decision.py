@@ -166,7 +166,7 @@ def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
     moves.all()
     emptying = "" if view.spec.paused else _emptying(view, moves)
     steps = _steps(view, _Plan(books.may_move - moves.unplaced, books.held, moves, rescue, emptying))
-    reason, message, stalled = _headline(view, moves, steps, books.held)
+    reason, message, stalled = _headline(view, moves, steps, books.held, met)
     if stalled:
         steps = [step for step in steps if step not in moves.steps]
         moves.stopped(message)
@@ -263,7 +263,9 @@ def _steps(view: View, plan: _Plan) -> list[Step]:
     return steps
 
 
-def _headline(view: View, moves: Moves, steps: list[Step], held: holds.Holding) -> tuple[Reason, str, bool]:
+def _headline(
+    view: View, moves: Moves, steps: list[Step], held: holds.Holding, met: tuple[str, ...]
+) -> tuple[Reason, str, bool]:
     """What the whole is doing, in one line, and whether a person has to act."""
     if stop := _stopped(view, moves):
         return Reason.STOPPED, stop, True
@@ -276,7 +278,7 @@ def _headline(view: View, moves: Moves, steps: list[Step], held: holds.Holding) 
         return Reason.IN_CYCLE, f"{one.dependent} and {one.dependency} depend on each other", True
     if (stop := moves.stop) is not None and _is_worth_a_headline(stop):
         return stop.reason, stop.message, False
-    return _progress(view, moves)
+    return _progress(view, moves, met)
 
 
 def _paused(view: View, held: holds.Holding) -> str:
@@ -291,13 +293,15 @@ def _paused(view: View, held: holds.Holding) -> str:
     return text
 
 
-def _progress(view: View, moves: Moves) -> tuple[Reason, str, bool]:
+def _progress(view: View, moves: Moves, met: tuple[str, ...]) -> tuple[Reason, str, bool]:
     left = len(view.tallies) - len(view.order.met)
     if view.unreadable and not left:
         return Reason.UNREADABLE, f"all that can be read have arrived; {view.unreadable[0]}", True
     if waits := moves.first_waits or _waits_for_nodes(view):
         return Reason.WAITING_FOR_NODES, waits, False
-    text = f"{left} of {len(view.tallies)} workloads left to move to {view.target.version}"
+    if met is not view.status.met:
+        left -= len({*met} - {*view.status.met})
+    text = f"{left} of {len(view.order.ours)} workloads left to move to {view.target.version}"
     return Reason.MOVING, text, False
 
 
@@ -339,7 +343,8 @@ def _waits_for_nodes(view: View) -> str:
 def _notes(view: View, held: holds.Holding) -> tuple[str, ...]:
     broken = [text for one in view.placements.values() for text in one.broken.values()]
     large = [text] if (text := _too_large(view)) else []
-    return (*large, *map(str, view.unreadable), *view.order.problems, *broken, *held.notes)
+    said = (*large, *map(str, view.unreadable), *map(str, view.order.absent), *view.order.problems)
+    return (*said, *broken, *held.notes)
 
 
 def _untold(view: View, steps: Iterable[Step]) -> Iterator[str]:

@@ -160,7 +160,7 @@ def _fits_into_placement(books: Books, tally: Tally) -> Closed | None:
     if placement is None or len(placement.listed) < most or tally.id in placement.listed:
         return None
     text = f"its namespace has more than {most} workloads; move it yourself, or leave it out"
-    return _closed(WorkloadState.BLOCKED, Reason.NOT_IN_FORCE, text)
+    return _closed(WorkloadState.BLOCKED, Reason.TOO_MANY, text)
 
 
 def _target_nodes(books: Books, _tally: Tally) -> Closed | None:
@@ -215,7 +215,8 @@ def _room_to_begin(books: Books, tally: Tally) -> Closed | None:
 
 
 def _release_is_written(books: Books, tally: Tally) -> Closed | None:
-    line = Line(WorkloadState.RELEASED, Reason.NOT_IN_FORCE, "its release is being written down")
+    text = "its turn has come: its release is being written down"
+    line = Line(WorkloadState.RELEASED, Reason.ITS_TURN, text)
     return Closed(line, record=_toleration_to_record(books, tally))
 
 

@@ -33,7 +33,7 @@ def at_its_turn(view: View, tally: Tally) -> Line:
         return Line(WorkloadState.HELD, Reason.WAITING_FOR_NODES, f"no node runs {view.target.version} yet")
     if view.spec.paused:
         return Line(WorkloadState.HELD, Reason.PAUSED, "paused; `shiplift resume` goes on")
-    return Line(WorkloadState.RELEASED, Reason.NOT_IN_FORCE, "its turn has come")
+    return Line(WorkloadState.RELEASED, Reason.ITS_TURN, "its turn has come")
 
 
 def _held(view: View, id_: WorkloadId, waits: Sequence[Edge[WorkloadId]]) -> Line:

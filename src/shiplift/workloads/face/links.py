@@ -14,11 +14,13 @@ from shiplift.workloads.observe.dependencies import Declared, gather
 
 def links(snapshot: Snapshot) -> tuple[Link, ...]:
     """From what workloads and WorkloadOrders declare."""
-    declared = [
-        Declared(WorkloadId(*key_of(row)), row.annotations, row.labels) for row in workloads(snapshot)
-    ]
-    edges = gather(declared, snapshot.customs(WORKLOAD_ORDER)).edges
+    edges = gather(declared(snapshot), snapshot.customs(WORKLOAD_ORDER)).edges
     return tuple(Link(one.dependent, one.dependency, one.origin, one.soft) for one in edges)
+
+
+def declared(snapshot: Snapshot) -> list[Declared]:
+    """What is written on all workloads."""
+    return [Declared(WorkloadId(*key_of(row)), row.annotations, row.labels) for row in workloads(snapshot)]
 
 
 def workloads(snapshot: Snapshot) -> Iterator[Workload]:

@@ -11,9 +11,11 @@ from enum import StrEnum
 
 import msgspec
 
+from shiplift.api.marks import OFF_TARGET_LABEL
 from shiplift.api.values import ConditionStatus
 from shiplift.api.workloads import (
     Edge,
+    LastMove,
     MigrationState,
     OnCycle,
     OnMissing,
@@ -26,7 +28,11 @@ from shiplift.view.values import Eta, Heard, Problem, Share, ago, plain
 from shiplift.workloads.face.arrival import arrival
 from shiplift.workloads.face.words import HOW_TO_GO_ON, SHORT_KINDS
 
+FOR_NODES = "WaitingForNodes"
+"""The reason that the operator gives."""
 _MOST_OPEN_WAVES = 6
+_MOST_WAVES = 256
+"""The object has room for so many; of those beyond nobody knows who is in them."""
 _IN_A_ROW = (
     WorkloadState.BLOCKED,
     WorkloadState.MOVING,
@@ -86,6 +92,8 @@ class WavesView(msgspec.Struct, frozen=True):
     done: int
     total: int
     open: tuple[tuple[int, Share], ...]
+    outside: int = 0
+    """Workloads that are in no wave: they wait for a cycle, or for what is missing."""
 
     @property
     def more(self) -> int:
@@ -117,6 +125,19 @@ class WaitingView(msgspec.Struct, frozen=True):
         return f"{self.kind} {self.namespace}/{self.name}"
 
 
+class LastView(msgspec.Struct, frozen=True):
+    """The move that ended last."""
+
+    target: str
+    outcome: str
+    seconds: int | None
+    """How long it took."""
+    ago: int
+    workloads: Share
+    pods: Share
+    moves: int
+
+
 class MigrationView(msgspec.Struct, frozen=True):
     """The whole migration."""
 
@@ -131,6 +152,14 @@ class MigrationView(msgspec.Struct, frozen=True):
     pods: Share
     moves: int
     eta: Eta | None
+    """None while something has to happen first."""
+    needs: str
+    """What has to happen first; empty where nothing has to, or nobody knows."""
+    stalled: str
+    """The same, where somebody has to help."""
+    blocked: int
+    """Workloads that do not move before that."""
+    last: LastView | None
     waves: WavesView
     waiting: tuple[WaitingView, ...]
     unlisted: int
@@ -151,7 +180,8 @@ def migration_view(migration: WorkloadMigration, now: int, heard: Heard | None =
     """The migration as this object has it; `now` is since 1970, `heard` what is known of the operator."""
     status = migration.status
     moving = status.state is MigrationState.UPGRADE
-    idle = plain(heard.not_acting) if heard and heard.silent(now) is None else ""
+    silent = heard is not None and heard.silent(now) is not None
+    idle = plain(heard.not_acting) if heard and not silent else ""
     waiting = _waiting(status.workloads, now)
     left = status.progress.total - status.progress.done - len(waiting)
     return MigrationView(
@@ -167,13 +197,49 @@ def migration_view(migration: WorkloadMigration, now: int, heard: Heard | None =
         workloads=Share.of(status.progress),
         pods=Share.of(status.pods),
         moves=status.moves,
-        eta=Eta.of(status.eta, now) if status.eta and moving and not idle else None,
+        eta=_eta(migration, now) if not idle and not silent else None,
+        needs="" if idle or silent else plain(status.needs),
+        stalled=_stalled(migration),
+        blocked=max(status.blocked, sum(one.state is WorkloadState.BLOCKED for one in waiting)),
+        last=_last(status.last, now) if status.last else None,
         waves=_waves(migration),
         waiting=waiting,
         unlisted=max(0, left) if moving else 0,
         problems=(*_idle_operator(idle), *_problems(migration)),
-        hints=tuple(_hints(migration, waiting, acting=not idle)),
+        hints=tuple(_hints(migration, waiting, acting=not idle, there=not silent)),
         arrival=arrival(migration),
+    )
+
+
+def _eta(migration: WorkloadMigration, now: int) -> Eta | None:
+    """None where something has to happen first, also where an older operator has written one."""
+    status = migration.status
+    waits = migration.spec.paused or migration.spec.abort or status.needs or _holds(migration, "Stalled")
+    if status.eta is None or waits or status.state is not MigrationState.UPGRADE:
+        return None
+    return Eta.of(status.eta, now)
+
+
+def _stalled(migration: WorkloadMigration) -> str:
+    """What it needs, unless that is nodes, which somebody else is making."""
+    said = [one for one in migration.status.conditions if one.status is ConditionStatus.TRUE]
+    for one in said:
+        if one.type == "Stalled":
+            return plain(one.message or one.reason)
+    waits_for_nodes = any(one.type == "Reconciling" and one.reason == FOR_NODES for one in said)
+    return "" if waits_for_nodes else plain(migration.status.needs)
+
+
+def _last(move: LastMove, now: int) -> LastView:
+    took = move.complete_time - move.start_time if move.start_time else None
+    return LastView(
+        target=move.target,
+        outcome=str(move.outcome),
+        seconds=max(0, int(took.total_seconds())) if took is not None else None,
+        ago=max(0, now - int(move.complete_time.timestamp())),
+        workloads=Share.of(move.workloads),
+        pods=Share.of(move.pods),
+        moves=move.moves,
     )
 
 
@@ -266,7 +332,9 @@ def _waves(migration: WorkloadMigration) -> WavesView:
     waves = sorted(migration.status.waves, key=lambda wave: wave.number)
     still = [wave for wave in waves if wave.workloads.done < wave.workloads.total]
     shown = tuple((wave.number, Share.of(wave.workloads)) for wave in still[:_MOST_OPEN_WAVES])
-    return WavesView(len(waves) - len(still), len(waves), shown)
+    counted = sum(wave.workloads.total for wave in waves)
+    outside = migration.status.progress.total - counted if len(waves) < _MOST_WAVES else 0
+    return WavesView(len(waves) - len(still), len(waves), shown, max(0, outside))
 
 
 def _idle_operator(why: str) -> Iterable[Problem]:
@@ -297,16 +365,11 @@ def _edge(edge: Edge) -> str:
 
 
 def _hints(
-    migration: WorkloadMigration, waiting: tuple[WaitingView, ...], *, acting: bool = True
+    migration: WorkloadMigration, waiting: tuple[WaitingView, ...], *, acting: bool = True, there: bool = True
 ) -> Iterable[str]:
     """What could be done, the most pressing first."""
     spec, status = migration.spec, migration.status
-    if not acting:
-        yield "nothing happens until the operator acts"
-    elif not status.observed_generation:
-        yield "no operator has looked at it yet; `shiplift operator` runs one"
-    elif not _is_seen(migration):
-        yield "the operator has not seen the last change of the spec yet"
+    yield from _of_operator(migration, acting=acting, there=there)
     if over := _given_up(migration):
         yield over
     elif spec.paused:
@@ -320,6 +383,11 @@ def _hints(
         yield "create what is missing, or set spec.onMissing of WorkloadMigration cluster to Ignore"
     if waiting and waiting[0].state is WorkloadState.BLOCKED:
         yield f"`shiplift explain {waiting[0].command}` tells all about the first of them"
+    if _only_old_nodes_are_left(migration):
+        yield (
+            f"remove the old nodes, or upgrade them: `kubectl get nodes -l {OFF_TARGET_LABEL}` lists them;"
+            " when none is left, everything of ours goes"
+        )
     if status.inert_tolerations:
         yield f"{_count(len(status.inert_tolerations))} a toleration of ours until the template changes"
 
@@ -329,6 +397,26 @@ def _given_up(migration: WorkloadMigration) -> str:
     if migration.metadata.deletion_timestamp:
         return "it is gone when all is undone; without an operator, `shiplift undo` does that"
     return HOW_TO_GO_ON if migration.spec.abort else ""
+
+
+def _only_old_nodes_are_left(migration: WorkloadMigration) -> bool:
+    """Every workload has arrived, and nodes of another version are still there."""
+    status = migration.status
+    all_there = 0 < status.progress.total <= status.progress.done
+    others = any(not _same_version(one.version, status.target) for one in status.versions)
+    moving = status.state is MigrationState.UPGRADE and not migration.spec.abort
+    return moving and all_there and others
+
+
+def _of_operator(migration: WorkloadMigration, *, acting: bool, there: bool) -> Iterable[str]:
+    if not there:
+        yield "nothing moves until an operator runs again; `shiplift operator` runs one from here"
+    elif not acting:
+        yield "nothing happens until the operator acts"
+    elif not migration.status.observed_generation:
+        yield "no operator has looked at it yet; `shiplift operator` runs one"
+    elif not _is_seen(migration):
+        yield "the operator has not seen the last change of the spec yet"
 
 
 def _count(workloads: int) -> str:

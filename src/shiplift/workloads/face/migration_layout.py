@@ -5,16 +5,18 @@ Names and messages are somebody else's: they are shown as they are, never read a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from shiplift.api.workloads import WorkloadState
 from shiplift.face.layout import bar, duration, facts, table
+from shiplift.face.wrapping import Sentence
 from shiplift.view.values import Eta
-from shiplift.workloads.face.migration import MigrationView, Phase, WaitingView
+from shiplift.workloads.face.migration import LastView, MigrationView, Phase, WaitingView
 
 _STYLES = {
     Phase.MOVING: "green",
@@ -28,42 +30,76 @@ _STYLES = {
 }
 
 
-def migration(view: MigrationView, most: int | None) -> RenderableType:
-    """The whole migration; of those that wait, so many of them."""
-    parts: list[RenderableType] = [facts(_about(view))]
-    if view.waiting:
-        parts += [Text(), _waiting(view.waiting[:most])]
+_LONGEST_NAME = 40
+_BESIDE_NAMES = 52
+"""Columns that a table needs beside the names."""
+
+
+def migration(view: MigrationView, most: int | None, lines: int | None = None) -> RenderableType:
+    """The whole migration; of those that wait, so many of them, and of each text so many lines."""
+    parts: list[RenderableType] = [facts(_about(view, lines))]
+    if view.waiting[:most]:
+        parts += [Text(), _Waiting(view.waiting[:most], lines)]
     parts += _not_shown(view, most)
-    if view.problems:
-        parts += [Text(), facts((str(one.kind), Text(one.text)) for one in view.problems[:most])]
-        parts += _left_out(len(view.problems[most:]) if most is not None else 0)
+    if problems := view.problems[:most]:
+        parts += [Text(), facts((str(one.kind), Sentence(one.text, lines=lines)) for one in problems)]
+    parts += _left_out(len(view.problems[most:]) if most is not None else 0)
     if view.hints:
-        parts += [Text(), *(Text(f"hint: {hint}", style="dim") for hint in view.hints)]
+        hints = view.hints[: 1 if lines == 1 else None]
+        parts += [Text(), *(Sentence(f"hint: {hint}", style="dim") for hint in hints)]
     return Group(*parts)
 
 
-def _about(view: MigrationView) -> Iterable[tuple[str, Text]]:
+def _about(view: MigrationView, lines: int | None) -> Iterable[tuple[str, RenderableType]]:
     yield "Workloads", _headline(view)
     if view.workloads.total:
         counted = f"{bar(view.workloads)} {view.workloads} workloads, {view.pods} pods"
-        yield "", Text(f"{counted}, {view.moves:,} evictions" if view.moves else counted)
+        yield "", Sentence(f"{counted}, {view.moves:,} evictions" if view.moves else counted)
     if view.versions:
         nodes = (f"{one.nodes} on {one.version}{' (target)' * one.target}" for one in view.versions)
-        yield "Nodes", Text(", ".join(nodes))
-    if view.waves.total:
-        yield "Waves", Text(_waves(view))
-    if view.message and view.message not in {one.text for one in view.problems}:
-        yield "Now", Text(view.message)
+        yield "Nodes", Sentence(", ".join(nodes), lines=lines)
+    if view.waves.total or view.waves.outside:
+        yield "Waves", Sentence(_waves(view), lines=lines)
+    told = {one.text for one in view.problems}
+    if view.message and view.message not in told:
+        yield "Now", Sentence(view.message, lines=_at_least(2, lines))
+    if view.needs and view.needs not in {*told, view.message} and view.phase is not Phase.PAUSED:
+        yield "Needs", Sentence(_needs(view), lines=_at_least(2, lines))
+    if view.last and not view.workloads.total:
+        yield "Last", Sentence(_last(view.last))
 
 
-def _headline(view: MigrationView) -> Text:
+def _at_least(few: int, lines: int | None) -> int | None:
+    """What the whole is about is not cut as short as the rest."""
+    return None if lines is None else max(few, lines)
+
+
+def _needs(view: MigrationView) -> str:
+    """What has to happen first; what a line below says is not said twice."""
+    first = view.waiting[0] if view.waiting else None
+    if first is None or not view.needs.startswith(f"{first}: {first.message}"):
+        return view.needs
+    more = f" and {view.blocked - 1:,} more" if view.blocked > 1 else ""
+    return f"somebody who helps {first}{more}"
+
+
+def _last(last: LastView) -> str:
+    """What the move that ended last did, in a line."""
+    took = f" in {duration(last.seconds)}" if last.seconds is not None else ""
+    how = {"Moved": "moved", "Aborted": "aborted after"}.get(last.outcome, "given up for another after")
+    counts = f"{last.workloads} workloads, {last.pods} pods, {last.moves:,} evictions"
+    return f"to {last.target}, {how} {counts}{took}, {duration(last.ago)} ago"
+
+
+def _headline(view: MigrationView) -> Sentence:
     more = [
+        view.title,
         f"mode {view.mode}" if view.mode else "",
         f"for {duration(view.seconds)}" if view.seconds is not None else "",
         _eta(view.eta) if view.eta else "",
     ]
-    text = Text(view.title, style=_STYLES.get(view.phase, "bold"))
-    return text.append("".join(f", {one}" for one in more if one), style="default")
+    text = ", ".join(one for one in more if one)
+    return Sentence(text, lead=view.title, style=_STYLES.get(view.phase, "bold"))
 
 
 def _eta(eta: Eta) -> str:
@@ -76,21 +112,53 @@ def _waves(view: MigrationView) -> str:
     parts = [
         f"{waves.done} of {waves.total} done",
         *(f"wave {number}: {share}" for number, share in waves.open),
+        *([f"and {waves.more:,} more"] if waves.more else []),
     ]
-    return ", ".join([*parts, f"and {waves.more:,} more"] if waves.more else parts)
+    if waves.outside:
+        parts.append(f"{waves.outside:,} workloads in none: they wait for a cycle, or for what is missing")
+    return ", ".join(parts)
 
 
-def _waiting(waiting: Iterable[WaitingView]) -> Table:
-    lines = table("WORKLOAD", "STATE", "MOVED", "FOR", "WHY", wraps=("WORKLOAD", "WHY"))
-    for one in waiting:
-        lines.add_row(
-            Text(str(one)),
-            Text(one.state, style=_STYLES.get(one.state, "")),
-            str(one.pods),
-            "-" if one.seconds is None else duration(one.seconds),
-            Text(one.message or one.reason or "-"),
+class _Waiting:
+    """Those that wait: a table where there is room for one, else the name of each, and below it the rest."""
+
+    def __init__(self, waiting: Sequence[WaitingView], lines: int | None) -> None:
+        self._waiting, self._lines = waiting, lines
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterable[RenderableType]:
+        names = max(len(str(one)) for one in self._waiting)
+        if options.max_width >= min(names, _LONGEST_NAME) + _BESIDE_NAMES:
+            yield self._table()
+        else:
+            yield from (part for one in self._waiting for part in self._stacked(one))
+
+    def _table(self) -> Table:
+        lines = table("WORKLOAD", "STATE", "MOVED", "FOR", "WHY", wraps=("WORKLOAD", "WHY"))
+        for one in self._waiting:
+            lines.add_row(
+                Text(str(one)),
+                Text(one.state, style=_STYLES.get(one.state, "")),
+                str(one.pods),
+                _time(one),
+                Sentence(_why(one), lines=self._lines),
+            )
+        return lines
+
+    def _stacked(self, one: WaitingView) -> Iterable[RenderableType]:
+        since = f" for {_time(one)}" if one.seconds is not None else ""
+        text = f"{one.state}{since}, {one.pods} moved: {_why(one)}"
+        yield Sentence(str(one))
+        yield Padding(
+            Sentence(text, lines=self._lines, lead=one.state, style=_STYLES.get(one.state, "")), (0, 0, 0, 2)
         )
-    return lines
+
+
+def _time(one: WaitingView) -> str:
+    return "-" if one.seconds is None else duration(one.seconds)
+
+
+def _why(one: WaitingView) -> str:
+    return one.message or one.reason or "-"
 
 
 def _not_shown(view: MigrationView, most: int | None) -> list[Text]:

@@ -9,6 +9,7 @@ from shiplift.view.section import Advice
 from shiplift.view.values import Heard
 from shiplift.workloads.face import migration_layout
 from shiplift.workloads.face.migration import MigrationView, changes, migration_view
+from shiplift.workloads.face.migration_data import migration_data
 from shiplift.workloads.face.words import HOW_TO_BEGIN, HOW_TO_GO_ON, NO_MIGRATION
 
 
@@ -29,4 +30,5 @@ STATUS = StatusPart[MigrationView](
     absent=Advice(NO_MIGRATION, HOW_TO_BEGIN),
     unfinished=Advice("left before every workload had moved", "shiplift status --until-moved waits for it"),
     given_up=given_up,
+    data=migration_data,
 )

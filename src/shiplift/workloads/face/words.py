@@ -12,10 +12,7 @@ EXCLUDED = "left alone: its namespace is excluded"
 MOVED = "moved"
 NO_PART = frozenset({NO_MIGRATION_HERE, NOTHING_MOVES, OPTED_OUT, EXCLUDED, MOVED})
 """Where a workload is that has nothing to pass."""
-HOW_TO_BEGIN = (
-    """echo '{"apiVersion": "shiplift.dev/v1alpha1", "kind": "WorkloadMigration", """
-    """"metadata": {"name": "cluster"}}' | kubectl apply -f -"""
-)
+HOW_TO_BEGIN = "shiplift migrate --to VERSION makes one"
 HOW_TO_GO_ON = (
     "to start again, set spec.target of WorkloadMigration cluster to another version,"
     " and spec.abort of it to false"

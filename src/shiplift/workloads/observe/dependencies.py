@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from shiplift.api.workloads import EdgeSource, WorkloadKind, WorkloadOrder, WorkloadRef
+from shiplift.api.workloads import EdgeSource, WorkloadKind, WorkloadOrder
 from shiplift.engine.graph import Edge
 from shiplift.facts.custom import Custom
 from shiplift.facts.meta import Labels
-from shiplift.workloads.identity import WorkloadId, workload_id
+from shiplift.workloads.identity import WorkloadId, referenced, workload_id
 
 DEPENDS_ON = "config.kubernetes.io/depends-on"
 CHANGE_GROUP = "kapp.k14s.io/change-group"
@@ -81,6 +81,10 @@ class Dependencies(Struct, frozen=True):
     edges: tuple[Edge[WorkloadId], ...]
     problems: tuple[Problem, ...]
 
+    def problems_of(self, about: str) -> tuple[str, ...]:
+        """What cannot be followed of what that object declares."""
+        return tuple(one.message for one in self.problems if one.about == about)
+
 
 def gather(declared: Iterable[Declared], orders: Iterable[Custom]) -> Dependencies:
     """All dependencies; the rows of `orders` hold a `WorkloadOrder` each."""
@@ -127,12 +131,12 @@ def _read_order(found: _Found, row: Custom) -> None:
     order: WorkloadOrder = row.object
     origin = f"{_ORDER}{row.namespace}/{row.name}"
     for workload in order.spec.workloads:
-        dependent = _identity(workload, row.namespace)
+        dependent = referenced(workload, row.namespace)
         if dependent.namespace != row.namespace:
             found.problem(origin, EdgeSource.WORKLOAD_ORDER, _not_its_own(dependent))
             continue
         for other in workload.depends_on:
-            dependency = _identity(other, row.namespace)
+            dependency = referenced(other, row.namespace)
             if dependency == dependent:
                 found.problem(origin, EdgeSource.WORKLOAD_ORDER, f"{dependent} cannot depend on itself")
             else:
@@ -145,10 +149,6 @@ def _not_its_own(workload: WorkloadId) -> str:
         f"what it says of {workload} does not count, it speaks for its own namespace only;"
         f" say it in a WorkloadOrder of namespace {workload.namespace}"
     )
-
-
-def _identity(ref: WorkloadRef, namespace: str) -> WorkloadId:
-    return workload_id(str(ref.kind), ref.namespace or namespace, ref.name)
 
 
 def _read_depends_on(found: _Found, one: Declared) -> None:

@@ -16,7 +16,8 @@ from shiplift.api.workloads import WorkloadMigrationSpec
 from shiplift.engine.graph import Edge, Graph, OnCycle, OnMissing, Progress
 from shiplift.facts.custom import Custom
 from shiplift.workloads.identity import WORKLOADS, WorkloadId, named, workload_id
-from shiplift.workloads.model import Order, Tally, Unreadable
+from shiplift.workloads.model import Absent, Order, Tally, Unreadable
+from shiplift.workloads.observe.absent import absent
 from shiplift.workloads.observe.dependencies import Declared, gather, source_of
 
 MOST_NAMED = 128
@@ -44,7 +45,7 @@ class Ordering:
         self,
         spec: WorkloadMigrationSpec,
         tallies: Mapping[WorkloadId, Tally],
-        orders: Iterable[Custom],
+        orders: Collection[Custom],
         arrived: Arrived,
         declarations: int,
         unreadable: tuple[Unreadable, ...] = (),
@@ -66,7 +67,7 @@ class Ordering:
 def _analysed(
     spec: WorkloadMigrationSpec,
     tallies: Mapping[WorkloadId, Tally],
-    orders: Iterable[Custom],
+    orders: Collection[Custom],
     unknown: tuple[WorkloadId, ...],
     left_alone: frozenset[WorkloadId],
 ) -> _Analysis:
@@ -86,12 +87,14 @@ def _analysed(
         for edge in edges
         if edge.dependency == key and edge.dependent in graph.number and not edge.soft
     ]
+    nowhere = absent(orders, graph.number, spec.exclude_namespaces)
     return _Analysis(
         graph,
         {id_: number for number, wave in enumerate(graph.waves().waves) for id_ in wave},
         tuple(f"{one.about}: {one.message}" for one in found.problems[:MOST_NAMED]),
         _named(closing),
         missing,
+        nowhere[:MOST_NAMED],
     )
 
 
@@ -104,6 +107,7 @@ class _Analysis(NamedTuple):
     cycles: tuple[EdgeSpec, ...]
     missing: list[Edge[WorkloadId]]
     """Dependencies that do not exist."""
+    absent: tuple[Absent, ...]
 
 
 def _progressed(known: _Analysis, tallies: Mapping[WorkloadId, Tally], arrived: Arrived) -> Order:
@@ -124,6 +128,7 @@ def _progressed(known: _Analysis, tallies: Mapping[WorkloadId, Tally], arrived: 
         cycles=known.cycles,
         missing=_named([edge for edge in known.missing if edge.dependency not in gone]),
         gone=gone,
+        absent=known.absent,
     )
 
 

@@ -1,4 +1,5 @@
-"""Writes what there is to tell: the status of the migration and of the orders, and Events on workloads.
+"""Writes what there is to tell: the status of the migration and of the orders, and Events on the
+migration and on workloads.
 
 What decisions depend on is written at once; progress that only people read, about once a second. There may be
 many WorkloadOrders: what a slow API server does not take in a moment is left to the next round, so that no
@@ -29,6 +30,7 @@ from shiplift.workloads.identity import WORKLOADS, WorkloadId
 from shiplift.workloads.memory import Evictions
 from shiplift.workloads.model import Migrating, Reason
 from shiplift.workloads.names import MIGRATION
+from shiplift.workloads.tell.happenings import happenings, of_workload
 from shiplift.workloads.tell.order_status import order_status
 from shiplift.workloads.tell.report import WEIGHT, status_of
 
@@ -111,13 +113,15 @@ class Publisher:
     def _tell(
         self, decision: Migrating, before: WorkloadMigrationStatus, after: WorkloadMigrationStatus
     ) -> None:
-        """One Event for each workload that came to another state."""
+        """One Event for each workload that came to another state, and few on the migration."""
+        self._tell_migration(decision, before, after)
         earlier = {(one.kind.value, one.namespace, one.name): _matter(one) for one in before.workloads}
         for one in after.workloads:
             key = (one.kind.value, one.namespace, one.name)
             if earlier.get(key) != _matter(one) and (key in earlier or one.state is not WorkloadState.HELD):
-                kind = EventType.WARNING if one.state is WorkloadState.BLOCKED else EventType.NORMAL
-                self._record(WorkloadId(*key), one.uid, one.reason or one.state, one.message, kind)
+                told = of_workload(one)
+                kind = EventType.WARNING if told.warning else EventType.NORMAL
+                self._record(WorkloadId(*key), one.uid, told.reason, told.note, kind)
         fresh = set(after.met) - set(before.met)
         if fresh:
             for id_, tally in decision.view.tallies.items():
@@ -125,9 +129,18 @@ class Publisher:
                     note = f"all pods run on nodes of {after.target}"
                     self._record(id_, tally.row.uid, Reason.MOVED.value, note, EventType.NORMAL)
 
+    def _tell_migration(
+        self, decision: Migrating, before: WorkloadMigrationStatus, after: WorkloadMigrationStatus
+    ) -> None:
+        uid = decision.view.migration.metadata.uid if decision.view.migration else ""
+        regarding = Regarding(kinds.WORKLOAD_MIGRATION, MIGRATION, uid=uid)
+        for one in happenings(before, after):
+            kind = EventType.WARNING if one.warning else EventType.NORMAL
+            self._recorder.record(regarding, one.reason, one.note, action="Migrate", type=kind)
+
     def _record(self, id_: WorkloadId, uid: str, reason: str, note: str, kind: EventType) -> None:
         regarding = Regarding(WORKLOADS[id_.kind], id_.name, id_.namespace, uid)
-        self._recorder.record(regarding, reason, note or reason, action="Migrate", type=kind)
+        self._recorder.record(regarding, reason, note, action="Migrate", type=kind)
 
 
 def _matter(one: WorkloadStatus) -> tuple[WorkloadState, str | None]:

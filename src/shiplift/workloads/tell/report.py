@@ -6,19 +6,18 @@ every look (an estimate, a message's count) alone is no reason to write it again
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 import msgspec
 
 from shiplift.api.conditions import stated
 from shiplift.api.values import Condition as ConditionSpec
-from shiplift.api.values import Estimate, Progress, duration
+from shiplift.api.values import Progress, duration
 from shiplift.api.workloads import (
     MigrationState,
     NodesOfVersion,
-    Wave,
     WorkloadKind,
     WorkloadMigrationStatus,
     WorkloadState,
@@ -32,10 +31,12 @@ from shiplift.workloads.decide.waiting import line_of
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Evicted, Line, Migrating, Reason, Tally, View
 from shiplift.workloads.names import SKIP
+from shiplift.workloads.tell.counts import Counts
+from shiplift.workloads.tell.last_move import last_move
+from shiplift.workloads.tell.outlook import outlook
 
 MOST_LISTED = 2000
 _MOST_NOTES = 64
-_MOST_WAVES = 256
 _LONGEST = 1000
 _MOST_INERT = 500
 _MOST_RELIED_ON = 1000
@@ -43,7 +44,8 @@ _LINE_BYTES = 300
 _MOST_BYTES = 400_000
 """An object may have about 1.5 MB, and the uids of those that have arrived need up to half of it."""
 NONE_EVICTED = Evicted()
-_PROGRESS = ("message", "progress", "pods", "moves", "eta", "waves", "workloads")
+_PROGRESS = ("message", "progress", "pods", "moves", "eta", "pace", "waves", "workloads")
+_NOTHING_TOLD = WorkloadMigrationStatus()
 _AT_REST = (Reason.NO_UPGRADE, Reason.ABORTED, Reason.DELETED)
 _NEEDS_SOMEBODY = (WorkloadState.BLOCKED, WorkloadState.MOVING, WorkloadState.RELEASED, WorkloadState.HELD)
 
@@ -61,6 +63,7 @@ def status_of(decision: Migrating, evicted: Evicted = NONE_EVICTED) -> WorkloadM
         ),
         notes=tuple(_short(note) for note in decision.notes[:_MOST_NOTES]),
         inert_tolerations=tuple(str(id_)[:256] for id_ in sorted(inert(view))[:_MOST_INERT]),
+        last=last_move(decision, evicted, now),
     )
     if not decision.moving:
         return common
@@ -70,26 +73,33 @@ def status_of(decision: Migrating, evicted: Evicted = NONE_EVICTED) -> WorkloadM
 def _under_way(
     decision: Migrating, common: WorkloadMigrationStatus, evicted: Evicted, now: datetime
 ) -> WorkloadMigrationStatus:
-    view, before = decision.view, decision.view.status
-    same = before.state is MigrationState.UPGRADE and before.target == view.target.version
-    started = progress.since(before.started_at, now, same=same)
+    view = decision.view
+    same = view.status.state is MigrationState.UPGRADE and view.status.target == view.target.version
+    before = view.status if same else _NOTHING_TOLD
     done = set(decision.met)
-    counted = [tally for tally in view.tallies.values() if not tally.skipped]
-    there = sum(len(tally.pods) - len(tally.away) - len(tally.pending) for tally in counted)
-    pods = Progress.of(there, sum(len(tally.pods) + len(tally.evicting) for tally in counted))
-    arrived = sum(tally.row.uid in done for tally in counted)
+    counts = Counts(view, done)
+    waiting = [(tally, line_of(decision, tally)) for tally in counts.taking_part if tally.row.uid not in done]
+    blocked = sum(line.state is WorkloadState.BLOCKED for _, line in waiting)
+    listed = _workloads(
+        _Told(view, counts, evicted, now, duration(view.spec.progress_deadline)), before.workloads, waiting
+    )
+    pods = counts.pods()
+    needs, pace, eta = outlook(decision, before, listed, blocked, pods)
     return msgspec.structs.replace(
         common,
         state=MigrationState.UPGRADE,
         target=view.target.version,
         mode=view.target.mode,
-        started_at=started,
-        progress=Progress.of(arrived, len(counted)),
+        started_at=progress.since(before.started_at, now, same=same),
+        progress=counts.workloads(),
         pods=pods,
-        moves=evicted.total + (before.moves if same else 0),
-        eta=_eta(started, pods, now),
-        waves=_waves(view, done),
-        workloads=_workloads(decision, before.workloads if same else (), done, evicted, now),
+        moves=evicted.total + before.moves,
+        eta=eta,
+        pace=pace,
+        needs=_short(needs),
+        blocked=blocked,
+        waves=counts.waves(),
+        workloads=listed,
         met=decision.met,
         relied_on=_relied_on(view, done),
         cycles=view.order.cycles,
@@ -104,22 +114,14 @@ def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def _eta(started: datetime | None, pods: Progress, now: datetime) -> Estimate | None:
-    found = progress.estimate(started, pods.done, pods.total, now)
-    return Estimate(**found._asdict()) if found is not None else None
+class _Told(NamedTuple):
+    """What is known of all when one of them is told."""
 
-
-def _waves(view: View, done: set[str]) -> tuple[Wave, ...]:
-    total: Counter[int] = Counter()
-    arrived: Counter[int] = Counter()
-    for id_, tally in view.tallies.items():
-        if not tally.skipped and id_ in view.order.depth:
-            total[view.order.depth[id_]] += 1
-            arrived[view.order.depth[id_]] += tally.row.uid in done
-    return tuple(
-        Wave(number=number, workloads=Progress.of(arrived[number], total[number]))
-        for number in sorted(total)[:_MOST_WAVES]
-    )
+    view: View
+    counts: Counts
+    evicted: Evicted
+    now: datetime
+    deadline: timedelta
 
 
 def _relied_on(view: View, done: set[str]) -> tuple[str, ...]:
@@ -139,20 +141,17 @@ def _relied_on(view: View, done: set[str]) -> tuple[str, ...]:
 
 
 def _workloads(
-    decision: Migrating, before: Iterable[WorkloadStatus], done: set[str], evicted: Evicted, now: datetime
+    told: _Told, before: Iterable[WorkloadStatus], waiting: Iterable[tuple[Tally, Line]]
 ) -> tuple[WorkloadStatus, ...]:
     """Workloads that have not arrived, first those that need somebody."""
-    view = decision.view
     earlier = {WorkloadId(one.kind.value, one.namespace, one.name): one for one in before}
-    waiting = [tally for tally in view.tallies.values() if not tally.skipped and tally.row.uid not in done]
-    lines = [(tally, line_of(decision, tally)) for tally in waiting]
-    lines.sort(key=lambda pair: (_NEEDS_SOMEBODY.index(pair[1].state), pair[0].id))
+    lines = sorted(waiting, key=lambda pair: (_NEEDS_SOMEBODY.index(pair[1].state), pair[0].id))
     listed: list[WorkloadStatus] = []
     size = 0
     for tally, line in lines[:MOST_LISTED]:
         known = earlier.get(tally.id)
         known = known if known is not None and known.uid == tally.row.uid else None
-        one = _with_evictions(view, tally, _one(view, tally, line, known, now), known, evicted)
+        one = _with_evictions(told.view, tally, _one(told, tally, line, known), known, told.evicted)
         size += _LINE_BYTES + len(one.message) + len(one.name) + len(one.namespace)
         if size > _MOST_BYTES:
             break
@@ -160,12 +159,10 @@ def _workloads(
     return tuple(listed)
 
 
-def _one(
-    view: View, tally: Tally, line: Line, earlier: WorkloadStatus | None, now: datetime
-) -> WorkloadStatus:
-    pods = Progress.of(len(tally.pods) - len(tally.away) - len(tally.pending), tally.row.replicas)
+def _one(told: _Told, tally: Tally, line: Line, earlier: WorkloadStatus | None) -> WorkloadStatus:
+    pods = told.counts.pods_of(tally)
     same = earlier is not None and _no_progress(earlier, line, pods)
-    since = progress.since(earlier.since if earlier is not None else None, now, same=same)
+    since = progress.since(earlier.since if earlier is not None else None, told.now, same=same)
     return WorkloadStatus(
         kind=WorkloadKind(tally.id.kind),
         namespace=tally.id.namespace,
@@ -173,9 +170,9 @@ def _one(
         state=line.state,
         uid=tally.row.uid,
         reason=line.reason.value,
-        message=_short(line.message + _overdue(view, line, since, now)),
+        message=_short(line.message + _overdue(line, since, told)),
         since=since,
-        wave=view.order.depth.get(tally.id, 0),
+        wave=told.view.order.depth.get(tally.id, 0),
         pods=pods,
     )
 
@@ -195,9 +192,9 @@ def _no_progress(earlier: WorkloadStatus, line: Line, pods: Progress) -> bool:
     return earlier.state is line.state and earlier.reason == line.reason.value and earlier.pods == pods
 
 
-def _overdue(view: View, line: Line, since: datetime, now: datetime) -> str:
+def _overdue(line: Line, since: datetime, told: _Told) -> str:
     """A workload that is on the way and has not moved for longer than the deadline is stuck."""
-    late = progress.overdue(since, now, duration(view.spec.progress_deadline))
+    late = progress.overdue(since, told.now, told.deadline)
     if line.state is WorkloadState.HELD or line.reason is Reason.SOAKING or late is None:
         return ""
     minutes = late // timedelta(minutes=1)

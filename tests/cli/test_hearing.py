@@ -1,0 +1,88 @@
+"""A dead operator is noticed by its Lease, whatever the clocks of the two computers say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import pytest
+
+from shiplift.cli.hearing import Ear
+from shiplift.kube.client import Client
+from shiplift.kube.errors import Unreachable
+
+NOW = 1_777_629_600
+
+
+class Leases:
+    """An API server with the Lease of one operator, which renews it every two seconds while it lives."""
+
+    def __init__(self, age: int, *, alive: bool, holder: str | None = "one") -> None:
+        self.now, self.age, self.alive, self.holder = float(NOW), age, alive, holder
+        self.reachable, self.slept = True, 0.0
+
+    def list(self, *_: Any, **__: Any) -> Iterable[dict[str, Any]]:
+        if not self.reachable:
+            raise Unreachable("gone")
+        steps = int(self.slept / 2) * 2 if self.alive else 0
+        stamp = datetime.fromtimestamp(NOW - self.age + steps, UTC).isoformat()
+        spec = {"renewTime": stamp, "leaseDurationSeconds": 15}
+        spec |= {"holderIdentity": self.holder} if self.holder else {}
+        yield {"metadata": {"uid": "lease"}, "spec": spec}
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        self.slept += seconds
+
+    def ear(self) -> Ear:
+        return Ear(cast("Client", self), lambda: self.now, self.sleep)
+
+
+@pytest.mark.parametrize(
+    ("age", "alive", "silent", "looked_for"),
+    [
+        (1, True, False, 0),
+        (15, False, False, 0),
+        (20, False, True, 4),
+        (20, True, False, 2),
+        (-60, True, False, 2),
+        (7200, False, True, 0),
+    ],
+)
+def test_twenty_seconds_after_its_death_it_is_known_and_clocks_that_differ_deceive_nobody(
+    age: int, alive: bool, silent: bool, looked_for: float
+) -> None:
+    leases = Leases(age, alive=alive)
+    heard = leases.ear().surely()
+    assert heard is not None
+    assert (heard.silent(int(leases.now)) is not None) is silent
+    assert leases.slept == looked_for
+
+
+def test_an_operator_that_ended_in_order_is_known_to_be_away_at_once() -> None:
+    leases = Leases(1, alive=False, holder=None)
+    heard = leases.ear().surely()
+    assert heard is not None
+    assert heard.silent(NOW) == 1
+    assert leases.slept == 0
+
+
+def test_who_goes_on_listening_counts_silence_by_one_clock() -> None:
+    """The other clock is five minutes ahead."""
+    leases = Leases(-300, alive=True)
+    ear = leases.ear()
+    ear.surely()
+    leases.alive = False
+    leases.slept = 2.0
+    for _ in range(10):
+        leases.now += 2
+        heard = ear.listen()
+    assert heard is not None
+    assert heard.silent(int(leases.now)) is not None
+
+
+def test_where_leases_cannot_be_read_nobody_can_tell() -> None:
+    leases = Leases(1, alive=True)
+    leases.reachable = False
+    assert leases.ear().surely() is None

@@ -1,0 +1,143 @@
+"""`shiplift migrate`: makes the WorkloadMigration, and changes what is there only after showing it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from shiplift.cli.migrate import changes, read_version, shown
+from shiplift.cli.output import CommandError
+from shiplift.facts.kinds import WORKLOAD_MIGRATION
+from shiplift.kube.client import Client
+from shiplift.local.cluster import Cluster
+from tests.cli.conftest import Migrate
+from tests.workloads.face.migrations import NEW, OLD, at, migration, progress
+
+main = importlib.import_module("shiplift.cli.main")
+
+
+@pytest.mark.parametrize(("text", "version"), [("v1.36.3", "v1.36.3"), ("1.36.3", "v1.36.3")])
+def test_a_version_is_read_as_people_write_it(text: str, version: str) -> None:
+    assert read_version(text) == version
+
+
+@pytest.mark.parametrize("text", ["", "soon", "v1", "1.36", "v1.36.3; rm", "v1.36." + "9" * 30])
+def test_what_is_no_version_is_refused(text: str) -> None:
+    with pytest.raises(CommandError, match="is no version of Kubernetes"):
+        read_version(text)
+
+
+@pytest.mark.parametrize(
+    ("spec", "wanted"),
+    [
+        ({}, {"target": NEW}),
+        ({"target": NEW}, {}),
+        ({"target": "1.36.3"}, {}),
+        ({"target": OLD}, {"target": NEW}),
+        ({"target": OLD, "paused": True}, {"target": NEW}),
+        ({"target": OLD, "abort": True}, {"target": NEW, "abort": False}),
+        ({"abort": True}, {"target": NEW, "abort": False}),
+    ],
+)
+def test_only_what_has_to_change_is_changed(spec: dict[str, Any], wanted: dict[str, Any]) -> None:
+    assert changes(migration({}, spec), NEW) == wanted
+
+
+@pytest.mark.parametrize(
+    ("spec", "about", "message"),
+    [
+        ({"target": NEW, "abort": True}, {}, "an abort cannot be withdrawn"),
+        ({}, {"deletionTimestamp": at(1)}, "is being deleted"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_way(
+    spec: dict[str, Any], about: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(CommandError, match=message) as caught:
+        changes(migration({}, spec, **about), NEW)
+    assert caught.value.hint.endswith("then say it again")
+
+
+def test_what_would_change_is_shown_with_what_that_means() -> None:
+    status = {"state": "Upgrade", "target": OLD, "progress": progress(2, 5)}
+    found = migration(status, {"target": OLD, "paused": True, "abort": True})
+    assert shown(found, changes(found, NEW)) == [
+        "target of WorkloadMigration cluster: v1.35.4 -> v1.36.3",
+        "abort of WorkloadMigration cluster: true -> false",
+        "2 of 5 workloads have moved to v1.35.4",
+        "it stays paused: shiplift resume goes on",
+    ]
+
+
+# --- on a real API server ---
+
+Run = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def run(api_server: Cluster, capsys: pytest.CaptureFixture[str]) -> Run:
+    def command(*words: str) -> tuple[int, str]:
+        code = main.run(["migrate", *words, "--kubeconfig", str(api_server.kubeconfig)])
+        said = capsys.readouterr()
+        assert said.out == ""
+        return code, said.err
+
+    return command
+
+
+def the_spec(client: Client) -> dict[str, Any] | None:
+    found = next(iter(client.list(WORKLOAD_MIGRATION)), None)
+    return found["spec"] if found else None
+
+
+@pytest.mark.usefixtures("migrate")
+def test_the_migration_is_made_as_the_guide_writes_it(run: Run, client: Client) -> None:
+    code, said = run("--to", NEW, "--dry-run")
+    assert (code, the_spec(client)) == (0, None)
+    assert f"would make WorkloadMigration cluster: workloads move to {NEW} as their turn comes\n" in said
+    code, said = run("--to", "1.36.3")
+    assert code == 0, said
+    assert f"no node runs {NEW} yet (there is none): nothing moves before one does\n" in said
+    assert f"made WorkloadMigration cluster: workloads move to {NEW} as their turn comes\n" in said
+    spec = the_spec(client)
+    assert spec is not None
+    assert spec["target"] == NEW
+    assert run("--to", NEW) == (
+        0,
+        f"no node runs {NEW} yet (there is none): nothing moves before one does\n"
+        f"nothing to change: the target of WorkloadMigration cluster is {NEW}\n",
+    )
+
+
+def test_what_is_there_is_changed_only_when_somebody_agrees(
+    run: Run, client: Client, migrate: Migrate
+) -> None:
+    migrate(target=OLD, soak="30s")
+    code, said = run("--to", NEW)
+    assert code == 1
+    assert "target of WorkloadMigration cluster: v1.35.4 -> v1.36.3\n" in said
+    assert "error: nobody is here to confirm it\n" in said
+    assert (the_spec(client) or {})["target"] == OLD
+    assert run("--to", NEW, "--yes")[0] == 0
+    spec = the_spec(client) or {}
+    assert (spec["target"], spec["soak"]) == (NEW, "30s")
+
+
+@pytest.mark.usefixtures("migrate")
+def test_it_can_be_made_to_wait(run: Run, client: Client) -> None:
+    code, said = run("--to", NEW, "--paused")
+    assert code == 0
+    assert "after `shiplift resume`" in said
+    assert (the_spec(client) or {})["paused"] is True
+
+
+def test_after_an_abort_another_target_begins_anew(run: Run, client: Client, migrate: Migrate) -> None:
+    migrate(target=OLD)
+    migrate(target=OLD, abort=True)
+    assert run("--to", OLD, "--yes")[0] == 1
+    code, said = run("--to", NEW, "--yes")
+    assert code == 0, said
+    assert not (the_spec(client) or {}).get("abort")

@@ -1,0 +1,185 @@
+"""`shiplift order check`: a slip in an order is found before anything moves."""
+
+from __future__ import annotations
+
+import importlib
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shiplift.cli.order import read
+from shiplift.cli.output import CommandError
+from shiplift.facts.kinds import DEPLOYMENT, WORKLOAD_ORDER
+from shiplift.facts.meta import Labels
+from shiplift.kube.client import Client
+from shiplift.local.cluster import Cluster
+from shiplift.workloads.face.order_check import check
+from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.observe.dependencies import DEPENDS_ON, Declared
+
+main = importlib.import_module("shiplift.cli.main")
+
+FINE = """
+apiVersion: shiplift.dev/v1alpha1
+kind: WorkloadOrder
+metadata: {name: shop, namespace: shop}
+spec:
+  workloads:
+  - {kind: Deployment, name: web, dependsOn: [{kind: Deployment, name: api}]}
+"""
+SLIPS = """
+apiVersion: shiplift.dev/v1alpha1
+kind: WorkloadOrder
+metadata: {name: shop}
+spec:
+  workloads:
+  - {kind: Deployment, name: webb, dependsOn: [{kind: Deployment, name: db}]}
+"""
+ROUND = """
+apiVersion: v1
+kind: List
+items:
+- apiVersion: shiplift.dev/v1alpha1
+  kind: WorkloadOrder
+  metadata: {name: there, namespace: shop}
+  spec: {workloads: [{kind: Deployment, name: web, dependsOn: [{kind: Deployment, name: api}]}]}
+- kind: ConfigMap
+  metadata: {name: something-else}
+"""
+
+
+def declared(kind: str, name: str, **annotations: str) -> Declared:
+    return Declared(WorkloadId(kind, "shop", name), Labels(annotations), Labels({}))
+
+
+THERE = [declared("Deployment", "web"), declared("Deployment", "api"), declared("StatefulSet", "db")]
+
+
+def findings(text: str, *others: str, there: list[Declared] = THERE) -> list[str]:
+    more = [row for other in others for row in read(other.encode(), "shop")]
+    found = check(read(text.encode(), "shop"), more, there)
+    return [f"{one.message}|{one.hint}" for order in found for one in order.findings]
+
+
+def test_an_order_that_can_be_followed_is_fine() -> None:
+    assert findings(FINE) == []
+
+
+def test_names_that_are_not_there_are_found_with_what_may_be_meant() -> None:
+    assert findings(SLIPS) == [
+        "Deployment shop/webb does not exist: its dependsOn has no effect|did you mean Deployment shop/web?",
+        "Deployment shop/webb waits for Deployment shop/db, which does not exist"
+        "|did you mean StatefulSet shop/db?",
+    ]
+
+
+def test_a_cycle_is_found_though_others_declare_the_rest_of_it() -> None:
+    back = {DEPENDS_ON: "apps/namespaces/shop/Deployment/web"}
+    there = [declared("Deployment", "web"), declared("Deployment", "api", **back)]
+    (found,) = findings(ROUND, there=there)
+    assert "a cycle: Deployment shop/web -> Deployment shop/api -> Deployment shop/web" in found
+    assert "said by WorkloadOrder shop/there, annotation config.kubernetes.io/depends-on" in found
+
+
+def test_a_cycle_of_others_is_theirs() -> None:
+    back = FINE.replace("name: shop,", "name: other,").replace("name: web", "name: x").replace("api", "web")
+    assert findings(FINE, back) == []
+
+
+def test_a_workload_that_waits_for_itself_is_found() -> None:
+    assert findings(FINE.replace("name: api", "name: web")) == [
+        "Deployment shop/web cannot depend on itself|"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"{", "this is no YAML"),
+        (SLIPS.replace("name: webb", "name: Webb").encode(), "spec.workloads"),
+        (b"kind: WorkloadOrder\nmetadata: {name: x}\n", "WorkloadOrder"),
+    ],
+)
+def test_what_is_no_order_is_refused_in_a_line(text: bytes, message: str) -> None:
+    with pytest.raises(CommandError, match=message):
+        read(text, "shop")
+
+
+def test_other_objects_in_a_file_are_left_alone() -> None:
+    assert [row.name for row in read(ROUND.encode(), "shop")] == ["there"]
+    assert read(b"kind: ConfigMap\n---\n[1]\n---\nnull\n", "shop") == []
+
+
+# --- on a cluster ---
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(api_server: Cluster, capsys: pytest.CaptureFixture[str]) -> Run:
+    def command(*words: str) -> tuple[int, str, str]:
+        code = main.run(["order", "check", *words, "--kubeconfig", str(api_server.kubeconfig)])
+        return code, *capsys.readouterr()
+
+    return command
+
+
+def a_deployment(name: str) -> dict[str, Any]:
+    labels = {"app": name}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
+    return {
+        "metadata": {"name": name},
+        "spec": {"replicas": 0, "selector": {"matchLabels": labels}, "template": template},
+    }
+
+
+def test_a_file_is_checked_against_the_cluster(
+    run: Run, client: Client, space: Callable[[str], str], tmp_path: Path
+) -> None:
+    shop = space("ordered")
+    for name in ("web", "api"):
+        client.create(DEPLOYMENT, a_deployment(name), shop)
+    file = tmp_path / "order.yaml"
+    file.write_text(SLIPS)
+    code, said, errors = run(str(file), "-n", shop)
+    assert code == 1
+    assert said.splitlines() == [
+        "WorkloadOrder ordered/shop: 1 workloads, 1 dependencies, 2 problems",
+        "  Deployment ordered/webb does not exist: its dependsOn has no effect;"
+        " did you mean Deployment ordered/web?",
+        "  Deployment ordered/webb waits for Deployment ordered/db, which does not exist",
+    ]
+    assert errors.startswith("error: 2 problems in 1 orders\nhint: ")
+    file.write_text(FINE.replace("namespace: shop", f"namespace: {shop}"))
+    assert run(str(file))[0] == 0
+
+
+def test_the_orders_of_a_cluster_are_checked(run: Run, client: Client, space: Callable[[str], str]) -> None:
+    shop = space("ordered-too")
+    code, _, errors = run("-n", shop)
+    assert (code, errors.splitlines()[0]) == (1, f"error: there is no WorkloadOrder in namespace {shop}")
+    client.create(DEPLOYMENT, a_deployment("web"), shop)
+    entry = {"kind": "Deployment", "name": "web", "dependsOn": [{"kind": "Deployment", "name": "wbe"}]}
+    made = client.create(
+        WORKLOAD_ORDER, {"metadata": {"name": "order"}, "spec": {"workloads": [entry]}}, shop
+    ).object
+    code, said, _ = run("-n", shop)
+    assert code == 1
+    assert f"waits for Deployment {shop}/wbe, which does not exist; did you mean" in said
+    client.delete(WORKLOAD_ORDER, "order", shop, uid=made["metadata"]["uid"])
+
+
+def test_a_file_that_is_not_there_is_a_line_and_a_hint(run: Run) -> None:
+    code, _, errors = run("/nowhere/order.yaml")
+    assert (code, errors.splitlines()[0]) == (
+        1,
+        "error: cannot read /nowhere/order.yaml: No such file or directory",
+    )
+
+
+def test_standard_input_is_a_file_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(SLIPS.encode())))
+    assert run("-", "-n", "nobody-here")[0] == 1
