@@ -42,7 +42,7 @@ def read(client: Client, namespace: str, name: str, key: str) -> Hidden:
     """The value, or `SecretUnusable`."""
     about = f"Secret {namespace}/{name}"
     try:
-        data = client.get(SECRET, name, namespace).get("data") or {}
+        data: dict[str, str] = client.get(SECRET, name, namespace).get("data") or {}
     except Forbidden:
         grant = how_to_grant_secret(namespace, name)
         raise SecretUnusable(f"shiplift may not read {about}; an administrator runs: {grant}") from None

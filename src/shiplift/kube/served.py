@@ -48,7 +48,11 @@ class Server(NamedTuple):
 def by_version(text: str) -> Server:
     """A server of that version as it is by default."""
     minor = _minor(text)
-    return Server(f"1.{minor}", lambda kind: minor >= SINCE.get(kind, OLDEST))
+
+    def knows(kind: Kind) -> bool:
+        return minor >= SINCE.get(kind, OLDEST)
+
+    return Server(f"1.{minor}", knows)
 
 
 def as_asked(client: Client, kinds: Iterable[Kind]) -> Server:
@@ -56,7 +60,11 @@ def as_asked(client: Client, kinds: Iterable[Kind]) -> Server:
     minor = _minor(_decoded(client.raw("GET", "/version"), _Version).behaves_as)
     by_group = {kind.api_version: kind for kind in kinds}
     served = {one: _served(client, kind) for one, kind in by_group.items()}
-    return Server(f"1.{minor}", lambda kind: kind.plural in served.get(kind.api_version, ()))
+
+    def knows(kind: Kind) -> bool:
+        return kind.plural in served.get(kind.api_version, ())
+
+    return Server(f"1.{minor}", knows)
 
 
 def told_apart(manifests: Iterable[Manifest], knows: Knows) -> tuple[list[Manifest], list[Manifest]]:
