@@ -57,7 +57,7 @@ def _version(resource: type[Resource]) -> dict[str, Any]:
         "storage": True,
         "schema": {"openAPIV3Schema": _object(resource)},
         "subresources": {"status": {}, **(_SCALE if resource.SCALE else {})},
-        "additionalPrinterColumns": [_column(column) for column in _columns(resource)],
+        "additionalPrinterColumns": [_column(column) for column in columns(resource)],
     }
 
 
@@ -89,7 +89,7 @@ def _part(resource: type[Resource], name: str) -> Schema:
     return schema if field.required else schema | {"default": defaults_in(schema)}
 
 
-def _columns(resource: type[Resource]) -> list[Column]:
+def columns(resource: type[Resource]) -> list[Column]:
     """What a person reads first: the kind's own, whether all is well, how old it is."""
     narrow, wide = ([one for one in resource.COLUMNS if one.wide is wide] for wide in (False, True))
     return [*narrow, *([READY] if resource.TELLS_READY else []), *wide, AGE]
