@@ -159,7 +159,7 @@ def test_who_may_approve_does_so_in_their_own_name_only(
     approver, user = people.client("approver", APPROVES), service_account(PEOPLE, "approver")
     with stored(client, manual()) as config:
         assert patch(approver, config, {"approved": approval(user)})["spec"]["approved"]["by"] == user
-        with pytest.raises(Forbidden, match=f"spec.approved.by must be who asks: {user}"):
+        with pytest.raises(Forbidden, match=f"approved.by of UpgradeConfig cluster must be who asks: {user}"):
             patch(approver, config, {"approved": approval("the-boss")})
         assert patch(editor, config, {"paused": True}), "what is not about approval needs no such right"
 
@@ -205,8 +205,9 @@ def test_a_hook_is_written_only_by_who_may_create_jobs_there(
     with pytest.raises(Forbidden) as refusal:
         create(runner, hooked(*["default"] * 7, "kube-system", where=where))
     user = service_account(PEOPLE, f"runner-{where}")
-    assert f"spec.hooks.{where}[7]: user {user} may not create Jobs in namespace kube-system" in str(
-        refusal.value.message
+    assert (
+        f"hook {where}[7] of NodeRollout to-v1.36: user {user} may not create Jobs in namespace kube-system"
+        in str(refusal.value.message)
     )
 
 
@@ -226,7 +227,9 @@ def test_a_hand_over_is_written_only_by_who_may_create_jobs_in_its_namespace(
     people: People, editor: Client
 ) -> None:
     body = full(OPERATOR_VERSION)
-    with pytest.raises(Forbidden, match=r"spec.handOver: user .*editor may not create Jobs in namespace"):
+    with pytest.raises(
+        Forbidden, match=r"handOver of OperatorVersion .*: user .*editor may not create Jobs in namespace"
+    ):
         create(editor, body)
     assert create(people.client("installer", jobs_in=body["metadata"]["namespace"]), body)
     assert create(editor, minimal(OPERATOR_VERSION))

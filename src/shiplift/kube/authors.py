@@ -44,7 +44,7 @@ def approvals() -> list[Manifest]:
             _refused(may, f"'user ' + {_WHO} + ' may not approve upgrades: that takes {right}'"),
             _refused(
                 f"!variables.approves || object.spec.approved.by == {_WHO}",
-                f"'spec.approved.by must be who asks: ' + {_WHO}",
+                f"'approved.by of UpgradeConfig ' + object.metadata.name + ' must be who asks: ' + {_WHO}",
             ),
         ],
     }
@@ -76,7 +76,7 @@ def node_hooks() -> list[Manifest]:
         "validations": [
             _may_create_jobs(
                 f"variables.{name}[{number}].namespace",
-                f"spec.hooks.{name}[{number}]",
+                f"hook {name}[{number}] of {NODE_ROLLOUT}",
                 f"size(variables.{name}) <= {number}",
             )
             for name in lists
@@ -91,7 +91,9 @@ def hand_overs() -> list[Manifest]:
     spec: Manifest = {
         "matchConditions": named({"hook-changes": _changes("handOver")}),
         "validations": [
-            _may_create_jobs("object.metadata.namespace", "spec.handOver", "!has(object.spec.handOver)")
+            _may_create_jobs(
+                "object.metadata.namespace", f"handOver of {OPERATOR_VERSION}", "!has(object.spec.handOver)"
+            )
         ],
     }
     return _policy("shiplift-hand-overs", OPERATOR_VERSION, spec)
@@ -102,9 +104,10 @@ def _changes(field: str) -> str:
     return f"oldObject == null ? has(object.spec.{field}) : {now} != {then}"
 
 
-def _may_create_jobs(namespace: str, path: str, unless: str) -> Manifest:
+def _may_create_jobs(namespace: str, what: str, unless: str) -> Manifest:
     may = f"authorizer.group('batch').resource('jobs').namespace({namespace}).check('create').allowed()"
-    told = f"'{path}: user ' + {_WHO} + ' may not create Jobs in namespace ' + {namespace}"
+    named = f"'{what} ' + object.metadata.name + ': '"
+    told = f"{named} + 'user ' + {_WHO} + ' may not create Jobs in namespace ' + {namespace}"
     return _refused(f"{unless} || {may}", told)
 
 
