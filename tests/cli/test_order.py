@@ -140,7 +140,7 @@ def test_a_file_is_checked_against_the_cluster(
     run: Run, client: Client, space: Callable[[str], str], tmp_path: Path
 ) -> None:
     shop = space("ordered")
-    for name in ("web", "api"):
+    for name in ("web", "api", "dbs"):
         client.create(DEPLOYMENT, a_deployment(name), shop)
     file = tmp_path / "order.yaml"
     file.write_text(SLIPS)
@@ -150,7 +150,8 @@ def test_a_file_is_checked_against_the_cluster(
         "WorkloadOrder ordered/shop: 1 workloads, 1 dependencies, 2 problems",
         "  Deployment ordered/webb does not exist: its dependsOn has no effect;"
         " did you mean Deployment ordered/web?",
-        "  Deployment ordered/webb waits for Deployment ordered/db, which does not exist",
+        "  Deployment ordered/webb waits for Deployment ordered/db, which does not exist;"
+        f" did you mean Deployment {shop}/dbs?",
     ]
     assert errors.startswith("error: 2 problems in 1 orders\nhint: ")
     file.write_text(FINE.replace("namespace: shop", f"namespace: {shop}"))

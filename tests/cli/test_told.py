@@ -82,7 +82,8 @@ def test_the_whole_way_is_told(run: Run, rig: Rig, scene: Scene, kubectl: Callab
     assert (told["blocked"], told["eta"], told["arrival"]) == (1, None, "NotYet")
     assert told["workloads"] == {"done": 0, "total": 2}
     head, row = kubectl("get", "workloadmigration").splitlines()
-    assert row[head.index("BLOCKED") :].split()[:2] == ["1", "False"]
+    assert row[head.index("BLOCKED") :].split()[0] == "1"
+    assert row[head.index("READY") :].split()[0] == "False"
     assert run("wait", "--patience", "1s", "--timeout", "1m")[0] == Exit.STALLED
     order = scene.client.get(kinds.WORKLOAD_ORDER, "order", space)
     assert order["status"]["absent"] == [f"Deployment {space}/webb"]

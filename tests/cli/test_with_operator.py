@@ -78,6 +78,8 @@ closed       all that it depends on have moved
 not reached  nobody keeps it from its turn
 not reached  its namespace's placement can name it
 not reached  nodes of the target version are there
+not reached  target nodes have come before the first move
+not reached  its images run on what target nodes are
 not reached  no pod of it makes room on an old node
 not reached  a target node has room for a pod of it
 not reached  its release is written down
@@ -105,6 +107,8 @@ passed   all that it depends on have moved
 passed   nobody keeps it from its turn
 passed   its namespace's placement can name it
 passed   nodes of the target version are there
+passed   target nodes have come before the first move
+passed   its images run on what target nodes are
 passed   no pod of it makes room on an old node
 passed   a target node has room for a pod of it
 passed   its release is written down

@@ -162,7 +162,8 @@ def stage(sketch: Sketch) -> Staged:
         world.node(f"old-{number}", OLD)
     ids = [_add(world, sketch, number) for number in range(len(sketch.parts))]
     needs = [(ids[one], ids[other]) for one, other in sketch.needs]
-    world.order("order", needs)
+    for space in sorted({dependent.namespace for dependent, _ in needs}):
+        world.order("order", [one for one in needs if one[0].namespace == space], space)
     nature.settle(world)
     judge = Judge(world, needs, ids)
     for number in range(3):

@@ -86,7 +86,7 @@ def test_an_image_that_was_never_seen_on_the_architecture_of_target_nodes_waits(
     [("amd64", ("amd64", "amd64")), ("", ("", "")), ("amd64", ("", "")), ("arm64", ("arm64", "arm64"))],
 )
 def test_with_one_architecture_nothing_waits(old: str, new: tuple[str, ...]) -> None:
-    assert line(a_shop(old, new)).reason is Reason.NOT_IN_FORCE
+    assert line(a_shop(old, new)).reason is Reason.ITS_TURN
 
 
 def test_where_the_scheduler_may_choose_either_it_waits_as_well() -> None:
@@ -95,7 +95,7 @@ def test_where_the_scheduler_may_choose_either_it_waits_as_well() -> None:
 
 def test_with_the_policy_move_it_goes() -> None:
     world = a_shop(on_unknown_architecture=OnUnknownArchitecture.MOVE)
-    assert line(world).reason is Reason.NOT_IN_FORCE
+    assert line(world).reason is Reason.ITS_TURN
 
 
 @pytest.mark.parametrize("how", ["selector", "affinity"])
@@ -110,7 +110,7 @@ def test_a_workload_that_asks_for_architectures_itself_is_believed(how: str) -> 
         else {"node_terms": (NodeTerm((asked,)),)}
     )
     change(world, "web", template=msgspec.structs.replace(row.template, **said_so))
-    assert line(world).reason is Reason.NOT_IN_FORCE
+    assert line(world).reason is Reason.ITS_TURN
 
 
 def test_a_node_that_it_does_not_select_says_nothing() -> None:
@@ -120,7 +120,7 @@ def test_a_node_that_it_does_not_select_says_nothing() -> None:
     assert node is not None
     world.put(msgspec.structs.replace(node, labels=Labels({**node.labels, "pool": "a"})))
     change(world, "web", template=msgspec.structs.replace(row.template, node_selector=Labels(pool="a")))
-    assert line(world).reason is Reason.NOT_IN_FORCE
+    assert line(world).reason is Reason.ITS_TURN
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_a_node_that_it_does_not_select_says_nothing() -> None:
 def test_one_pod_that_is_ready_there_is_proof(given: dict[str, Any], known: bool) -> None:
     world = a_shop()
     bare(world, **given)
-    assert (line(world).reason is Reason.NOT_IN_FORCE) is known
+    assert (line(world).reason is Reason.ITS_TURN) is known
 
 
 def test_proof_that_comes_while_it_waits_is_seen_and_stays() -> None:

@@ -54,7 +54,7 @@ def test_undo_undoes_everything_while_the_operator_is_away(scene: Scene, mode: s
     assert scene.residue()
     said: list[str] = []
     with watched(scene) as store:
-        assert undo_all(scene.client, store, said.append) > 0
+        assert undo_all(scene.client, store, said.append).changes > 0
     assert scene.residue() == []
     assert budgets(scene, space)["web"]["spec"]["minAvailable"] == 1
     assert f"give PodDisruptionBudget {space}/web back what it said: ok" in said

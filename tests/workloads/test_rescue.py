@@ -139,6 +139,18 @@ def test_a_held_pod_goes_early_whatever_closes_the_old_nodes(how: str, mode: Mod
     assert [one.workload for one in rescue.exceptions] == ["Deployment shop/web"]
 
 
+def test_where_old_nodes_are_only_full_the_order_holds_while_one_of_its_pods_runs() -> None:
+    """As after scaling up: it waited for room before, and new nodes are no reason to go first."""
+    world = a_shop()
+    close(world, "full")
+    row = world.row_of(WEB)
+    assert row is not None
+    change(world, "web", replicas=row.replicas + 1)
+    nature.settle(world)
+    assert [bool(pod.unschedulable) for pod in world.pods(WEB)].count(True) == 1
+    assert found(world) == Rescued()
+
+
 @pytest.mark.parametrize("mode", [Mode.INJECT, Mode.TEMPLATE])
 def test_a_pod_that_fits_nowhere_at_all_does_not_free_its_workload(mode: Mode) -> None:
     world = a_shop(mode)

@@ -34,6 +34,8 @@ class NoSlot(msgspec.Struct, frozen=True):
     reason: str
     bound: str = ""
     """The claim whose volume is on a machine that is no target, and can be used nowhere else."""
+    full: bool = False
+    """A target is open to the pod and only lacks room."""
 
 
 class _Queue:
@@ -103,6 +105,11 @@ class _Search:
             rule.begin()
         return all(rule.allows(labels.get(rule.key)) for rule in self.rules)
 
+    @property
+    def met_full_ones(self) -> bool:
+        """Whether a place would do if it were not full."""
+        return bool(self._full) or (self._any_room is not None and self._any_room.met_full_ones)
+
     def causes(self) -> Counter[str]:
         """Of the last time that it found nothing."""
         if self._any_room is not None and self._any_room.exhausted:
@@ -169,7 +176,8 @@ class Booking:
             return name
         if leaves:
             self._board.stay(pod, pod.node)
-        return NoSlot(_sentence(len(self._room.eligible), search.causes()), self._bound(pod, search))
+        told = _sentence(len(self._room.eligible), search.causes())
+        return NoSlot(told, self._bound(pod, search), search.met_full_ones)
 
     def _bound(self, pod: Pod, search: _Search) -> str:
         """The local volume that keeps the pod off every target, where one does."""

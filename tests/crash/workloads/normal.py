@@ -11,7 +11,7 @@ from tests.crash.suite import Flat
 from tests.crash.workloads.facts import side
 from tests.crash.workloads.scenarios import Scenario
 
-_FREE_STATUS = frozenset({"moves", "eta", "observedGeneration", "met"})
+_FREE_STATUS = frozenset({"moves", "eta", "pace", "last", "observedGeneration", "met"})
 _FREE_PROGRESS = frozenset({"progress", "pods", "waves", "workloads", "exceptions"})
 _HEALTH = "node.kubernetes.io/"
 _REVISION = "deployment.kubernetes.io/revision"

@@ -1,7 +1,7 @@
 """Held pods that die must fit somewhere: those that no old node can take go before their turn.
 
-Whether old nodes are cordoned, tainted, full or gone does not matter. A pod that no target node can take
-either is not helped by going early: its workload keeps its turn. The exception to the order is recorded.
+Whether old nodes are cordoned, tainted or gone does not matter; where they are open and full, a workload goes
+early only if nothing of it runs. A pod that no target node can take either is not helped by going early: its workload keeps its turn. The exception to the order is recorded.
 In mode Inject a pending pod cannot be changed, so its workload is released early and the pod is made again;
 in mode Template the pod itself is given the toleration.
 """
@@ -80,8 +80,15 @@ def _stranded(view: View) -> list[tuple[Tally, Pod]]:
         (tally, pod)
         for tally in held
         for pod in tally.pending
-        if pod.unschedulable and not _fits(old, pod) and _fits(new, pod)
+        if pod.unschedulable and _has_nowhere_to_be(old, tally, pod) and _fits(new, pod)
     ]
+
+
+def _has_nowhere_to_be(old: Booking, tally: Tally, pod: Pod) -> bool:
+    """Where old nodes are open and only full, as after scaling up, the order holds as long as any of its pods
+    runs."""
+    slot = old.book(pod, leaving=False)
+    return isinstance(slot, NoSlot) and not (slot.full and tally.ready)
 
 
 def _fits(booking: Booking, pod: Pod) -> bool:
