@@ -1,9 +1,10 @@
 """Held pods that die must fit somewhere: those that no old node can take go before their turn.
 
 Whether old nodes are cordoned, tainted or gone does not matter; where they are open and full, a workload goes
-early only if nothing of it runs. A pod that no target node can take either is not helped by going early: its workload keeps its turn. The exception to the order is recorded.
-In mode Inject a pending pod cannot be changed, so its workload is released early and the pod is made again;
-in mode Template the pod itself is given the toleration.
+early only if nothing of it runs. A pod that no target node can take either is not helped by going early: its
+workload keeps its turn. The exception to the order is recorded. In mode Inject a pending pod cannot be
+changed, so its workload is released early and the pod is made again; in mode Template the pod itself is given
+the toleration.
 """
 
 from __future__ import annotations
