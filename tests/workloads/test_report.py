@@ -236,6 +236,8 @@ def test_those_that_need_somebody_come_first() -> None:
 
 def test_who_has_arrived_or_opted_out_is_not_listed() -> None:
     world = a_shop()
+    for pod in world.pods(DB):
+        change_pod(world, pod, node="new-1")
     arrive(world, "db")
     change(world, "web", annotations=Labels({SKIP: "true"}))
     found = status(world)

@@ -7,7 +7,7 @@ what to look at again; what counts is what the snapshot has. A new target or sco
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import ClassVar, Protocol, TypeVar
 
@@ -81,6 +81,10 @@ class Census:
         self.tallies: dict[WorkloadId, Tally] = {}
         self.unscheduled: dict[WorkloadId, None] = {}
         """Workloads with pods that the scheduler found no node for."""
+        self.away: set[WorkloadId] = set()
+        """Workloads with pods on old nodes."""
+        self.recounted: Collection[WorkloadId] = ()
+        """Workloads that the last refresh counted."""
         self.budgets: dict[str, PodDisruptionBudget] = {}
         self.covers: dict[str, dict[WorkloadId, None]] = {}
         self.holds: dict[str, PodDisruptionBudget] = {}
@@ -433,6 +437,7 @@ class Census:
             return () if id_ is None else (id_,)
         gone = self.tallies.pop(id_, None)
         self.unscheduled.pop(id_, None)
+        self.away.discard(id_)
         self._cover(gone, None)
         self._in_namespace[id_.namespace].discard(id_)
         self.declarations += 1
@@ -517,6 +522,11 @@ class Census:
                 self.unscheduled[id_] = None
             elif self.unscheduled:
                 self.unscheduled.pop(id_, None)
+            if counted.away:
+                self.away.add(id_)
+            else:
+                self.away.discard(id_)
+        self.recounted = fresh.keys()
         self.tallies.update(fresh)
 
     def _count(self, snapshot: Snapshot, id_: WorkloadId) -> Tally | None:

@@ -76,7 +76,8 @@ def _under_way(
     view = decision.view
     same = view.status.state is MigrationState.UPGRADE and view.status.target == view.target.version
     before = view.status if same else _NOTHING_TOLD
-    done = set(decision.met)
+    met = set(decision.met)
+    done = met - {view.tallies[id_].row.uid for id_ in view.returned}
     counts = Counts(view, done)
     waiting = [(tally, line_of(decision, tally)) for tally in counts.taking_part if tally.row.uid not in done]
     blocked = sum(line.state is WorkloadState.BLOCKED for _, line in waiting)
@@ -101,7 +102,7 @@ def _under_way(
         waves=counts.waves(),
         workloads=listed,
         met=decision.met,
-        relied_on=_relied_on(view, done),
+        relied_on=_relied_on(view, met),
         cycles=view.order.cycles,
         missing=view.order.missing,
         exceptions=decision.exceptions,
