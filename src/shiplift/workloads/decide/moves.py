@@ -71,8 +71,8 @@ class Moves:
                 self.lines[id_] = Line(self.lines[id_].state, Reason.STOPPED, f"nothing new starts: {why}")
 
     def all(self, before: WorkloadId | None = None) -> None:
-        """Every workload that may move and has not arrived, or whose pods came back to old nodes; where one is
-        named, only those before it, so that the books are as that one finds them."""
+        """Every workload that may move and has not arrived, or whose pods came back to old nodes; where one
+        is named, only those before it, so that the books are as that one finds them."""
         left = self._books.may_move - self.view.order.met
         if self.view.returned:
             left |= self._books.may_move & self.view.returned
