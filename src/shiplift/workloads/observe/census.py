@@ -444,21 +444,29 @@ class Census:
         return ()
 
     def _set_changed(self, snapshot: Snapshot, heard: Row) -> Iterable[WorkloadId]:
-        now = snapshot.by_uid(ReplicaSet, heard.uid)
+        now, before = snapshot.by_uid(ReplicaSet, heard.uid), self._deployment_of.get(heard.uid)
         self._reconsider(snapshot, heard.uid)
         if now is not None:
             self._put_set(now)
-            owner = self._deployment_of.get(heard.uid, "")
         else:
-            owner = self._deployment_of.pop(heard.uid, "")
-            self._sets.get(owner, {}).pop(heard.uid, None)
-        return [self._ids[owner]] if owner in self._ids else ()
+            self._drop_set(heard.uid)
+        owners = {before, self._deployment_of.get(heard.uid)}
+        return [self._ids[uid] for uid in owners if uid and uid in self._ids]
 
     def _put_set(self, row: ReplicaSet) -> None:
+        """Its Deployment lets go of one whose labels it selects no more; another may take it."""
         controller = row.controller
-        if controller is not None and controller.kind == WorkloadKind.DEPLOYMENT:
-            self._deployment_of[row.uid] = controller.uid
-            self._sets.setdefault(controller.uid, {})[row.uid] = None
+        owner = controller.uid if controller and controller.kind == WorkloadKind.DEPLOYMENT else None
+        if owner != self._deployment_of.get(row.uid):
+            self._drop_set(row.uid)
+        if owner is not None:
+            self._deployment_of[row.uid] = owner
+            self._sets.setdefault(owner, {})[row.uid] = None
+
+    def _drop_set(self, uid: str) -> None:
+        owner = self._deployment_of.pop(uid, None)
+        if owner is not None:
+            self._sets.get(owner, {}).pop(uid, None)
 
     def _budget_changed(self, snapshot: Snapshot, heard: Row) -> Iterable[WorkloadId]:
         now, before = snapshot.by_uid(PodDisruptionBudget, heard.uid), self.budgets.get(heard.uid)
