@@ -255,6 +255,17 @@ def test_progress_waves_and_versions_are_counted() -> None:
     assert [(one.version, one.nodes) for one in found.versions] == [(OLD, 2), (NEW, 2)]
 
 
+def test_of_more_versions_than_the_status_holds_those_of_most_nodes_are_told() -> None:
+    world = a_shop()
+    for number in range(70):
+        world.node(f"n{number}", f"v1.30.{number}")
+    found = status(world)
+    written = msgspec.convert(msgspec.to_builtins(found), WorkloadMigrationStatus)
+    assert written.versions == found.versions
+    assert len(found.versions) == 64
+    assert [one.version for one in found.versions if one.nodes > 1] == [OLD, NEW]
+
+
 def test_a_pod_that_is_being_evicted_is_still_to_be_moved() -> None:
     world = a_shop()
     one = world.pods(WEB)[0]
