@@ -10,20 +10,26 @@ import pytest
 
 from shiplift.api.workloads import Mode, Turn, WorkloadMigrationStatus
 from shiplift.engine.step import Outcomes
+from shiplift.facts import kinds
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.kube.store import Store
+from shiplift.local.nodes import Pool
 from shiplift.view.section import Arrival
 from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.face.apart import workload_apart
 from shiplift.workloads.face.arrival import arrival
 from shiplift.workloads.model import Evicted, Reason
-from shiplift.workloads.names import SKIP
+from shiplift.workloads.names import PODS_POLICY, SKIP
 from shiplift.workloads.observe.observer import Observer
 from shiplift.workloads.steps import Evict
 from shiplift.workloads.tell.report import status_of
 from tests.model import nature
 from tests.workloads.players import Operator, finish, residue, run
+from tests.workloads.rig import NEW as NEW_VERSION
+from tests.workloads.rig import OLD as OLD_VERSION
+from tests.workloads.rig import Scene
+from tests.workloads.test_bystanders import BINDING, restored
 from tests.workloads.views import (
     DEPLOYMENT,
     an_id,
@@ -168,3 +174,35 @@ def test_what_came_back_is_seen_event_by_event() -> None:
     assert observer.observe(Outcomes()).returned == frozenset()
     send_back(world)
     assert observer.observe(Outcomes()).returned == {WEB}
+
+
+# --- on a real API server ---
+
+
+def test_pods_that_came_back_while_the_policy_was_away_are_moved_again(scene: Scene) -> None:
+    old = scene.nodes("old", OLD_VERSION)
+    space = scene.namespace()
+    scene.deployment(space, "web", 3)
+    scene.wait_ready(space, web=3)
+    new = scene.nodes("new", NEW_VERSION)
+    scene.migrate()
+    scene.rig.start()
+    scene.wait(lambda: "all workloads have arrived" in scene.status().get("message", ""))
+    with restored(scene, BINDING, PODS_POLICY):
+        scene.drop(BINDING, PODS_POLICY)
+        cordon(scene, new, closed=True)
+        for pod in scene.pods(space, "web"):
+            scene.drop(kinds.POD, pod["metadata"]["name"], space)
+        scene.wait(lambda: "old" in scene.places(space, "web"))
+        scene.wait(lambda: scene.line("web"))
+        assert scene.status()["progress"]["summary"] == "0/1"
+        assert "all workloads have arrived" not in scene.status()["message"]
+        cordon(scene, new, closed=False)
+    scene.wait(lambda: scene.arrived(space, "web"))
+    scene.wait(lambda: "all workloads have arrived" in scene.status()["message"])
+    scene.finish(old)
+
+
+def cordon(scene: Scene, pool: Pool, *, closed: bool) -> None:
+    for name in pool.names():
+        scene.change(kinds.NODE, "", name, {"spec": {"unschedulable": closed}})
