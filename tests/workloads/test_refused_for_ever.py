@@ -20,7 +20,7 @@ from shiplift.workloads.names import PLACEMENT
 from shiplift.workloads.steps import Evict, MarkNode, WritePlacement
 from shiplift.workloads.tell.report import status_of
 from tests.model import nature
-from tests.workloads.halfway import wait_line
+from tests.workloads.halfway import Json, wait_line
 from tests.workloads.rig import NEW as NEW_VERSION
 from tests.workloads.rig import OLD, Scene
 from tests.workloads.views import DEPLOYMENT, an_id, change_pod, look, say, under_way
@@ -140,7 +140,7 @@ def test_a_webhook_that_is_down_for_one_namespace_stops_that_namespace_only(scen
 
 def test_a_placement_behind_the_finalizer_of_somebody_is_told_with_the_finalizer(scene: Scene) -> None:
     shop, team = shop_and_team(scene)
-    body = {
+    body: Json = {
         "metadata": {"name": PLACEMENT, "finalizers": ["example.com/kept"]},
         "spec": {"target": "v0", "turns": {}, "ledger": {}},
     }

@@ -190,6 +190,7 @@ def test_pods_that_came_back_while_the_policy_was_away_are_moved_again(scene: Sc
     scene.wait(lambda: "all workloads have arrived" in scene.status().get("message", ""))
     with restored(scene, BINDING, PODS_POLICY):
         scene.drop(BINDING, PODS_POLICY)
+        scene.wait(lambda: not scene.in_force(space))
         cordon(scene, new, closed=True)
         for pod in scene.pods(space, "web"):
             scene.drop(kinds.POD, pod["metadata"]["name"], space)
