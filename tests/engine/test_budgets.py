@@ -70,7 +70,7 @@ def test_surge_rounds_up_and_may_exceed_the_total(value, total, expected):
         (Disruptions(max_unavailable="30%"), 7, 7, 3),
         (Disruptions(max_unavailable="1%"), 3, 3, 1),
         (Disruptions(max_unavailable=9), 3, 3, 3),
-        (Disruptions(), 3, 3, 3),
+        (Disruptions(), 3, 3, 0),
         (Disruptions(max_unavailable=1), 0, 0, 0),
     ],
 )

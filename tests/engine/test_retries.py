@@ -111,3 +111,9 @@ def test_what_failed_is_told_with_what_was_to_be_done() -> None:
     known = after(Outcome.failed(STEP, "forbidden"))
     assert list(failures(known, [STEP, OTHER])) == ["cordon node-1: forbidden"]
     assert not list(failures(after(Outcome.refused(STEP, "not now")), [STEP]))
+
+
+def test_what_is_refused_or_not_answered_more_often_than_is_everyday_is_told_too() -> None:
+    for one in (Outcome.refused(STEP, "not now"), Outcome.unknown(STEP, "no answer")):
+        assert not list(failures(after(*[one] * EVERYDAY), [STEP]))
+        assert list(failures(after(*[one] * (EVERYDAY + 1)), [STEP])) == [f"cordon node-1: {one.message}"]

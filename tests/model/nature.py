@@ -298,6 +298,7 @@ def _count_healthy(world: World, row: PodDisruptionBudget) -> None:
     picked = world.covered(row)
     expected = len(picked) if isinstance(row.min_available, int) else _scale(world, picked)
     limits = Disruptions(row.min_available, row.max_unavailable)
+    expected = expected if limits.limited else 0
     noted = _keep_notes(world, row, picked)
     healthy = sum(pod.ready and pod.name not in noted for pod in picked)
     desired = limits.desired_healthy(expected)

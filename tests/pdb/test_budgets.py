@@ -234,6 +234,7 @@ def test_one_of_a_stateful_set_that_is_not_ready_goes_only_if_the_others_are() -
         (2, {"minAvailable": "51%"}, "shop/web needs 2 of 2 pods healthy"),
         (3, {"maxUnavailable": 0}, "shop/web needs 3 of 3 pods healthy"),
         (1, {"maxUnavailable": "1%"}, ""),
+        (3, {}, "shop/web has neither minAvailable nor maxUnavailable: it never lets one go"),
     ],
 )
 def test_a_budget_that_never_lets_a_pod_go_is_named(replicas: int, spec: dict[str, Any], text: str) -> None:

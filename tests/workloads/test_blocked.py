@@ -30,6 +30,25 @@ def test_force_moves_what_no_budget_lets_go_one_at_a_time(scene: Scene, observer
     assert generation(scene, space, "never") == 1
 
 
+def test_a_budget_with_neither_limit_lets_no_pod_go_and_is_named(scene: Scene) -> None:
+    """The API server takes it, expects no pods of it, and allows nothing."""
+    old = scene.nodes("old", OLD)
+    space = scene.namespace()
+    scene.deployment(space, "web", 2)
+    scene.budget(space, "empty", "web")
+    scene.wait_ready(space, web=2)
+    scene.nodes("new", NEW)
+    scene.migrate()
+    scene.rig.start()
+    line = wait_line(scene, "web", state="Blocked", reason="NeverEvictable")
+    assert f"{space}/empty has neither minAvailable nor maxUnavailable" in line["message"]
+    found = scene.client.get(kinds.POD_DISRUPTION_BUDGET, "empty", space)["status"]
+    assert (found["expectedPods"], found["disruptionsAllowed"]) == (0, 0)
+    scene.change_migration(onBlocked="Surge")
+    scene.finish(old)
+    assert scene.arrived(space, "web")
+
+
 def test_force_does_nothing_while_paused(scene: Scene) -> None:
     old = scene.nodes("old", OLD)
     space = scene.namespace()

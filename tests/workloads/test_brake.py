@@ -185,7 +185,7 @@ def test_nothing_moves_while_an_old_node_lacks_its_mark_and_after_ten_seconds_it
     decision = eyes.decide()
     assert not evictions(decision)
     assert decision.reason is Reason.NODE_NOT_MARKED
-    assert "old node old-1 has lacked or lost label shiplift.dev/off-target for 10 s" in decision.message
+    assert "old node old-1 has lacked or lost label shiplift.dev/off-target," in decision.message
     assert decision.lines[WEB].state is WorkloadState.BLOCKED
     mark(world)
     assert evictions(eyes.decide()), "it never had a mark before, so nobody took one off"

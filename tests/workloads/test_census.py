@@ -16,7 +16,7 @@ from shiplift.api.workloads import Mode, WorkloadKind, WorkloadMigrationSpec, Wo
 from shiplift.engine.step import Outcomes
 from shiplift.facts import kinds
 from shiplift.facts.cluster import Namespace
-from shiplift.facts.meta import Labels, Row
+from shiplift.facts.meta import Labels, Owner, Row
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import HostPort, Pod, PodSpec, PodTerm, Toleration
 from shiplift.facts.quantities import Resources
@@ -161,6 +161,16 @@ def drop_set(world: World, number: int) -> None:
         world.remove(one)
 
 
+def give_set(world: World, number: int) -> None:
+    """A ReplicaSet loses its owner, or another Deployment takes it."""
+    one = pick(world.all(ReplicaSet), number)
+    if one is None:
+        return
+    new = pick([row for row in world.all(Deployment) if row.namespace == one.namespace], number // 2)
+    owners = () if number % 3 == 0 or new is None else (Owner("Deployment", new.name, new.uid, True),)
+    world.put(msgspec.structs.replace(one, owners=owners))
+
+
 def put_budget(world: World, number: int) -> None:
     """One that is there gets another selector, a label or an annotation."""
     space = SPACE if number % 5 else "back"
@@ -247,6 +257,7 @@ SELDOM: tuple[Change, ...] = (
     end_workload,
     drop_pod,
     drop_set,
+    give_set,
     drop_budget,
     drop_autoscaler,
     end_namespace,
@@ -271,6 +282,7 @@ def sums(census: Census, order: Any) -> dict[str, Any]:
         "covers": {uid: set(those) for uid, those in census.covers.items() if those},
         "holds": census.holds,
         "unscheduled": set(census.unscheduled),
+        "away": census.away,
         "fleet": fleet,
         "targets": set(room.eligible),
         "slots": [_slots(room.slots(demand, ())) for demand in DEMANDS],
@@ -486,6 +498,24 @@ def test_a_pod_that_is_being_evicted_is_leaving_before_it_shows() -> None:
     assert one not in now.away
     kept.look(snapshot, scope)
     assert kept.census.tallies[id_] == before
+
+
+def test_a_deployment_that_let_go_of_a_replica_set_is_not_rolled_out_for_ever() -> None:
+    """Somebody changes the labels of its ReplicaSet: the Deployment makes another one instead."""
+    world, kept = a_world(), Counter()
+    id_ = world.workload(WorkloadKind.DEPLOYMENT, "web", 2)
+    nature.settle(world)
+    scope = Scope(TARGET, ALL, frozenset(), "")
+    kept.look(world.snapshot(*READS), scope)
+    world.listeners.append(kept.heard)
+    (old,) = world.all(ReplicaSet)
+    world.put(msgspec.structs.replace(old, uid="another", name="web-another"))
+    kept.look(world.snapshot(*READS), scope)
+    assert kept.census.tallies[id_].rolling
+    world.put(msgspec.structs.replace(old, owners=()))
+    kept.look(world.snapshot(*READS), scope)
+    assert not kept.census.tallies[id_].rolling
+    assert kept.census.tallies[id_].pods == ()
 
 
 def test_another_scope_counts_all_again() -> None:

@@ -16,6 +16,7 @@ from shiplift.facts.nodes import Node
 from shiplift.facts.selectors import Selector
 from shiplift.facts.workloads import PodDisruptionBudget
 from shiplift.workloads.decide import holds
+from shiplift.workloads.decide.cleaning import leftovers
 from shiplift.workloads.decide.holds import Holding, holding
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.names import SKIP
@@ -375,6 +376,38 @@ def test_a_hold_of_ours_under_a_name_that_is_nobodys_is_deleted() -> None:
     (first, *_) = held(world, API).steps
     assert isinstance(first, DeleteHold)
     assert first.name == "shiplift-hold-deployment-ghost"
+
+
+def without_label(world: World) -> None:
+    """Somebody takes our label off the holds that we made."""
+    for row in world.all(PodDisruptionBudget):
+        world.put(msgspec.structs.replace(row, labels=Labels({"team": "x"})))
+
+
+def test_a_hold_of_ours_that_lost_its_label_is_ours_still_and_let_go_in_its_turn() -> None:
+    world = a_shop()
+    take(world)
+    without_label(world)
+    assert held(world).steps == (), "it holds as before"
+    (step,) = held(world, WEB).steps
+    assert isinstance(step, DeleteHold)
+    assert step.name == "shiplift-hold-deployment-web"
+
+
+def test_a_hold_of_ours_that_lost_its_label_is_taken_out_at_the_end() -> None:
+    world = a_shop()
+    take(world)
+    without_label(world)
+    world.migrate(abort=True)
+    found = [step.name for step in leftovers(look(world)).steps if isinstance(step, DeleteHold)]
+    assert sorted(found) == ["shiplift-hold-deployment-api", "shiplift-hold-deployment-web"]
+
+
+def test_a_budget_of_a_user_with_such_a_name_and_other_limits_is_not_ours() -> None:
+    world = a_shop()
+    a_budget(world, "shiplift-hold-deployment-web", app="web")
+    (row,) = world.all(PodDisruptionBudget)
+    assert not holds.is_hold(row)
 
 
 def test_what_ends_a_hold_is_told_by_who_made_it() -> None:

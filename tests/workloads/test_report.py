@@ -236,6 +236,8 @@ def test_those_that_need_somebody_come_first() -> None:
 
 def test_who_has_arrived_or_opted_out_is_not_listed() -> None:
     world = a_shop()
+    for pod in world.pods(DB):
+        change_pod(world, pod, node="new-1")
     arrive(world, "db")
     change(world, "web", annotations=Labels({SKIP: "true"}))
     found = status(world)
@@ -251,6 +253,17 @@ def test_progress_waves_and_versions_are_counted() -> None:
     assert (found.progress.summary, found.pods.summary) == ("1/2", "2/5")
     assert [(one.number, one.workloads.summary) for one in found.waves] == [(0, "1/1"), (1, "0/1")]
     assert [(one.version, one.nodes) for one in found.versions] == [(OLD, 2), (NEW, 2)]
+
+
+def test_of_more_versions_than_the_status_holds_those_of_most_nodes_are_told() -> None:
+    world = a_shop()
+    for number in range(70):
+        world.node(f"n{number}", f"v1.30.{number}")
+    found = status(world)
+    written = msgspec.convert(msgspec.to_builtins(found), WorkloadMigrationStatus)
+    assert written.versions == found.versions
+    assert len(found.versions) == 64
+    assert [one.version for one in found.versions if one.nodes > 1] == [OLD, NEW]
 
 
 def test_a_pod_that_is_being_evicted_is_still_to_be_moved() -> None:

@@ -117,6 +117,20 @@ def test_versions_that_cannot_be_compared_stall_and_say_the_way_out() -> None:
     assert "spec.target" in found.message
 
 
+LONG = "v1.37.0-alpha.1.123+0123456789abcdef0123456789abcdef01234567"
+
+
+def test_a_version_that_is_too_long_for_a_target_stalls_and_says_the_way_out() -> None:
+    found = target_of(a_migration(), {LONG: 1, OLD: 3}, inject=True)
+    assert (found.version, found.reason, found.stalled) == ("", Reason.NO_VERSION_ORDER, True)
+    assert f"'{LONG}' is too long for a target" in found.message
+    assert "set spec.target of WorkloadMigration cluster" in found.message
+
+
+def test_nodes_of_a_version_that_is_too_long_are_moved_off_to_another() -> None:
+    assert version_of(a_migration(NEW), LONG, NEW) == NEW
+
+
 def test_versions_that_cannot_be_compared_are_fine_with_a_named_target() -> None:
     assert version_of(a_migration("v1.36.3"), "built-by-hand", NEW) == NEW
 

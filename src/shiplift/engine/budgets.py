@@ -87,13 +87,18 @@ def max_surge(value: int | str, total: int) -> int:
 
 
 class Disruptions(msgspec.Struct, frozen=True):
-    """A PodDisruptionBudget's two fields, of which it has one."""
+    """A PodDisruptionBudget's two fields, of which it has at most one."""
 
     min_available: int | str | None = None
     max_unavailable: int | str | None = None
 
+    @property
+    def limited(self) -> bool:
+        """Whether it has one of the fields. If not, its controller expects no pods, and allows nothing."""
+        return self.min_available is not None or self.max_unavailable is not None
+
     def desired_healthy(self, expected: int) -> int:
-        """How many of the expected pods must stay healthy; a budget with neither field protects none."""
+        """How many of the expected pods must stay healthy; with neither field none is counted on."""
         if self.max_unavailable is not None:
             away = parse(self.max_unavailable, "maxUnavailable", most=100).of(expected, Rounding.UP)
             return max(expected - away, 0)
@@ -102,7 +107,7 @@ class Disruptions(msgspec.Struct, frozen=True):
         return 0
 
     def allowed(self, expected: int, healthy: int) -> int:
-        """How many evictions the API server would allow now."""
-        if expected <= 0:
+        """How many evictions the API server would allow now; with neither field none at any time."""
+        if expected <= 0 or not self.limited:
             return 0
         return max(healthy - self.desired_healthy(expected), 0)

@@ -62,10 +62,18 @@ def only_due(decision: D, left: Callable[[Step], timedelta]) -> D:
     return msgspec.structs.replace(decision, steps=due, look_again=earliest(decision.look_again, soonest))
 
 
+def has_failed(outcome: Outcome | None) -> bool:
+    """Whether somebody has to know: it failed, or it was refused, or not answered, more often than is
+    everyday."""
+    if outcome is None or outcome.ok:
+        return False
+    return outcome.answer is Answer.FAILED or outcome.attempt > EVERYDAY
+
+
 def failure(outcomes: Outcomes, step: Step) -> str:
     """What a step was answered that failed when it was last tried; empty where it did not."""
     last = outcomes.of(step)
-    return last.message if last is not None and last.answer is Answer.FAILED else ""
+    return last.message if last is not None and has_failed(last) else ""
 
 
 def failures(outcomes: Outcomes, steps: Iterable[Step]) -> Iterator[str]:

@@ -73,6 +73,9 @@ def never_evictable(books: Books, owner: Owner, pod: Pod) -> str:
     limits = Disruptions(budget.min_available, budget.max_unavailable)
     if limits.allowed(expected, most) or not expected:
         return ""
+    if not limits.limited:
+        name = f"{budget.namespace}/{budget.name}"
+        return f"PodDisruptionBudget {name} has neither minAvailable nor maxUnavailable: it never lets one go"
     need = limits.desired_healthy(expected)
     only = f" and covers {most}" if most < expected else ""
     return (

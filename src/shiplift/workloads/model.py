@@ -370,6 +370,8 @@ class View(msgspec.Struct, frozen=True):
     others: tuple[Pod, ...] = ()
     """Pods that are not moved (of Jobs, of workloads that are left alone, of nobody), and that the taint of
     mode Template keeps off target nodes: those on old nodes, and those on none."""
+    returned: frozenset[WorkloadId] = frozenset()
+    """Workloads that have arrived, and of which pods are on old nodes again or on their way from there."""
 
     def ready_at(self, pod: Pod) -> int:
         """When the pod became Ready, by our own clock where we saw it."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
-from shiplift.api.workloads import Turn
+from shiplift.api.workloads import Turn, WorkloadKind
 from shiplift.engine.step import Outcomes, Step
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Taint
 from shiplift.facts.selectors import Selector
 from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.names import PLACEMENT, hold_name
 
 
 class MarkNode(Step, frozen=True):
@@ -86,6 +87,10 @@ class SetFinalizer(Step, frozen=True):
         return "take our finalizer off WorkloadMigration cluster"
 
 
+def _made_placement(namespace: str) -> str:
+    return f"make placement {namespace}"
+
+
 class WritePlacement(Step, frozen=True):
     """Say where new pods of a namespace go; without a uid the object is made."""
 
@@ -105,6 +110,17 @@ class WritePlacement(Step, frozen=True):
     @staticmethod
     def key_for(namespace: str) -> str:
         return f"write placement {namespace}"
+
+    @property
+    def change(self) -> str:
+        """That it was made: what it says becomes something else again and again."""
+        return "" if self.uid else _made_placement(self.namespace)
+
+    def undone_by_others(self) -> str:
+        return (
+            f"WorkloadPlacement {self.namespace}/{PLACEMENT} is deleted by somebody else; without it nothing"
+            " steers new pods of its namespace: keep them from it while the migration runs"
+        )
 
     def describe(self) -> str:
         return f"tell the API server where new pods of {self.namespace} go: {self.news}"
@@ -135,6 +151,10 @@ class DeletePlacement(Step, frozen=True):
     @property
     def key(self) -> str:
         return f"delete placement {self.uid}"
+
+    @property
+    def takes_back(self) -> str:
+        return _made_placement(self.namespace)
 
     def describe(self) -> str:
         return f"let new pods of {self.namespace} go anywhere"
@@ -326,6 +346,10 @@ class HoldBudget(Step, frozen=True):
         return f"hold {self.workload} by its PodDisruptionBudget {self.workload.namespace}/{self.name}"
 
 
+def _made_hold(namespace: str, name: str) -> str:
+    return f"make hold {namespace}/{name}"
+
+
 class MakeHold(Step, frozen=True):
     """Make a PodDisruptionBudget of ours for a workload that has none."""
 
@@ -335,6 +359,22 @@ class MakeHold(Step, frozen=True):
     @property
     def key(self) -> str:
         return f"make hold {self.workload}"
+
+    @property
+    def name(self) -> str:
+        """Of the budget."""
+        return hold_name(WorkloadKind(self.workload.kind), self.workload.name)
+
+    @property
+    def change(self) -> str:
+        return _made_hold(self.workload.namespace, self.name)
+
+    def undone_by_others(self) -> str:
+        return (
+            f"PodDisruptionBudget {self.workload.namespace}/{self.name}, by which we hold {self.workload}, is"
+            " deleted by somebody else; keep them from it while the migration runs,"
+            " or set spec.hold of WorkloadMigration cluster to OnForeignDrain"
+        )
 
     def describe(self) -> str:
         return f"hold {self.workload} by a PodDisruptionBudget of ours"
@@ -370,6 +410,10 @@ class DeleteHold(Step, frozen=True):
     @property
     def key(self) -> str:
         return f"delete hold {self.uid}"
+
+    @property
+    def takes_back(self) -> str:
+        return _made_hold(self.namespace, self.name)
 
     def describe(self) -> str:
         return f"delete our PodDisruptionBudget {self.namespace}/{self.name}"

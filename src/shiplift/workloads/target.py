@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
+import msgspec
+
 from shiplift.api.marks import OFF_TARGET_LABEL, OFF_TARGET_TAINT, TARGET_LABEL, UPGRADE_TAINT, label_value
+from shiplift.api.values import Version
 from shiplift.api.workloads import MigrationState, Mode, WorkloadMigration
 from shiplift.engine import versions
 from shiplift.facts.meta import NO_LABELS, Labels
@@ -70,9 +73,26 @@ def _target(migration: WorkloadMigration, seen: Mapping[str, int]) -> str:
     begun = migration.status.state is MigrationState.UPGRADE
     latched = versions.normal(migration.status.target or "") if begun else ""
     if migration.spec.target is None:
-        return latched or (str(versions.highest(map(versions.parse, seen))) if len(seen) > 1 else "")
+        return latched or (_fitting(versions.highest(map(versions.parse, seen))) if len(seen) > 1 else "")
     wanted = versions.normal(migration.spec.target)
     return wanted if latched == wanted or any(version != wanted for version in seen) else ""
+
+
+def _fitting(version: versions.Version) -> str:
+    """A version that can be written down as the target; those with very long suffixes cannot."""
+    text = str(version)
+    if not _is_fit(text):
+        raise versions.VersionError(f"{text!r} is too long for a target", "name the target version yourself")
+    return text
+
+
+@lru_cache(64)
+def _is_fit(text: str) -> bool:
+    try:
+        msgspec.convert(text, Version)
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
 def _one_version(seen: Mapping[str, int]) -> str:

@@ -35,7 +35,17 @@ from shiplift.workloads.model import Reason, Unreadable
 from shiplift.workloads.names import SKIP
 from shiplift.workloads.record import Record, Surge
 from tests.model import nature
-from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, arrive, change, look, say, under_way
+from tests.workloads.views import (
+    DEPLOYMENT,
+    STATEFUL_SET,
+    an_id,
+    arrive,
+    change,
+    change_pod,
+    look,
+    say,
+    under_way,
+)
 from tests.workloads.world import NEW, World
 
 WEB, API, DB = an_id("web"), an_id("api"), an_id("db", STATEFUL_SET)
@@ -524,8 +534,16 @@ def without_migration() -> World:
 
 def arrived() -> World:
     world = a_shop()
+    for pod in world.pods(WEB):
+        change_pod(world, pod, node="new-1")
     arrive(world, "web")
     return world
+
+
+def test_a_workload_that_has_arrived_and_whose_pods_came_back_has_its_gates_again() -> None:
+    world = a_shop()
+    arrive(world, "web")
+    assert way(world).pod
 
 
 def opted_out() -> World:

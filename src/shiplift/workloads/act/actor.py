@@ -42,7 +42,8 @@ class Actor:
             return refusal(step, error)
         except LedgerError as error:
             return Outcome.failed(step, f"{error} (hint: {error.hint})")
-        self._changes.note(step, clock.now())
+        if outcome.ok:
+            self._changes.note(step, clock.now())
         return outcome
 
     def _take(self, step: Step) -> Outcome:

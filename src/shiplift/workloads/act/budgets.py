@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from shiplift.api.marks import HOLD_LEDGER, MANAGED_BY, MANAGER
-from shiplift.api.workloads import WorkloadKind
 from shiplift.engine import ledger
 from shiplift.engine.ledger import Change
 from shiplift.engine.pointer import ABSENT, get, pointer
@@ -14,7 +13,6 @@ from shiplift.facts import kinds
 from shiplift.kube.changing import Edit, Subject, change
 from shiplift.kube.client import Client
 from shiplift.kube.outcomes import LATER, Json, done, selector_json
-from shiplift.workloads.names import hold_name
 from shiplift.workloads.steps import DeleteHold, ForgetEviction, HoldBudget, MakeHold, RestoreBudget
 
 BudgetStep = HoldBudget | MakeHold | RestoreBudget | DeleteHold | ForgetEviction
@@ -43,7 +41,7 @@ def take(client: Client, step: BudgetStep) -> Outcome:
 
 def _make_hold(client: Client, step: MakeHold) -> Outcome:
     id_ = step.workload
-    about = {"name": hold_name(WorkloadKind(id_.kind), id_.name), "labels": {MANAGED_BY: MANAGER}}
+    about = {"name": step.name, "labels": {MANAGED_BY: MANAGER}}
     spec = {
         "maxUnavailable": 0,
         "selector": selector_json(step.selector),

@@ -13,9 +13,9 @@ from shiplift.engine.step import Outcome
 from shiplift.facts import kinds
 from shiplift.kube import policies
 from shiplift.kube.client import Client, PatchType, Written
-from shiplift.kube.errors import KubeError
+from shiplift.kube.errors import AlreadyExists, KubeError
 from shiplift.kube.in_force import Asking, GoneBy
-from shiplift.kube.outcomes import SOON, Json, done, uid_of
+from shiplift.kube.outcomes import LATER, SOON, Json, done, uid_of
 from shiplift.workloads.admission import ASK, effective_generation
 from shiplift.workloads.memory import InForce
 from shiplift.workloads.names import PLACEMENT, PODS_POLICY
@@ -63,7 +63,12 @@ class Placements:
         return done(step, written)
 
     def _write(self, step: WritePlacement) -> Outcome:
-        written = self._replaced(step) if step.uid else self._created(step)
+        try:
+            written = self._replaced(step) if step.uid else self._created(step)
+        except AlreadyExists:
+            if kept := self._kept_by(step.namespace):
+                return Outcome.refused(step, kept, LATER)
+            raise
         if step.turns:
             self._check_at_once(step.namespace, written.object)
         return done(step, written)
@@ -71,6 +76,14 @@ class Placements:
     def _created(self, step: WritePlacement) -> Written:
         about = {"name": PLACEMENT, "labels": {MANAGED_BY: MANAGER}}
         return self._client.create(_KIND, {"metadata": about, "spec": _spec(step)}, step.namespace)
+
+    def _kept_by(self, namespace: str) -> str:
+        """What keeps a placement that is being deleted; empty for one that is not."""
+        about = self._client.get(_KIND, PLACEMENT, namespace)["metadata"]
+        if not about.get("deletionTimestamp"):
+            return ""
+        keepers = ", ".join(about.get("finalizers", ()))
+        return f"it is being deleted and kept by finalizers of others ({keepers}); let it go"
 
     def _replaced(self, step: WritePlacement) -> Written:
         return self._client.patch(

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 
 from shiplift.api.marks import OFF_TARGET_LABEL, label_value
 from shiplift.api.workloads import WorkloadState, WorkloadStatus
+from shiplift.engine import retries
 from shiplift.facts.pods import Pod
 from shiplift.workloads.decide import placements
 from shiplift.workloads.identity import WorkloadId
@@ -29,12 +30,13 @@ ATTEMPTS_TO_PROVE = 8
 """So often a placement may be found not to be in force before somebody has to know."""
 MOST_ROUNDS = 2
 """Evictions of a workload for each of its replicas; more are no progress."""
+_TAKEN_OFF = "keep others from taking the label off, shiplift puts it back"
 
 
 def stop_of_all(view: View) -> Line | None:
     """What keeps every pod where it is; None where nothing does."""
     if view.unmarked:
-        return _not_marked(view.unmarked)
+        return _not_marked(view)
     if view.strays:
         one = view.strays[0]
         asked = not_proven(view, one.workload.namespace)
@@ -44,15 +46,19 @@ def stop_of_all(view: View) -> Line | None:
     return next((one for one in unproven if one.state is WorkloadState.BLOCKED), None)
 
 
-def _not_marked(unmarked: Mapping[str, float]) -> Line:
+def _not_marked(view: View) -> Line:
+    unmarked = view.unmarked
     name, seconds = max(unmarked.items(), key=lambda one: one[1])
     nodes = f"node {name}" + (f" (and {len(unmarked) - 1} more)" if len(unmarked) > 1 else "")
     if seconds < MARK_WITHIN:
         text = f"old {nodes} is being marked, so that pods do not come back to it"
         return Line(WorkloadState.RELEASED, Reason.NODE_NOT_MARKED, text)
+    step = view.fleet.labels.get(name)
+    refused = retries.failure(view.outcomes, step) if step is not None else ""
+    why = f"it cannot be labelled: {refused}" if refused else _TAKEN_OFF
     text = (
-        f"nothing moves: old {nodes} has lacked or lost label {OFF_TARGET_LABEL} for {seconds:.0f} s, so pods"
-        " could come back to it; keep others from taking the label off, shiplift puts it back"
+        f"nothing moves: old {nodes} has lacked or lost label {OFF_TARGET_LABEL}, so pods could come back to"
+        f" it; {why}"
     )
     return Line(WorkloadState.BLOCKED, Reason.NODE_NOT_MARKED, text)
 

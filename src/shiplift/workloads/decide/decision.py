@@ -294,7 +294,7 @@ def _paused(view: View, held: holds.Holding) -> str:
 
 
 def _progress(view: View, moves: Moves, met: tuple[str, ...]) -> tuple[Reason, str, bool]:
-    left = len(view.tallies) - len(view.order.met)
+    left = len(view.tallies) - len(view.order.met) + len(view.returned)
     if view.unreadable and not left:
         return Reason.UNREADABLE, f"all that can be read have arrived; {view.unreadable[0]}", True
     if waits := moves.first_waits or _waits_for_nodes(view):
@@ -334,7 +334,7 @@ def _waits_for_nodes(view: View) -> str:
     if not view.fleet.targets:
         seen = ", ".join(f"{count} on {version}" for version, count in view.fleet.versions.items())
         return f"no node runs {view.target.version} yet ({seen})"
-    if len(view.tallies) == len(view.order.met):
+    if len(view.tallies) == len(view.order.met) and not view.returned:
         nodes = f"{view.fleet.off} node" + ("s" if view.fleet.off != 1 else "")
         return f"all workloads have arrived; {nodes} of another version left"
     return ""

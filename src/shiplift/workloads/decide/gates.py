@@ -217,6 +217,8 @@ def _room_to_begin(books: Books, tally: Tally) -> Closed | None:
 def _release_is_written(books: Books, tally: Tally) -> Closed | None:
     text = "its turn has come: its release is being written down"
     line = Line(WorkloadState.RELEASED, Reason.ITS_TURN, text)
+    if why := placements.not_written(books.view, tally.id.namespace):
+        line = Line(WorkloadState.BLOCKED, Reason.REFUSED, why)
     return Closed(line, record=_toleration_to_record(books, tally))
 
 

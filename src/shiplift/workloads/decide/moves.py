@@ -71,9 +71,12 @@ class Moves:
                 self.lines[id_] = Line(self.lines[id_].state, Reason.STOPPED, f"nothing new starts: {why}")
 
     def all(self, before: WorkloadId | None = None) -> None:
-        """Every workload that may move and has not arrived; where one is named, only those before it, so that
-        the books are as that one finds them."""
-        waiting = [self.view.tallies[id_] for id_ in sorted(self._books.may_move - self.view.order.met)]
+        """Every workload that may move and has not arrived, or whose pods came back to old nodes; where one
+        is named, only those before it, so that the books are as that one finds them."""
+        left = self._books.may_move - self.view.order.met
+        if self.view.returned:
+            left |= self._books.may_move & self.view.returned
+        waiting = [self.view.tallies[id_] for id_ in sorted(left)]
         for tally in waiting:
             self._books.expect(tally)
         self.due += self._books.growth.left(self.now)

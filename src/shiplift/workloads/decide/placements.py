@@ -10,10 +10,11 @@ from collections.abc import Collection, Iterable, Mapping
 
 from shiplift.api.marks import label_value
 from shiplift.api.workloads import Mode, OnNoCapacity, Turn
-from shiplift.engine.step import Answer
+from shiplift.engine import retries
 from shiplift.facts.kinds import WORKLOAD_PLACEMENT
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Placement, View
+from shiplift.workloads.names import PLACEMENT
 from shiplift.workloads.record import NO_RECORD, RECORDS, Record
 from shiplift.workloads.steps import CheckInForce, DeletePlacement, WritePlacement
 
@@ -76,12 +77,15 @@ def without_placement(view: View) -> list[str]:
         return []
     needed = {id_.namespace for id_ in view.order.ours}
     known = view.placements.keys() | view.unreadable_in(WORKLOAD_PLACEMENT).keys()
-    return sorted(name for name in needed - known if not _has_failed(view, name))
+    return sorted(name for name in needed - known if not not_written(view, name))
 
 
-def _has_failed(view: View, namespace: str) -> bool:
+def not_written(view: View, namespace: str) -> str:
+    """Why the placement of a namespace cannot be written; empty where it can, or may still be."""
     last = view.outcomes.last.get(WritePlacement.key_for(namespace))
-    return last is not None and last.answer is Answer.FAILED
+    if last is None or not retries.has_failed(last):
+        return ""
+    return f"WorkloadPlacement {namespace}/{PLACEMENT} cannot be written: {last.message}"
 
 
 def _retarget(view: View, namespace: str) -> bool:

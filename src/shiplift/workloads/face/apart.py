@@ -14,7 +14,11 @@ from shiplift.workloads.model import Role, View
 
 def workload_apart(view: View, id_: WorkloadId) -> str:
     """Why the workload has nothing to pass; empty where it has."""
-    return _nothing_moves(view) or _takes_no_part(view, id_) or (MOVED if id_ in view.order.met else "")
+    return _nothing_moves(view) or _takes_no_part(view, id_) or _has_moved(view, id_)
+
+
+def _has_moved(view: View, id_: WorkloadId) -> str:
+    return MOVED if id_ in view.order.met and id_ not in view.returned else ""
 
 
 def _nothing_moves(view: View) -> str:

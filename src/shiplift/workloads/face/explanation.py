@@ -228,7 +228,7 @@ def _phase(progress: _Progress, workload: Workload, known: Known) -> str:
     if not progress.moving:
         return NOTHING_MOVES
     listed = progress.listed.get(key_of(workload))
-    if workload.uid in progress.met:
+    if workload.uid in progress.met and (listed is None or listed.uid != workload.uid):
         return MOVED
     return listed.state.lower() if listed else "not moved yet"
 

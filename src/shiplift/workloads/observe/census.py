@@ -7,7 +7,7 @@ what to look at again; what counts is what the snapshot has. A new target or sco
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import ClassVar, Protocol, TypeVar
 
@@ -81,6 +81,10 @@ class Census:
         self.tallies: dict[WorkloadId, Tally] = {}
         self.unscheduled: dict[WorkloadId, None] = {}
         """Workloads with pods that the scheduler found no node for."""
+        self.away: set[WorkloadId] = set()
+        """Workloads with pods on old nodes."""
+        self.recounted: Collection[WorkloadId] = ()
+        """Workloads that the last refresh counted."""
         self.budgets: dict[str, PodDisruptionBudget] = {}
         self.covers: dict[str, dict[WorkloadId, None]] = {}
         self.holds: dict[str, PodDisruptionBudget] = {}
@@ -433,27 +437,36 @@ class Census:
             return () if id_ is None else (id_,)
         gone = self.tallies.pop(id_, None)
         self.unscheduled.pop(id_, None)
+        self.away.discard(id_)
         self._cover(gone, None)
         self._in_namespace[id_.namespace].discard(id_)
         self.declarations += 1
         return ()
 
     def _set_changed(self, snapshot: Snapshot, heard: Row) -> Iterable[WorkloadId]:
-        now = snapshot.by_uid(ReplicaSet, heard.uid)
+        now, before = snapshot.by_uid(ReplicaSet, heard.uid), self._deployment_of.get(heard.uid)
         self._reconsider(snapshot, heard.uid)
         if now is not None:
             self._put_set(now)
-            owner = self._deployment_of.get(heard.uid, "")
         else:
-            owner = self._deployment_of.pop(heard.uid, "")
-            self._sets.get(owner, {}).pop(heard.uid, None)
-        return [self._ids[owner]] if owner in self._ids else ()
+            self._drop_set(heard.uid)
+        owners = {before, self._deployment_of.get(heard.uid)}
+        return [self._ids[uid] for uid in owners if uid and uid in self._ids]
 
     def _put_set(self, row: ReplicaSet) -> None:
+        """Its Deployment lets go of one whose labels it selects no more; another may take it."""
         controller = row.controller
-        if controller is not None and controller.kind == WorkloadKind.DEPLOYMENT:
-            self._deployment_of[row.uid] = controller.uid
-            self._sets.setdefault(controller.uid, {})[row.uid] = None
+        owner = controller.uid if controller and controller.kind == WorkloadKind.DEPLOYMENT else None
+        if owner != self._deployment_of.get(row.uid):
+            self._drop_set(row.uid)
+        if owner is not None:
+            self._deployment_of[row.uid] = owner
+            self._sets.setdefault(owner, {})[row.uid] = None
+
+    def _drop_set(self, uid: str) -> None:
+        owner = self._deployment_of.pop(uid, None)
+        if owner is not None:
+            self._sets.get(owner, {}).pop(uid, None)
 
     def _budget_changed(self, snapshot: Snapshot, heard: Row) -> Iterable[WorkloadId]:
         now, before = snapshot.by_uid(PodDisruptionBudget, heard.uid), self.budgets.get(heard.uid)
@@ -517,6 +530,11 @@ class Census:
                 self.unscheduled[id_] = None
             elif self.unscheduled:
                 self.unscheduled.pop(id_, None)
+            if counted.away:
+                self.away.add(id_)
+            else:
+                self.away.discard(id_)
+        self.recounted = fresh.keys()
         self.tallies.update(fresh)
 
     def _count(self, snapshot: Snapshot, id_: WorkloadId) -> Tally | None:

@@ -38,6 +38,7 @@ from shiplift.workloads.names import MIGRATION
 from shiplift.workloads.observe.census import Census
 from shiplift.workloads.observe.doubts import Doubts, Stays
 from shiplift.workloads.observe.order import Arrived, Ordering
+from shiplift.workloads.observe.returned import Returned
 from shiplift.workloads.observe.strays import Strays
 from shiplift.workloads.observe.unmarked import Unmarked
 from shiplift.workloads.record import RECORDS
@@ -95,6 +96,7 @@ class Observer:
         self._missing_rights = missing_rights
         self._census = Census()
         self._ordering = Ordering()
+        self._returned = Returned()
         self._counting = False
         self._heard: deque[tuple[Kind, Row]] = deque()
         self._begun = False
@@ -140,7 +142,8 @@ class Observer:
 
     def _start_over(self) -> None:
         self.changes.forget()
-        self._census, self._ordering, self._begun = Census(), Ordering(), False
+        self._census, self._ordering, self._returned = Census(), Ordering(), Returned()
+        self._begun = False
 
     def _take_news(self) -> list[tuple[Kind, Row]]:
         """What was heard so far. Taken before the snapshot, which therefore has all of it: what comes later
@@ -238,6 +241,7 @@ class Observer:
             unscheduled=census.unscheduled,
             picked=partial(_picked, snapshot if self._counting else None),
             others=census.others(),
+            returned=self._returned.look(order, census, placements, status.workloads if begun else ()),
         )
 
     def _read_placements(self, snapshot: Snapshot) -> dict[str, Placement]:

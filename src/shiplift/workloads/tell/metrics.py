@@ -66,7 +66,8 @@ class MigrationCollector(Collector):
     def _workloads(self, migration: WorkloadMigration) -> Metric:
         family = GaugeMetricFamily("shiplift_migration_workloads", "Workloads by state.", labels=["state"])
         counts = Counter(one.state for one in migration.status.workloads)
-        counts[WorkloadState.MET] = len(migration.status.met)
+        waiting = {one.uid for one in migration.status.workloads}
+        counts[WorkloadState.MET] = sum(uid not in waiting for uid in migration.status.met)
         for state in WorkloadState:
             family.add_metric([state.value], counts[state])
         return family

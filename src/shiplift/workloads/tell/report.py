@@ -6,7 +6,7 @@ every look (an estimate, a message's count) alone is no reason to write it again
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -37,6 +37,7 @@ from shiplift.workloads.tell.outlook import outlook
 
 MOST_LISTED = 2000
 _MOST_NOTES = 64
+_MOST_VERSIONS = 64
 _LONGEST = 1000
 _MOST_INERT = 500
 _MOST_RELIED_ON = 1000
@@ -58,9 +59,7 @@ def status_of(decision: Migrating, evicted: Evicted = NONE_EVICTED) -> WorkloadM
         observed_generation=view.migration.metadata.generation if view.migration else 0,
         conditions=_conditions(decision, before, now),
         message=_short(decision.message),
-        versions=tuple(
-            NodesOfVersion(version=name[:256], nodes=many) for name, many in view.fleet.versions.items()
-        ),
+        versions=tuple(_versions(view.fleet.versions)),
         notes=tuple(_short(note) for note in decision.notes[:_MOST_NOTES]),
         inert_tolerations=tuple(str(id_)[:256] for id_ in sorted(inert(view))[:_MOST_INERT]),
         last=last_move(decision, evicted, now),
@@ -76,7 +75,8 @@ def _under_way(
     view = decision.view
     same = view.status.state is MigrationState.UPGRADE and view.status.target == view.target.version
     before = view.status if same else _NOTHING_TOLD
-    done = set(decision.met)
+    met = set(decision.met)
+    done = met - {view.tallies[id_].row.uid for id_ in view.returned}
     counts = Counts(view, done)
     waiting = [(tally, line_of(decision, tally)) for tally in counts.taking_part if tally.row.uid not in done]
     blocked = sum(line.state is WorkloadState.BLOCKED for _, line in waiting)
@@ -101,7 +101,7 @@ def _under_way(
         waves=counts.waves(),
         workloads=listed,
         met=decision.met,
-        relied_on=_relied_on(view, done),
+        relied_on=_relied_on(view, met),
         cycles=view.order.cycles,
         missing=view.order.missing,
         exceptions=decision.exceptions,
@@ -112,6 +112,14 @@ def _under_way(
 
 def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def _versions(seen: Mapping[str, int]) -> Iterable[NodesOfVersion]:
+    """How many nodes run each; where there are too many versions, those that most nodes run."""
+    kept = seen.keys()
+    if len(seen) > _MOST_VERSIONS:
+        kept = set(sorted(seen, key=lambda version: -seen[version])[:_MOST_VERSIONS])
+    return (NodesOfVersion(version=name[:256], nodes=many) for name, many in seen.items() if name in kept)
 
 
 class _Told(NamedTuple):
