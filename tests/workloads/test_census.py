@@ -304,6 +304,17 @@ def _sorted(tally: Any) -> Any:
     return msgspec.structs.replace(tally, alike=alike, **ordered)
 
 
+@pytest.mark.parametrize("kind", [kinds.WORKLOAD_PLACEMENT, kinds.WORKLOAD_ORDER, kinds.POD])
+def test_what_could_not_be_read_is_not_told_of_any_more_once_it_is_deleted(kind: kinds.Kind) -> None:
+    world = a_world()
+    observer, _ = watched(world)
+    assert not observer.observe(Outcomes()).unreadable
+    world.spoil(kind, "odd", "turn Odd")
+    assert [one.name for one in observer.observe(Outcomes()).unreadable] == ["odd"]
+    world.unspoil(kind, "odd")
+    assert not observer.observe(Outcomes()).unreadable
+
+
 def _uid(pod: Pod) -> str:
     return pod.uid
 

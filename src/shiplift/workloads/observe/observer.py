@@ -96,7 +96,7 @@ class Observer:
         self._census = Census()
         self._ordering = Ordering()
         self._counting = False
-        self._heard: deque[tuple[Kind, Row]] = deque()
+        self._heard: deque[tuple[Kind, Row | None]] = deque()
         self._begun = False
         self._versions: tuple[Selector, dict[str, int]] | None = None
         self._idle: View | None = None
@@ -112,14 +112,15 @@ class Observer:
         self._unmarked = Unmarked(self.in_force.now)
 
     def heard(self, kind: Kind, old: Row | None, new: Row | None) -> None:
-        """Note what to look at again."""
-        row = new if new is not None else old
-        if row is not None:
-            self._heard.append((kind, row))
+        """Note what to look at again; without a row, that other objects than before cannot be read."""
+        self._heard.append((kind, new if new is not None else old))
 
     def observe(self, outcomes: Outcomes) -> View:
         """The cluster at this moment."""
-        news = self._take_news()
+        heard = self._take_news()
+        news = [(kind, row) for kind, row in heard if row is not None]
+        if len(news) < len(heard):
+            self._idle = None
         of = {kind for kind, _ in news} if self._begun else set(READS)
         self._begun = True
         if self._idle is not None and not of.intersection(_matters(self._idle)) and not outcomes.last:
@@ -142,7 +143,7 @@ class Observer:
         self.changes.forget()
         self._census, self._ordering, self._begun = Census(), Ordering(), False
 
-    def _take_news(self) -> list[tuple[Kind, Row]]:
+    def _take_news(self) -> list[tuple[Kind, Row | None]]:
         """What was heard so far. Taken before the snapshot, which therefore has all of it: what comes later
         may not be in the snapshot, and is for the next look."""
         return [self._heard.popleft() for _ in range(len(self._heard))]
