@@ -64,8 +64,9 @@ _TARGETING = (kinds.NODE, kinds.WORKLOAD_MIGRATION)
 _IDLE = (*_TARGETING, kinds.WORKLOAD_PLACEMENT, kinds.POD_DISRUPTION_BUDGET)
 """What matters while nothing is moved."""
 
-_NO_EVENT = (Reason.STARTING, Reason.INJECT_UNAVAILABLE)
-"""What no event will change: whether the policies are installed is looked at again and again."""
+_NO_EVENT = (Reason.STARTING, Reason.INJECT_UNAVAILABLE, Reason.MISSING_RIGHT)
+"""What no event will change: whether the policies are installed, and whether we may look, is looked at again
+and again."""
 
 
 class Snapshots(Protocol):
@@ -84,7 +85,7 @@ class Observer:
     def __init__(
         self,
         store: Snapshots,
-        inject: Callable[[], bool | None],
+        inject: Callable[[], bool | str | None],
         evictions: Evictions | None = None,
         missing_rights: Callable[[], tuple[str, ...]] = lambda: (),
         stays: Stays = _nobody_knows,
