@@ -8,6 +8,8 @@ from datetime import datetime
 from functools import partial
 from typing import Protocol, cast
 
+import msgspec
+
 from shiplift.api.values import selector_of
 from shiplift.api.workloads import (
     MigrationState,
@@ -34,7 +36,7 @@ from shiplift.workloads.identity import WorkloadId, owned_by
 from shiplift.workloads.marks import upgrade_taint
 from shiplift.workloads.memory import Evictions, InForce
 from shiplift.workloads.model import Placement, Placements, Reason, Role, Scope, Target, Unreadable, View
-from shiplift.workloads.names import MIGRATION
+from shiplift.workloads.names import FINALIZER, MIGRATION
 from shiplift.workloads.observe.census import Census
 from shiplift.workloads.observe.doubts import Doubts, Stays
 from shiplift.workloads.observe.order import Arrived, Ordering
@@ -124,8 +126,11 @@ class Observer:
             self._idle = None
         of = {kind for kind, _ in news} if self._begun else set(READS)
         self._begun = True
-        if self._idle is not None and not of.intersection(_matters(self._idle)) and not outcomes.last:
-            return self._idle
+        if (idle := self._idle) is not None and not of.intersection(_matters(idle)):
+            if not outcomes.last:
+                return idle
+            if _is_clean(idle):
+                return msgspec.structs.replace(idle, outcomes=outcomes)
         counting = self._counting
         try:
             with paused_collection:
@@ -261,6 +266,13 @@ class Observer:
         if self._versions is None or self._versions[0] != selector or of.intersection(_TARGETING):
             self._versions = (selector, counted(snapshot.all(Node), selector))
         return self._versions[1]
+
+
+def _is_clean(idle: View) -> bool:
+    """Whether nothing of ours is left: what was done before then changes nothing of what there is to do."""
+    migration = idle.migration
+    finalized = migration is not None and FINALIZER in migration.metadata.finalizers
+    return not (idle.placements or idle.holds or idle.fleet.taints or finalized)
 
 
 def _matters(idle: View) -> tuple[Kind, ...]:
