@@ -192,7 +192,8 @@ def test_a_migration_that_somebody_starts_meanwhile_is_an_error_that_says_so(
 
     def start_again(actor: Actor, step: Step) -> Outcome:
         uid = client.get(kinds.WORKLOAD_MIGRATION, "cluster")["metadata"]["uid"]
-        client.patch(kinds.WORKLOAD_MIGRATION, "cluster", {"spec": {"abort": None}}, uid=uid)
+        again = {"spec": {"abort": False, "target": "v1.37.0"}}
+        client.patch(kinds.WORKLOAD_MIGRATION, "cluster", again, uid=uid)
         return act(actor, step)
 
     monkeypatch.setattr(Actor, "act", start_again)
