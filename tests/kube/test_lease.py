@@ -181,7 +181,8 @@ def test_stopping_hands_over_at_once(start: Start, admin: Client, namespace: str
 
 def test_what_kept_a_holder_from_acting_goes_with_it(start: Start, admin: Client, namespace: str) -> None:
     def why() -> str:
-        annotations = admin.get(LEASE, "shiplift", namespace)["metadata"].get("annotations") or {}
+        about: dict[str, Any] = admin.get(LEASE, "shiplift", namespace)["metadata"]
+        annotations: dict[str, str] = about.get("annotations") or {}
         return annotations.get(NOT_ACTING, "")
 
     first = start()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import pytest
 
@@ -18,7 +18,7 @@ NOWHERE = an_id("nowhere")
 Needs = Iterable[tuple[WorkloadId, WorkloadId]]
 
 
-def told(orders: dict[str, Needs]) -> dict[str, WorkloadOrderStatus]:
+def told(orders: Mapping[str, Needs]) -> dict[str, WorkloadOrderStatus]:
     """The status of each of these orders of one namespace."""
     world = under_way(
         *((DEPLOYMENT, name, 1) for name in ("web", "api", "db")),

@@ -71,7 +71,11 @@ class Cluster:
 
 def ended(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> str:
     """The error that the undo ended with, and its hint; empty where it was done."""
-    monkeypatch.setattr(undo, "Actor", lambda *_: cluster)
+
+    def actor(*_: object) -> Cluster:
+        return cluster
+
+    monkeypatch.setattr(undo, "Actor", actor)
     monkeypatch.setattr(undo, "undo_until_clean", partial(undoing.undo_until_clean, most_seconds=1.0))
     try:
         undo_all(cast("Client", cluster), cast("Store", cluster), lambda _: None)
