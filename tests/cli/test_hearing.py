@@ -11,6 +11,7 @@ import pytest
 from shiplift.cli.hearing import Ear
 from shiplift.kube.client import Client
 from shiplift.kube.errors import Unreachable
+from shiplift.kube.lease import NOT_ACTING
 
 NOW = 1_777_629_600
 
@@ -29,7 +30,7 @@ class Leases:
         stamp = datetime.fromtimestamp(NOW - self.age + steps, UTC).isoformat()
         spec = {"renewTime": stamp, "leaseDurationSeconds": 15}
         spec |= {"holderIdentity": self.holder} if self.holder else {}
-        yield {"metadata": {"uid": "lease"}, "spec": spec}
+        yield {"metadata": {"uid": "lease", "annotations": {NOT_ACTING: "no fence"}}, "spec": spec}
 
     def sleep(self, seconds: float) -> None:
         self.now += seconds
@@ -66,6 +67,14 @@ def test_an_operator_that_ended_in_order_is_known_to_be_away_at_once() -> None:
     assert heard is not None
     assert heard.silent(NOW) == 1
     assert leases.slept == 0
+
+
+def test_what_kept_an_operator_from_acting_is_not_told_of_one_that_is_gone() -> None:
+    """Older releases let go of the Lease and left it there."""
+    there, gone = Leases(1, alive=True).ear().surely(), Leases(1, alive=False, holder=None).ear().surely()
+    assert there is not None
+    assert gone is not None
+    assert (there.not_acting, gone.not_acting) == ("no fence", "")
 
 
 def test_who_goes_on_listening_counts_silence_by_one_clock() -> None:

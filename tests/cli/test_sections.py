@@ -88,6 +88,23 @@ def test_who_waits_for_the_end_waits_for_all_layers(
         sections.check_moved(seen)
 
 
+@pytest.mark.parametrize(("silent", "doubt"), [(16, ""), (None, "nodes run v1.37.0"), (None, "")])
+def test_that_all_is_done_counts_only_while_an_operator_says_so(silent: int | None, doubt: str) -> None:
+    done = Seen((said("one", MOVED),), silent, stale=False, doubt=doubt)
+    sure = silent is None and not doubt
+    assert sections.is_over(done) is sure
+    with contextlib.nullcontext() if sure else pytest.raises(CommandError, match="left before one was done"):
+        sections.check_moved(done)
+    assert sections.is_over(Seen((said("one", GIVEN_UP),), silent, stale=False, doubt=doubt))
+
+
+def test_what_speaks_against_the_end_is_told_once() -> None:
+    before, now = seen(said("one", MOVED)), Seen((said("one", MOVED),), None, False, "nodes run v1.37.0")
+    assert sections.changes(before, now) == ["not done: nodes run v1.37.0"]
+    assert sections.changes(now, now) == []
+    assert "nodes run v1.37.0; this is how it was" in drawn(sections.picture(now, None), 80)
+
+
 def seen(*told: Told, stale: bool = False, silent: int | None = None) -> Seen:
     return Seen(told, silent, stale)
 

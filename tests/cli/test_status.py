@@ -7,14 +7,18 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
 from shiplift.api import crd
-from shiplift.facts.kinds import CUSTOM_RESOURCE_DEFINITION, LEASE, WORKLOAD_MIGRATION
+from shiplift.engine import versions as versioning
+from shiplift.facts.kinds import CUSTOM_RESOURCE_DEFINITION, LEASE, NODE, WORKLOAD_MIGRATION
 from shiplift.kube.client import Client
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import Component
@@ -27,6 +31,17 @@ from tests.workloads.face.migrations import BUSY, progress, waiting
 main = importlib.import_module("shiplift.cli.main")
 SHIPLIFT = (sys.executable, "-c", "from shiplift.cli import main; main()")
 CTRL_C = "\x03"
+_NODE_INFO = (
+    "machineID",
+    "systemUUID",
+    "bootID",
+    "kernelVersion",
+    "osImage",
+    "containerRuntimeVersion",
+    "kubeProxyVersion",
+    "operatingSystem",
+    "architecture",
+)
 MOVING = {
     "observedGeneration": 1,
     "state": "Upgrade",
@@ -247,29 +262,113 @@ def test_an_interrupt_leaves_the_terminal_as_it_was(
 ARRIVED = MOVING | {"progress": progress(3, 3), "workloads": []}
 
 
+@pytest.fixture
+def led(client: Client, space: Callable[[str], str]) -> Iterator[Callable[..., None]]:
+    """The Lease of an operator, good for an hour; called, it says something else."""
+    spec = {"holderIdentity": "one", "leaseDurationSeconds": 3600, "renewTime": stamp()}
+    lease = client.create(LEASE, {"metadata": {"name": "shiplift"}, "spec": spec}, space("led")).object
+
+    def say(**changed: Any) -> None:
+        nonlocal lease
+        lease = client.update(LEASE, lease | {"spec": spec | changed}).object
+
+    yield say
+    client.delete(LEASE, "shiplift", "led", uid=lease["metadata"]["uid"])
+
+
+@pytest.fixture
+def versions(client: Client) -> Callable[[], dict[str, Any]]:
+    """What a status says of the nodes that other tests have left."""
+
+    def told() -> dict[str, Any]:
+        counted = Counter(
+            versioning.normal(one["status"].get("nodeInfo", {}).get("kubeletVersion", ""))
+            for one in client.list(NODE)
+        )
+        return {"versions": [{"version": version, "nodes": many} for version, many in counted.items()]}
+
+    return told
+
+
+@pytest.mark.usefixtures("led")
 def test_who_waits_for_the_end_is_let_go_when_every_workload_has_moved(
-    api_server: Cluster, migrate: Migrate, environment: dict[str, str]
+    api_server: Cluster,
+    migrate: Migrate,
+    environment: dict[str, str],
+    versions: Callable[[], dict[str, Any]],
 ) -> None:
     migrate(MOVING)
     command = [*SHIPLIFT, "status", "-w", "--until-moved", "--kubeconfig", str(api_server.kubeconfig)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as watch:
         assert watch.stdout
         assert watch.stdout.readline()[9:] == "moving to v1.36.3; 1/3 workloads, 2/6 pods\n"
-        migrate(ARRIVED)
+        migrate(ARRIVED | versions())
         assert watch.stdout.readline()[9:] == "moving to v1.36.3; 3/3 workloads, 2/6 pods\n"
         assert watch.wait(20) == 0
 
 
+@pytest.mark.usefixtures("led")
 def test_on_a_terminal_the_end_leaves_the_last_picture(
-    api_server: Cluster, migrate: Migrate, environment: dict[str, str]
+    api_server: Cluster,
+    migrate: Migrate,
+    environment: dict[str, str],
+    versions: Callable[[], dict[str, Any]],
 ) -> None:
     migrate(MOVING)
     command = [*SHIPLIFT, "status", "--until-moved", "--kubeconfig", str(api_server.kubeconfig)]
     with Terminal(command, environment) as terminal:
         terminal.read_until("1/3 workloads")
-        migrate(ARRIVED)
+        migrate(ARRIVED | versions())
         assert terminal.wait() == 0
         assert "3/3 workloads" in terminal.output.rpartition("\x1b[?1049l")[2]
+
+
+def test_who_waits_for_the_end_is_not_let_go_by_what_a_dead_operator_said(
+    api_server: Cluster,
+    migrate: Migrate,
+    client: Client,
+    led: Callable[..., None],
+    versions: Callable[[], dict[str, Any]],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Nobody has seen the node that came after it had ended."""
+
+    def wait() -> tuple[int, str]:
+        code = main.run(["wait", "--patience", "1s", "--kubeconfig", str(api_server.kubeconfig)])
+        return code, capsys.readouterr().err
+
+    migrate(ARRIVED | versions())
+    assert wait()[0] == 0
+    led(renewTime=stamp(4000))
+    assert wait() == (3, ANY)
+    led(holderIdentity=None)
+    code, said = wait()
+    assert code == 3
+    assert "error: stalled: no operator runs\n" in said
+
+    led()
+    info = {"kubeletVersion": "v1.99.0"} | dict.fromkeys(_NODE_INFO, "")
+    node = client.create(NODE, {"metadata": {"name": "fresh"}, "status": {"nodeInfo": info}}).object
+    try:
+        client.update(NODE, node | {"status": {"nodeInfo": info}}, subresource="status")
+        code, said = wait()
+        assert code == 3
+        assert "error: stalled: nodes run v1.99.0, which the status of WorkloadMigration cluster" in said
+        migrate(ARRIVED | versions())
+        assert wait()[0] == 0
+    finally:
+        client.delete(NODE, "fresh", uid=node["metadata"]["uid"])
+
+
+def test_where_no_lease_can_be_seen_nobody_is_let_go(
+    api_server: Cluster,
+    migrate: Migrate,
+    versions: Callable[[], dict[str, Any]],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    migrate(ARRIVED | versions())
+    assert main.run(["wait", "--patience", "1s", "--kubeconfig", str(api_server.kubeconfig)]) == 3
+    assert "error: stalled: whether an operator runs cannot be told" in capsys.readouterr().err
 
 
 def test_an_aborted_move_is_no_end_that_a_script_may_go_on_after(

@@ -60,6 +60,12 @@ def test_whether_an_operator_runs_is_told_where_anybody_knows(
     assert (told["running"], told["silentSeconds"]) == (running, silent)
 
 
+@pytest.mark.parametrize(("age", "told"), [(1, "no fence"), (20, "")])
+def test_why_it_does_not_act_is_told_while_there_is_an_operator(age: int, told: str) -> None:
+    heard = Heard(NOW - age, not_acting="no fence")
+    assert a_document(STALLED, heard)["operator"]["notActing"] == told
+
+
 def test_an_end_that_is_expected_is_told_in_seconds() -> None:
     told = a_document(RUNNING)["layers"]["workloads"]
     assert told["eta"] == {"likelySeconds": 900, "earliestSeconds": 600, "latestSeconds": 8400}

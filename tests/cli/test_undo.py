@@ -15,6 +15,7 @@ from shiplift.api import crd, marks
 from shiplift.api.workloads import PLACEMENT
 from shiplift.cli import access
 from shiplift.engine.contested import Memory
+from shiplift.engine.step import Outcome, Step
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.kube.client import Client
@@ -181,6 +182,26 @@ def test_a_migration_that_was_deleted_without_an_operator_is_seen_through(client
     assert left == ["example.com/theirs"]
     client.patch(kinds.WORKLOAD_MIGRATION, "cluster", {"metadata": {"finalizers": None}}, uid=uid)
     until(lambda: not list(client.list(kinds.WORKLOAD_MIGRATION)))
+
+
+def test_a_migration_that_somebody_starts_meanwhile_is_an_error_that_says_so(
+    client: Client, undo: Undo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave_behind(client)
+    act = Actor.act
+
+    def start_again(actor: Actor, step: Step) -> Outcome:
+        uid = client.get(kinds.WORKLOAD_MIGRATION, "cluster")["metadata"]["uid"]
+        again = {"spec": {"abort": False, "target": "v1.37.0"}}
+        client.patch(kinds.WORKLOAD_MIGRATION, "cluster", again, uid=uid)
+        return act(actor, step)
+
+    monkeypatch.setattr(Actor, "act", start_again)
+    code, said = undo()
+    assert code == 1, said
+    error, hint = said.splitlines()[-2:]
+    assert error.startswith("error: WorkloadMigration cluster was started again while it was undone")
+    assert hint.startswith("hint: `shiplift undo` aborts and undoes it again")
 
 
 def loosen(client: Client, kind: Kind) -> None:

@@ -63,6 +63,8 @@ def test_it_ends_when_it_will_not_come_to_that(waiting: Waiting, arrival: Arriva
         (seen(NOT_YET, "Deployment shop/web: no slot"), "stalled: Deployment shop/web: no slot"),
         (seen(NOT_YET, silent=20), "stalled: no operator runs"),
         (seen(NOT_YET, stale=True), "stalled: the API server does not answer"),
+        (seen(MOVED, silent=20), "stalled: no operator runs"),
+        (seen(MOVED)._replace(doubt="nodes run v1.37.0"), "stalled: nodes run v1.37.0"),
     ],
 )
 def test_it_ends_when_it_is_stalled_for_longer_than_patience(

@@ -21,7 +21,7 @@ from shiplift.facts.kinds import LEASE
 from shiplift.kube import credentials, lease
 from shiplift.kube.client import Client
 from shiplift.kube.errors import Forbidden, NotFound, Unauthorized, Unreachable
-from shiplift.kube.lease import Leader, Move, NotLeading, Record, Timing, next_move
+from shiplift.kube.lease import NOT_ACTING, Leader, Move, NotLeading, Record, Timing, next_move
 from shiplift.local.accounts import with_token
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import Component
@@ -177,6 +177,21 @@ def test_stopping_hands_over_at_once(start: Start, admin: Client, namespace: str
     assert second.wait_leading(30)
     assert second.check() == 2
     assert not first.alive
+
+
+def test_what_kept_a_holder_from_acting_goes_with_it(start: Start, admin: Client, namespace: str) -> None:
+    def why() -> str:
+        about: dict[str, Any] = admin.get(LEASE, "shiplift", namespace)["metadata"]
+        annotations: dict[str, str] = about.get("annotations") or {}
+        return annotations.get(NOT_ACTING, "")
+
+    first = start()
+    assert first.wait_leading(10)
+    first.tell("the fence does not hold")
+    until(lambda: why() == "the fence does not hold")
+    first.stop()
+    assert not spec_of(admin, namespace).get("holderIdentity")
+    assert why() == ""
 
 
 def test_a_follower_that_stops_leaves_the_lease_alone(start: Start, admin: Client, namespace: str) -> None:

@@ -17,7 +17,7 @@ from shiplift.facts import kinds
 from shiplift.facts.cluster import Namespace
 from shiplift.facts.custom import Custom
 from shiplift.facts.kinds import Kind
-from shiplift.facts.meta import Owner
+from shiplift.facts.meta import Owner, Row
 from shiplift.kube.client import Client
 from shiplift.kube.credentials import load
 from shiplift.kube.errors import NotFound
@@ -248,16 +248,20 @@ def test_an_object_that_no_longer_fits_is_no_row_any_more(api: Cluster, client: 
         change(client, ORDER, made, order("odd"))
         until(lambda: names(store) == {"even", "odd"})
         assert undecodable(store) == {}
-    assert heard == [("odd", None), (None, "odd")]
+    neither = (None, None)
+    assert heard == [neither, ("odd", None), (None, "odd"), neither]
 
 
 def test_deleting_an_object_that_does_not_fit_clears_it(api: Cluster, client: Client) -> None:
     install(client, loosened(ORDER))
+    heard: list[tuple[Row | None, Row | None]] = []
     with store_of(api, ORDER) as store:
+        store.subscribe(lambda _, old, new: heard.append((old, new)))
         bad = client.create(ORDER, misfit("odd"), SPACE).object
         until(lambda: undecodable(store))
         delete(client, ORDER, bad)
         until(lambda: not undecodable(store))
+        assert heard == [(None, None)] * 2, "whoever tells of it hears that it came, and that it is gone"
         client.create(ORDER, order("odd"), SPACE)
         until(lambda: names(store) == {"odd"})
         assert undecodable(store) == {}

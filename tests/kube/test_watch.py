@@ -89,6 +89,24 @@ def test_what_changes_while_the_initial_state_comes_is_as_it_was_last() -> None:
         assert store.snapshot().revision(kinds.WORKLOAD_ORDER) == 9
 
 
+def test_subscribers_hear_of_what_cannot_be_read_and_that_it_is_gone() -> None:
+    heard: list[tuple[str | None, str | None]] = []
+    sent = followed(
+        event("ADDED", "odd-before", 1, BAD),
+        bookmark(2),
+        event("ADDED", "odd", 3, BAD),
+        event("MODIFIED", "odd", 4, BAD),
+        event("DELETED", "odd", 5, BAD),
+        event("MODIFIED", "odd-before", 6, GOOD),
+    )
+    with answering(sent) as server, store_of(server, kinds.WORKLOAD_ORDER) as store:
+        store.subscribe(lambda _, old, new: heard.append((old and old.name, new and new.name)))
+        until(lambda: names(store) == {"odd-before"})
+        assert store.snapshot().undecodable(kinds.WORKLOAD_ORDER) == {}
+    neither = (None, None)
+    assert heard[-4:] == [neither, neither, (None, "odd-before"), neither]
+
+
 def test_a_server_that_calls_everything_too_old_is_not_asked_without_pause() -> None:
     gone = answer(b"too old resource version", "410 Gone")
     with answering(gone) as server, store_of(server, kinds.NAMESPACE, LATER) as store:

@@ -140,7 +140,11 @@ class World:
 
     def spoil(self, kind: Kind, name: str, why: str, namespace: str = SPACE) -> None:
         """An object that is there and of which no row can be made."""
-        self._tables[kind].undecodable[f"{namespace}/{name}" if namespace else name] = why
+        self._tables[kind].skip({f"{namespace}/{name}" if namespace else name: why})
+
+    def unspoil(self, kind: Kind, name: str, namespace: str = SPACE) -> None:
+        """The object of which no row can be made is deleted."""
+        self._tables[kind].unskip(f"{namespace}/{name}" if namespace else name)
 
     def number(self) -> int:
         self._numbers += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any, cast
 
 import msgspec
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from benchmarks.decide import make
 from shiplift.api.marks import HOLD_LEDGER, MANAGED_BY, MANAGER, TARGET_LABEL
 from shiplift.api.workloads import Mode, WorkloadKind, WorkloadMigrationSpec, WorkloadPlacementSpec
-from shiplift.engine.step import Outcomes
+from shiplift.engine.step import Answer, Outcome, Outcomes
 from shiplift.facts import kinds
 from shiplift.facts.cluster import Namespace
 from shiplift.facts.meta import Labels, Owner, Row
@@ -32,9 +33,10 @@ from shiplift.kube.store import Snapshot, Store
 from shiplift.pdb.coverage import budgets_of
 from shiplift.room.node_room import Demand, NodeRoom
 from shiplift.room.occupancy import Slots
+from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Reason, Role, Target
-from shiplift.workloads.names import SKIP
+from shiplift.workloads.names import FINALIZER, SKIP
 from shiplift.workloads.observe.census import Census
 from shiplift.workloads.observe.observer import READS, Observer, Scope
 from shiplift.workloads.observe.order import Arrived, Ordering
@@ -314,6 +316,60 @@ def _sorted(tally: Any) -> Any:
     ordered = {name: tuple(sorted(getattr(tally, name), key=_uid)) for name in SEVERAL}
     alike = tally.alike is not None
     return msgspec.structs.replace(tally, alike=alike, **ordered)
+
+
+def taken(answer: Answer, at: datetime) -> Outcomes:
+    """A step of this term, answered so."""
+    return Outcomes().remember([Outcome(step="evict a-pod", answer=answer, message="no")], at)
+
+
+@pytest.mark.parametrize("answer", [Answer.OK, Answer.REFUSED, Answer.FAILED])
+def test_steps_of_a_move_that_is_over_cost_no_look_either(answer: Answer) -> None:
+    world = a_world()
+    id_ = world.workload(WorkloadKind.DEPLOYMENT, "web", 2)
+    nature.settle(world)
+    observer, store = watched(world)
+    outcomes = taken(answer, world.now)
+    observer.observe(outcomes)
+    for _ in range(3):
+        nature.delete(world, world.pods(id_)[0])
+        nature.settle(world)
+        assert observer.observe(outcomes).outcomes is outcomes
+    assert store.looks == 1
+
+
+@pytest.mark.parametrize("left", ["budget", "placement", "label", "finalizer"])
+def test_while_something_of_ours_is_left_each_look_is_fresh(left: str) -> None:
+    """What may be old is not undone, and only a look tells what is old."""
+    world = a_world()
+    if left == "budget":
+        uid = world.budget("shiplift-hold-deployment-web", {"app": "web"}, {"maxUnavailable": 0})
+        document = world.documents[uid]
+        about = document["metadata"] | {"labels": {MANAGED_BY: MANAGER}}
+        world.write_budget(document | {"metadata": about})
+    elif left == "placement":
+        world.write_placement(SPACE, WorkloadPlacementSpec(target=NEW))
+    elif left == "label":
+        world.node("late", labels={TARGET_LABEL: NEW})
+    else:
+        world.finalize(FINALIZER)
+    observer, store = watched(world)
+    outcomes = taken(Answer.REFUSED, world.now)
+    first = observer.observe(outcomes)
+    assert decide(first, world.now).steps
+    observer.observe(outcomes)
+    assert store.looks == 2
+
+
+@pytest.mark.parametrize("kind", [kinds.WORKLOAD_PLACEMENT, kinds.WORKLOAD_ORDER, kinds.POD])
+def test_what_could_not_be_read_is_not_told_of_any_more_once_it_is_deleted(kind: kinds.Kind) -> None:
+    world = a_world()
+    observer, _ = watched(world)
+    assert not observer.observe(Outcomes()).unreadable
+    world.spoil(kind, "odd", "turn Odd")
+    assert [one.name for one in observer.observe(Outcomes()).unreadable] == ["odd"]
+    world.unspoil(kind, "odd")
+    assert not observer.observe(Outcomes()).unreadable
 
 
 def _uid(pod: Pod) -> str:

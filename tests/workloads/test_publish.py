@@ -22,17 +22,17 @@ from shiplift.api.workloads import (
     WorkloadOrderStatus,
 )
 from shiplift.engine.decision import Requeue
+from shiplift.engine.layer import Retry
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.kube.client import Client
+from shiplift.kube.errors import ServerError
 from shiplift.kube.events import Recorder
 from shiplift.kube.statuses import Pace, as_patch
 from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.memory import Evictions
-from shiplift.workloads.tell.publish import (
-    TIME_FOR_ORDERS,
-    Publisher,
-)
+from shiplift.workloads.tell.orders import TIME_FOR_ORDERS
+from shiplift.workloads.tell.publish import Publisher
 from shiplift.workloads.tell.report import status_of
 from tests.examples import tries
 from tests.workloads.views import DEPLOYMENT, an_id, change_pod, look, under_way
@@ -106,6 +106,9 @@ class Slow:
         self.now, self.takes, self.writes = 1000.0, takes, 0
         self.orders: dict[str, WorkloadOrder] = {}
         """WorkloadOrders as they were written."""
+        self.refused: dict[str, float] = {}
+        """WorkloadOrders whose status is refused, and after how many seconds."""
+        self.said: list[str] = []
         self.publisher = Publisher(
             cast("Client", self), cast("Recorder", self), Evictions(), Pace(lambda: self.now)
         )
@@ -113,6 +116,9 @@ class Slow:
     def patch(self, kind: Kind, name: str, patch: Json, *_: Any, **__: Any) -> Slow:
         self.now += self.takes
         self.writes += 1
+        if name in self.refused:
+            self.now += self.refused[name]
+            raise ServerError("a webhook says no", status=500)
         if kind == kinds.WORKLOAD_ORDER:
             self.orders[name] = WorkloadOrder(
                 spec=ORDER.spec, status=msgspec.convert(merged({}, patch["status"]), WorkloadOrderStatus)
@@ -128,7 +134,12 @@ class Slow:
         """What is left for later. The status is stored where it was written."""
         decision = decide(look(self.world), self.world.now)
         before = self.writes
-        left = [one for one in self.publisher.publish(decision) if isinstance(one, Requeue)]
+        left: list[Requeue] = []
+        try:
+            for one in self.publisher.publish(decision):
+                left += [one] if isinstance(one, Requeue) else []
+        except Retry as error:
+            self.said.append(str(error))
         if self.writes > before:
             self.world.publish(status_of(decision))
         return left
@@ -199,3 +210,44 @@ def test_the_status_of_orders_is_told_whole_round_by_round() -> None:
             slow.world.put_custom(kinds.WORKLOAD_ORDER, name, SPACE, order)
     assert set(slow.orders) == set(names)
     assert rounds >= 3
+
+
+@pytest.mark.parametrize("takes", [0.0, 10.0])
+def test_an_order_whose_status_is_refused_keeps_no_other_from_being_told(takes: float) -> None:
+    slow = told_once(takes=0.01)
+    names = [f"order-{number}" for number in range(5)]
+    for name in names:
+        slow.world.put_custom(kinds.WORKLOAD_ORDER, name, SPACE, ORDER)
+    slow.refused = {"order-0": takes}
+    for _ in range(2):
+        slow.tell()
+    assert set(slow.orders) == set(names[1:])
+    (told,) = slow.said
+    assert told.startswith(f"the status of WorkloadOrder {SPACE}/order-0 cannot be written: ")
+    assert told.endswith("a webhook says no")
+    slow.refused, slow.now = {}, slow.now + 60
+    slow.tell()
+    assert set(slow.orders) == set(names)
+
+
+def test_an_order_whose_status_is_refused_is_tried_ever_more_rarely_and_holds_up_no_round() -> None:
+    slow = told_once(takes=0.01)
+    slow.world.put_custom(kinds.WORKLOAD_ORDER, "order", SPACE, ORDER)
+    slow.refused = {"order": 10.0}
+    began, rounds = slow.now, 0
+    while slow.now < began + 600:
+        slow.tell()
+        slow.now, rounds = slow.now + 1, rounds + 1
+    assert 3 <= len(slow.said) <= 8
+    assert rounds > 500, "others have waited for it less than a tenth of the time"
+
+
+def test_a_refused_order_that_is_deleted_is_not_waited_for() -> None:
+    slow = told_once(takes=0.01)
+    slow.world.put_custom(kinds.WORKLOAD_ORDER, "order", SPACE, ORDER)
+    slow.refused = {"order": 0.0}
+    (later,) = slow.tell()
+    assert later.after.total_seconds() == pytest.approx(5.0)
+    for row in slow.world.customs(kinds.WORKLOAD_ORDER):
+        slow.world.remove(row, kinds.WORKLOAD_ORDER)
+    assert slow.tell() == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -15,10 +16,15 @@ from shiplift.api.workloads import (
     WorkloadMigrationSpec,
     WorkloadMigrationStatus,
 )
+from shiplift.engine.decision import Requeue
+from shiplift.engine.step import Outcomes
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node, Taint
+from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.model import Reason, Role, Target
+from shiplift.workloads.observe.observer import Observer
 from shiplift.workloads.target import counted, in_scope, marks, role, target_of
+from tests.workloads.world import a_world
 
 OLD, NEW = "v1.35.4", "v1.36.3"
 EVERYWHERE = selector_of(LabelSelector())
@@ -163,6 +169,31 @@ def test_inject_that_is_not_installed_stalls_and_says_what_to_do() -> None:
     assert found.reason is Reason.INJECT_UNAVAILABLE
     assert found.stalled
     assert "shiplift manifests" in found.message
+
+
+REFUSED = '403: mutatingadmissionpolicies "shiplift-pods" is forbidden'
+
+
+@pytest.mark.parametrize("wanted", [Mode.INJECT, Mode.AUTO])
+def test_policies_that_may_not_be_looked_at_stall_and_the_right_is_named(wanted: Mode) -> None:
+    found = target_of(a_migration(mode=wanted), {OLD: 1, NEW: 1}, inject=REFUSED)
+    assert (found.version, found.reason, found.stalled) == ("", Reason.MISSING_RIGHT, True)
+    assert REFUSED in found.message
+    assert "`shiplift manifests | kubectl apply -f -` grants it" in found.message
+    assert target_of(a_migration(mode=Mode.TEMPLATE), {OLD: 1, NEW: 1}, inject=REFUSED).mode is Mode.TEMPLATE
+
+
+def test_a_right_that_was_granted_is_noticed_though_no_event_tells_it() -> None:
+    world = a_world(Mode.INJECT)
+    world.node("new-1", NEW)
+    said: list[bool | str] = [REFUSED]
+    observer = Observer(world, lambda: said[-1])
+    first = decide(observer.observe(Outcomes()), world.now)
+    assert (first.reason, first.stalled, first.moving) == (Reason.MISSING_RIGHT, True, False)
+    assert first.look_again == Requeue(timedelta(seconds=2))
+    assert not first.steps
+    said.append(True)
+    assert decide(observer.observe(Outcomes()), world.now).moving
 
 
 def test_the_mode_that_was_begun_with_is_kept() -> None:

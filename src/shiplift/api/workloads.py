@@ -493,7 +493,7 @@ class WorkloadOrderStatus(Status, frozen=True, kw_only=True):
     missing: Annotated[tuple[Edge, ...], ordered(most=256)] = ()
     """Dependencies that do not exist."""
     cycles: Annotated[tuple[Edge, ...], ordered(most=256)] = ()
-    """Dependencies that close a cycle."""
+    """Its dependencies that are part of a cycle."""
     absent: Annotated[tuple[Line, ...], ordered(most=256)] = ()
     """Workloads that should wait and do not exist: what they depend on is waited for by nobody."""
 

@@ -73,10 +73,11 @@ class Ear:
 
         about, spec = lease["metadata"], lease["spec"]
         annotations: dict[str, str] = about.get("annotations") or {}
+        gone = not spec.get("holderIdentity")
         return Heard(
             self._renewed_at(about["uid"], spec["renewTime"]),
-            annotations.get(NOT_ACTING, ""),
-            gone=not spec.get("holderIdentity"),
+            "" if gone else annotations.get(NOT_ACTING, ""),
+            gone=gone,
             patience=spec.get("leaseDurationSeconds") or PATIENCE,
         )
 

@@ -34,12 +34,13 @@ class Told(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What the layers tell, for how long no operator was heard of where that is long, and whether the API
-    server does not answer."""
+    """What the layers tell, for how long no operator was heard of where that is long, whether the API server
+    does not answer, and what speaks against an end that a layer tells of."""
 
     told: tuple[Told, ...]
     silent: int | None
     stale: bool
+    doubt: str = ""
 
 
 def parts_of_layers() -> Parts:
@@ -76,19 +77,24 @@ def told(
 
 def is_over(seen: Seen) -> bool:
     """Every layer has arrived, or one will not."""
-    arrivals = [_arrival(one, seen.stale) for one in seen.told]
+    arrivals = [_arrival(one, seen) for one in seen.told]
     return Arrival.GIVEN_UP in arrivals or Arrival.NOT_YET not in arrivals
 
 
-def _arrival(one: Told, stale: bool) -> Arrival:
+def _arrival(one: Told, seen: Seen) -> Arrival:
+    """Nobody is let go by what may be old: that all is done counts while an operator says so."""
     if one.section is None:
         return Arrival.GIVEN_UP
-    return Arrival.NOT_YET if stale else one.section.arrival
+    if seen.stale:
+        return Arrival.NOT_YET
+    unsure = seen.silent is not None or bool(seen.doubt)
+    arrival = one.section.arrival
+    return Arrival.NOT_YET if arrival is Arrival.MOVED and unsure else arrival
 
 
 def check_moved(last: Seen) -> None:
     """Whoever waited is told by the exit code whether the old nodes may go."""
-    arrivals = [(_arrival(one, last.stale), one) for one in last.told]
+    arrivals = [(_arrival(one, last), one) for one in last.told]
     for arrival, one in arrivals:
         if arrival is Arrival.GIVEN_UP:
             raise refusal(one.part.given_up(one.section) if one.section else one.part.absent)
@@ -117,6 +123,7 @@ def picture(seen: Seen, most: int | None, lines: int | None = None) -> Renderabl
     why = "the API server does not answer" if seen.stale else ""
     if seen.silent is not None and not seen.stale:
         why = f"no operator has been heard of for {duration(seen.silent)}"
+    why = why or seen.doubt
     parts[:1] = [Text(f"{why}; this is how it was", style="bold red")] if why else []
     return Group(*parts)
 
@@ -135,6 +142,8 @@ def changes(before: Seen | None, seen: Seen) -> list[str]:
         lines.append("the API server does not answer")
     if not seen.stale:
         lines += _of_operator(before, seen)
+    if seen.doubt and not (before and before.doubt == seen.doubt):
+        lines.append(f"not done: {seen.doubt}")
     return lines
 
 

@@ -81,7 +81,7 @@ def _write(eyes: Eyes, output: Format) -> None:
 def _follow(eyes: Eyes, most: int | None, until_moved: bool) -> None:
     console = access.terminal()
     done = sections.is_over if until_moved else _goes_on
-    with eyes.followed() as store:
+    with eyes.followed(to_the_end=until_moved) as store:
         if sys.stdout.isatty() and not console.is_dumb_terminal:
             last = _on_screen(console, lambda: eyes.look(store), most, done)
         else:

@@ -25,7 +25,7 @@ def document(seen: Seen, heard: Heard | None, now: int) -> Data:
         "operator": {
             "running": None if heard is None else seen.silent is None,
             "silentSeconds": seen.silent,
-            "notActing": heard.not_acting if heard else "",
+            "notActing": heard.not_acting if heard and seen.silent is None else "",
         },
         "layers": {one.layer: one.part.data(one.section) for one in seen.told if one.section is not None},
     }

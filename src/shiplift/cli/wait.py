@@ -46,7 +46,7 @@ def wait(
     waiting = Waiting(*limits, time.monotonic)
     with access.client_of(kubeconfig, context) as client:
         eyes = Eyes(client)
-        with eyes.followed() as store:
+        with eyes.followed(to_the_end=True) as store:
             _follow(lambda: eyes.look(store), waiting, _untold if quiet else _told)
     say(_MOVED)
 
@@ -114,4 +114,5 @@ def stalled(seen: Seen) -> str:
         return "the API server does not answer"
     if seen.silent is not None:
         return "no operator runs"
-    return next((one.section.stalled for one in seen.told if one.section and one.section.stalled), "")
+    stuck = next((one.section.stalled for one in seen.told if one.section and one.section.stalled), "")
+    return stuck or seen.doubt

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from shiplift.face.alerts import Alert
+    from shiplift.facts.nodes import Node
     from shiplift.kube.client import Client
     from shiplift.kube.store import Snapshot, Store
     from shiplift.kube.watch import Watch
@@ -47,6 +48,10 @@ class ReadRefusedError(FaceError):
     """What is asked about is there, and something that belongs to it may not be read; says what."""
 
 
+def _by_nothing(_objects: Objects, _nodes: Iterable[Node]) -> str:
+    return ""
+
+
 class StatusPart(msgspec.Struct, Generic[S], frozen=True):
     """A layer's section of `shiplift status`, told from objects of our own kinds alone."""
 
@@ -65,6 +70,8 @@ class StatusPart(msgspec.Struct, Generic[S], frozen=True):
     """Somebody waited for an end that will not come."""
     data: Callable[[S], dict[str, Any]]
     """What `status -o json` has of it: a documented shape, to which fields are added and nothing else."""
+    contradicted: Callable[[Objects, Iterable[Node]], str] = _by_nothing
+    """What nodes say against a section that tells of its end; asked before whoever waits for it is let go."""
 
 
 class Reader(Protocol):

@@ -320,7 +320,8 @@ class Leader:
     def _put(self, record: Record, lease: dict[str, Any] | None) -> dict[str, Any]:
         spec = {key: value for key, value in msgspec.to_builtins(record).items() if value is not None}
         if lease is not None:
-            about = lease["metadata"] | {"annotations": self._annotations(lease)}
+            said = self._not_acting if record.holder_identity else ""
+            about = lease["metadata"] | {"annotations": _annotations(lease, said)}
             return self._client.update(LEASE, lease | {"metadata": about, "spec": spec}).object
         body = {
             "apiVersion": LEASE.api_version,
@@ -329,12 +330,6 @@ class Leader:
             "spec": spec,
         }
         return self._client.create(LEASE, body, self.namespace).object
-
-    def _annotations(self, lease: dict[str, Any]) -> dict[str, str]:
-        """Those of others stay; what an earlier holder said of itself goes."""
-        found: dict[str, str] = lease["metadata"].get("annotations") or {}
-        others = {key: text for key, text in found.items() if key != NOT_ACTING}
-        return others | ({NOT_ACTING: self._not_acting} if self._not_acting else {})
 
     def _begin(self, term: Term) -> None:
         before, self._term = self._term, term
@@ -415,6 +410,13 @@ class Leader:
         elif isinstance(error, NotFound):
             error.hint = f"does {where} exist?"
         return error
+
+
+def _annotations(lease: dict[str, Any], not_acting: str) -> dict[str, str]:
+    """Those of others stay; what an earlier holder said of itself goes, and with a holder what it said."""
+    found: dict[str, str] = lease["metadata"].get("annotations") or {}
+    others = {key: text for key, text in found.items() if key != NOT_ACTING}
+    return others | ({NOT_ACTING: not_acting} if not_acting else {})
 
 
 def _micro_time() -> str:

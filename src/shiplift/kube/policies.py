@@ -13,7 +13,7 @@ import msgspec
 
 from shiplift.facts.kinds import MUTATING_ADMISSION_POLICY, MUTATING_ADMISSION_POLICY_BINDING, Kind
 from shiplift.kube.client import Client
-from shiplift.kube.errors import KubeError, NotFound
+from shiplift.kube.errors import Forbidden, KubeError, NotFound
 from shiplift.kube.rbac import Rule, rule
 
 Manifest = dict[str, Any]
@@ -56,13 +56,16 @@ def text(value: str) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def installed(client: Client, name: str, kinds: Iterable[Kind] = _MUTATING) -> bool | None:
-    """True where a policy and its binding of that name are there; None when that cannot be told now."""
+def installed(client: Client, name: str, kinds: Iterable[Kind] = _MUTATING) -> bool | str | None:
+    """True where a policy and its binding of that name are there; None when that cannot be told now. Where we
+    may not look, which only an administrator changes, what the API server says to that."""
     try:
         for kind in kinds:
             client.get(kind, name)
     except NotFound:
         return False
+    except Forbidden as error:
+        return str(error)
     except KubeError:
         return None
     return True

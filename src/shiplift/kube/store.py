@@ -147,7 +147,8 @@ class Store:
             watcher.join(max(0.0, deadline - time.monotonic()))
 
     def subscribe(self, on_change: OnChange) -> None:
-        """Hear of every change from now on: kind, old row, new row (None: it was not, or is not, there)."""
+        """Hear of every change from now on: kind, old row, new row (None: it was not, or is not, there). With
+        neither row, other objects than before cannot be decoded."""
         with self._lock:
             self._subscribers.append(on_change)
 

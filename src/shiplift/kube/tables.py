@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from types import MappingProxyType
 from typing import cast
 
 import msgspec
@@ -170,6 +171,7 @@ class Frozen(msgspec.Struct, frozen=True, gc=False):
 
 
 Change = Callable[[Row | None, Row | None], None]
+"""Called with the row as it was and as it is; with neither where what cannot be decoded has changed."""
 
 
 class Table:
@@ -206,12 +208,28 @@ class Table:
         self.revision = max(self.revision, revision)
         self._remove(uid)
 
+    def skip(self, failures: Mapping[str, str]) -> None:
+        """No row can be made of these: name, and why."""
+        self._set_undecodable(self.undecodable | dict(failures))
+
+    def unskip(self, name: str) -> None:
+        """It is gone, or has a row again."""
+        if name in self.undecodable:
+            self._set_undecodable({key: why for key, why in self.undecodable.items() if key != name})
+
+    def _set_undecodable(self, undecodable: dict[str, str]) -> None:
+        if undecodable != self.undecodable:
+            self.undecodable = undecodable
+            self._changed(None, None)
+
     def reach(self, revision: int) -> None:
         """A bookmark: all up to here has been seen."""
         self.revision = max(self.revision, revision)
 
-    def replace(self, rows: dict[str, Row], revision: int) -> None:
-        """All rows at once: what is not among them has been deleted."""
+    def replace(
+        self, rows: dict[str, Row], revision: int, undecodable: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """All at once: what is not among it has been deleted."""
         for uid in [uid for uid in self.rows if uid not in rows]:
             self._remove(uid)
         if not self.rows:
@@ -222,6 +240,7 @@ class Table:
         # Not the larger: a cluster restored from a backup counts from an earlier revision.
         self.revision = revision
         self.synced, self.stale_until = True, float("-inf")
+        self._set_undecodable(dict(undecodable))
 
     def _adopt(self, rows: dict[str, Row]) -> None:
         """The first sync: the dictionary itself is taken over, not copied."""

@@ -279,8 +279,7 @@ class Watcher:
 
     def _put_in_place(self, rows: dict[str, Row], failures: dict[str, str], revision: int) -> None:
         with self._changed:
-            self._table.undecodable = failures
-            self._table.replace(rows, revision)
+            self._table.replace(rows, revision, failures)
             self._changed.notify_all()
         self._needs_sync = False
         self._synced_at = time.monotonic()
@@ -300,7 +299,7 @@ class Watcher:
         elif kind == "DELETED":
             known = self._codec.identity(raw)
             with self._changed:
-                self._table.undecodable.pop(str(known), None)
+                self._table.unskip(str(known))
                 self._table.remove(known.uid, known.resource_version)
                 self._changed.notify_all()
         else:
@@ -315,11 +314,11 @@ class Watcher:
             if row is not None:
                 self._table.put(row)
                 if self._table.undecodable:
-                    self._table.undecodable.pop(_name(row), None)
+                    self._table.unskip(_name(row))
             else:
                 # As after a sync: no row, rather than one that says what is no longer so.
                 known = self._identify(raw)
-                self._table.undecodable.update(failures)
+                self._table.skip(failures)
                 self._table.remove(known.uid, known.resource_version)
             self._changed.notify_all()
 

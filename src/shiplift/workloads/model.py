@@ -249,6 +249,12 @@ class Order(msgspec.Struct, frozen=True):
     """Workloads that had arrived and were deleted, and that others depend on: they stay arrived."""
     absent: tuple[Absent, ...] = ()
     """Workloads that a WorkloadOrder lets wait and that are not there."""
+    circular: frozenset[tuple[WorkloadId, WorkloadId]] = frozenset()
+    """All dependencies that are part of a cycle, as dependent and dependency."""
+    absent_of: Mapping[str, tuple[Absent, ...]] = {}
+    """All that are absent, by the WorkloadOrder's namespace and name."""
+    problems_of: Mapping[str, tuple[str, ...]] = {}
+    """All problems, by what has them: `WorkloadOrder shop/main`."""
 
 
 class Placement(msgspec.Struct, frozen=True):

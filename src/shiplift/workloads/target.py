@@ -43,10 +43,13 @@ def role(node: Node, selector: Selector, target: str) -> Role:
     return Role.TARGET if versions.normal(node.kubelet_version) == target else Role.OFF
 
 
-def target_of(migration: WorkloadMigration | None, seen: Mapping[str, int], *, inject: bool | None) -> Target:
+def target_of(
+    migration: WorkloadMigration | None, seen: Mapping[str, int], *, inject: bool | str | None
+) -> Target:
     """What is to be done, from what the user wants, what was begun, and which versions nodes run.
 
-    `inject` says whether the admission policies are there; None when that is not known.
+    `inject` says whether the admission policies are there; None when that is not known, and why where we may
+    not look.
     """
     if migration is None:
         return Target()
@@ -124,14 +127,14 @@ def is_begun(migration: WorkloadMigration | None, target: Target) -> bool:
     )
 
 
-def _in_mode(migration: WorkloadMigration, target: str, inject: bool | None) -> Target:
+def _in_mode(migration: WorkloadMigration, target: str, inject: bool | str | None) -> Target:
     status, wanted = migration.status, migration.spec.mode
     if status.state is MigrationState.UPGRADE and status.mode is not None:
         return Target(target, status.mode, Reason.MOVING)
     if wanted is Mode.TEMPLATE:
         return Target(target, Mode.TEMPLATE, Reason.MOVING)
-    if inject is None:
-        return Target(reason=Reason.STARTING, message="it is not known yet whether mode Inject can be used")
+    if not isinstance(inject, bool):
+        return _unseen(inject)
     if inject:
         return Target(target, Mode.INJECT, Reason.MOVING)
     if wanted is Mode.AUTO:
@@ -143,6 +146,18 @@ def _in_mode(migration: WorkloadMigration, target: str, inject: bool | None) -> 
         " or set spec.mode of WorkloadMigration cluster to Template",
         stalled=True,
     )
+
+
+def _unseen(why: str | None) -> Target:
+    """Whether the policies are there is not known; why where that is for an administrator to change."""
+    if why is None:
+        return Target(reason=Reason.STARTING, message="it is not known yet whether mode Inject can be used")
+    text = (
+        f"whether mode Inject can be used may not be looked at: {why};"
+        " `shiplift manifests | kubectl apply -f -` grants it,"
+        " or set spec.mode of WorkloadMigration cluster to Template"
+    )
+    return Target(reason=Reason.MISSING_RIGHT, message=text, stalled=True)
 
 
 def marks(node: Node, own: Role, target: Target, *, emptying: bool, tainted: bool) -> MarkNode | None:

@@ -1,4 +1,5 @@
-"""Whether whoever waits for the end of a move may go on: from the WorkloadMigration alone, never too early.
+"""Whether whoever waits for the end of a move may go on, never too early: from the WorkloadMigration, unless
+nodes say that its status is of another time.
 
 MOVED     the operator has seen the spec as it is, and every workload is on nodes of the target
 GIVEN_UP  aborted or being deleted: workloads stay where they are
@@ -7,10 +8,17 @@ NOT_YET   everything else, also what is stalled: somebody may help
 
 from __future__ import annotations
 
-from shiplift.api.values import ConditionStatus
-from shiplift.api.workloads import MigrationState, WorkloadMigration
-from shiplift.view.section import Arrival
+from collections.abc import Iterable
 
+from shiplift.api.values import ConditionStatus, selector_of
+from shiplift.api.workloads import MigrationState, WorkloadMigration
+from shiplift.facts.nodes import Node
+from shiplift.view.section import Arrival
+from shiplift.workloads.names import MIGRATION
+from shiplift.workloads.target import counted
+
+_MOST_VERSIONS = 64
+"""A status has room for so many."""
 _UNSETTLED = ("Reconciling", "Stalled")
 
 
@@ -34,3 +42,15 @@ def _all_there(migration: WorkloadMigration) -> bool:
 def _nothing_to_move(migration: WorkloadMigration) -> bool:
     conditions = migration.status.conditions
     return not any(one.type in _UNSETTLED and one.status is ConditionStatus.TRUE for one in conditions)
+
+
+def contradicted(migration: WorkloadMigration, nodes: Iterable[Node]) -> str:
+    """What the nodes say against its status: versions that it does not know yet, or any more."""
+    seen = {one[:256] for one in counted(nodes, selector_of(migration.spec.node_selector))}
+    told = {one.version for one in migration.status.versions}
+    status = f"the status of WorkloadMigration {MIGRATION}"
+    if len(told) < _MOST_VERSIONS and (new := sorted(seen - told)):
+        return f"nodes run {new[0]}, which {status} does not tell of yet"
+    if gone := sorted(told - seen):
+        return f"no node runs {gone[0]} any more, which {status} still tells of"
+    return ""

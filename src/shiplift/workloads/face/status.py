@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from shiplift.api.workloads import WorkloadMigration
 from shiplift.face.parts import Objects, StatusPart
 from shiplift.facts.kinds import WORKLOAD_MIGRATION
+from shiplift.facts.nodes import Node
 from shiplift.view.section import Advice
 from shiplift.view.values import Heard
 from shiplift.workloads.face import migration_layout
+from shiplift.workloads.face.arrival import contradicted as by_nodes
 from shiplift.workloads.face.migration import MigrationView, changes, migration_view
 from shiplift.workloads.face.migration_data import migration_data
 from shiplift.workloads.face.words import HOW_TO_BEGIN, HOW_TO_GO_ON, NO_MIGRATION
@@ -16,6 +20,11 @@ from shiplift.workloads.face.words import HOW_TO_BEGIN, HOW_TO_GO_ON, NO_MIGRATI
 def look(objects: Objects, now: int, heard: Heard | None) -> MigrationView | None:
     found: WorkloadMigration | None = next(iter(objects(WORKLOAD_MIGRATION)), None)
     return migration_view(found, now, heard) if found else None
+
+
+def contradicted(objects: Objects, nodes: Iterable[Node]) -> str:
+    found: WorkloadMigration | None = next(iter(objects(WORKLOAD_MIGRATION)), None)
+    return by_nodes(found, nodes) if found else ""
 
 
 def given_up(view: MigrationView) -> Advice:
@@ -31,4 +40,5 @@ STATUS = StatusPart[MigrationView](
     unfinished=Advice("left before every workload had moved", "shiplift status --until-moved waits for it"),
     given_up=given_up,
     data=migration_data,
+    contradicted=contradicted,
 )

@@ -2,13 +2,16 @@
 
 It decides and acts as the operator does when a migration is aborted; first it says so in the
 WorkloadMigration, so that an operator that comes back does not begin again. A WorkloadMigration that cannot
-be read keeps nothing from being undone. Where something of ours may be left, that is an error.
+be read keeps nothing from being undone. Where something of ours may be left, that is an error; so is a
+migration that somebody starts, or makes anew, meanwhile: an operator would put back what was undone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
+from shiplift.api.workloads import WorkloadMigration
 from shiplift.engine import clock, contested
 from shiplift.engine.barrier import Barrier
 from shiplift.engine.step import Outcomes
@@ -29,21 +32,56 @@ from shiplift.workloads.tell.report import status_of
 
 def undo_all(client: Client, store: Store, say: Callable[[str], None]) -> Undone:
     """How many changes it took, and what stays. The store watches what the layer reads."""
-    store.wait_settled(_abort(client, say), SETTLE_SECONDS)
+    aborted = _abort(client, say)
+    store.wait_settled(aborted.barriers, SETTLE_SECONDS)
     observer = Observer(store, lambda: False)
     store.subscribe(observer.heard)
+
+    def decide() -> Migrating:
+        view = observer.observe(Outcomes())
+        if aborted.possible and _would_move(view.migration):
+            _refuse_if_started(client)
+        return undone(view, clock.now())
+
     layer = Undoing(
-        decide=lambda: undone(observer.observe(Outcomes()), clock.now()),
+        decide=decide,
         act=Actor(client, observer.in_force, contested.Memory()).act,
         left=lambda decision: decision.reason in (Reason.CLEANING_UP, Reason.STALE_VIEW),
     )
     changes, last = undo_until_clean(layer, store, say)
     for note in last.notes:
         say(note)
+    if aborted.possible:
+        _refuse_if_started(client)
     _tell(client, last)
     if left := _unreadable(last):
         raise UndoError(f"all else is undone: {left}", "then run `shiplift undo` again")
     return Undone(changes, stays=len(list(inert(last.view))))
+
+
+def _would_move(migration: WorkloadMigration | None) -> bool:
+    """As the store has it, which may be what it was before the abort."""
+    return (
+        migration is not None and not migration.spec.abort and migration.metadata.deletion_timestamp is None
+    )
+
+
+def _refuse_if_started(client: Client) -> None:
+    """The live object tells: what the store has may be old either way."""
+    try:
+        live = client.get(kinds.WORKLOAD_MIGRATION, MIGRATION)
+    except NotFound:
+        return
+    if not _is_over(live):
+        raise UndoError(
+            f"WorkloadMigration {MIGRATION} was started again while it was undone: workloads move again as"
+            " soon as an operator runs",
+            "`shiplift undo` aborts and undoes it again; let nobody start it meanwhile",
+        )
+
+
+def _is_over(live: dict[str, Any]) -> bool:
+    return bool(live["spec"].get("abort") or live["metadata"].get("deletionTimestamp"))
 
 
 def _unreadable(last: Migrating) -> str:
@@ -62,23 +100,31 @@ def _tell(client: Client, last: Migrating) -> None:
     write(client, subject, migration.status, after)
 
 
-def _abort(client: Client, say: Callable[[str], None]) -> list[Barrier]:
+class _Aborted(NamedTuple):
+    """What came of the abort, and what the store has to show of it."""
+
+    barriers: tuple[Barrier, ...] = ()
+    possible: bool = True
+    """False where the API server refuses the object as it would be."""
+
+
+def _abort(client: Client, say: Callable[[str], None]) -> _Aborted:
     try:
         live = client.get(kinds.WORKLOAD_MIGRATION, MIGRATION)
     except NotFound:
-        return []
-    if live["spec"].get("abort") or live["metadata"].get("deletionTimestamp"):
-        return []
+        return _Aborted()
+    if _is_over(live):
+        return _Aborted()
     try:
         written = client.patch(
             kinds.WORKLOAD_MIGRATION, MIGRATION, {"spec": {"abort": True}}, uid=live["metadata"]["uid"]
         )
     except Invalid as error:
         say(f"the migration cannot be aborted: {error}; delete it, or an operator begins again")
-        return []
+        return _Aborted(possible=False)
     except KubeError as error:
         raise UndoError(
             f"the migration cannot be aborted: {error}", "an operator would begin again"
         ) from error
     say("the migration is aborted, so that no operator begins again")
-    return [written.barrier] if written.barrier else []
+    return _Aborted((written.barrier,) if written.barrier else ())

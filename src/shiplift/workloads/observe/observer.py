@@ -8,6 +8,8 @@ from datetime import datetime
 from functools import partial
 from typing import Protocol, cast
 
+import msgspec
+
 from shiplift.api.values import selector_of
 from shiplift.api.workloads import (
     MigrationState,
@@ -34,7 +36,7 @@ from shiplift.workloads.identity import WorkloadId, owned_by
 from shiplift.workloads.marks import upgrade_taint
 from shiplift.workloads.memory import Evictions, InForce
 from shiplift.workloads.model import Placement, Placements, Reason, Role, Scope, Target, Unreadable, View
-from shiplift.workloads.names import MIGRATION
+from shiplift.workloads.names import FINALIZER, MIGRATION
 from shiplift.workloads.observe.census import Census
 from shiplift.workloads.observe.doubts import Doubts, Stays
 from shiplift.workloads.observe.order import Arrived, Ordering
@@ -65,8 +67,9 @@ _TARGETING = (kinds.NODE, kinds.WORKLOAD_MIGRATION)
 _IDLE = (*_TARGETING, kinds.WORKLOAD_PLACEMENT, kinds.POD_DISRUPTION_BUDGET)
 """What matters while nothing is moved."""
 
-_NO_EVENT = (Reason.STARTING, Reason.INJECT_UNAVAILABLE)
-"""What no event will change: whether the policies are installed is looked at again and again."""
+_NO_EVENT = (Reason.STARTING, Reason.INJECT_UNAVAILABLE, Reason.MISSING_RIGHT)
+"""What no event will change: whether the policies are installed, and whether we may look, is looked at again
+and again."""
 
 
 class Snapshots(Protocol):
@@ -85,7 +88,7 @@ class Observer:
     def __init__(
         self,
         store: Snapshots,
-        inject: Callable[[], bool | None],
+        inject: Callable[[], bool | str | None],
         evictions: Evictions | None = None,
         missing_rights: Callable[[], tuple[str, ...]] = lambda: (),
         stays: Stays = _nobody_knows,
@@ -98,7 +101,7 @@ class Observer:
         self._ordering = Ordering()
         self._returned = Returned()
         self._counting = False
-        self._heard: deque[tuple[Kind, Row]] = deque()
+        self._heard: deque[tuple[Kind, Row | None]] = deque()
         self._begun = False
         self._versions: tuple[Selector, dict[str, int]] | None = None
         self._idle: View | None = None
@@ -114,18 +117,22 @@ class Observer:
         self._unmarked = Unmarked(self.in_force.now)
 
     def heard(self, kind: Kind, old: Row | None, new: Row | None) -> None:
-        """Note what to look at again."""
-        row = new if new is not None else old
-        if row is not None:
-            self._heard.append((kind, row))
+        """Note what to look at again; without a row, that other objects than before cannot be read."""
+        self._heard.append((kind, new if new is not None else old))
 
     def observe(self, outcomes: Outcomes) -> View:
         """The cluster at this moment."""
-        news = self._take_news()
+        heard = self._take_news()
+        news = [(kind, row) for kind, row in heard if row is not None]
+        if len(news) < len(heard):
+            self._idle = None
         of = {kind for kind, _ in news} if self._begun else set(READS)
         self._begun = True
-        if self._idle is not None and not of.intersection(_matters(self._idle)) and not outcomes.last:
-            return self._idle
+        if (idle := self._idle) is not None and not of.intersection(_matters(idle)):
+            if not outcomes.last:
+                return idle
+            if _is_clean(idle):
+                return msgspec.structs.replace(idle, outcomes=outcomes)
         counting = self._counting
         try:
             with paused_collection:
@@ -145,7 +152,7 @@ class Observer:
         self._census, self._ordering, self._returned = Census(), Ordering(), Returned()
         self._begun = False
 
-    def _take_news(self) -> list[tuple[Kind, Row]]:
+    def _take_news(self) -> list[tuple[Kind, Row | None]]:
         """What was heard so far. Taken before the snapshot, which therefore has all of it: what comes later
         may not be in the snapshot, and is for the next look."""
         return [self._heard.popleft() for _ in range(len(self._heard))]
@@ -263,6 +270,13 @@ class Observer:
         if self._versions is None or self._versions[0] != selector or of.intersection(_TARGETING):
             self._versions = (selector, counted(snapshot.all(Node), selector))
         return self._versions[1]
+
+
+def _is_clean(idle: View) -> bool:
+    """Whether nothing of ours is left: what was done before then changes nothing of what there is to do."""
+    migration = idle.migration
+    finalized = migration is not None and FINALIZER in migration.metadata.finalizers
+    return not (idle.placements or idle.holds or idle.fleet.taints or finalized)
 
 
 def _matters(idle: View) -> tuple[Kind, ...]:

@@ -18,7 +18,7 @@ from shiplift.facts.custom import Custom
 from shiplift.workloads.identity import WORKLOADS, WorkloadId, named, workload_id
 from shiplift.workloads.model import Absent, Order, Tally, Unreadable
 from shiplift.workloads.observe.absent import absent
-from shiplift.workloads.observe.dependencies import Declared, gather, source_of
+from shiplift.workloads.observe.dependencies import Declared, Problem, gather, source_of
 
 MOST_NAMED = 128
 
@@ -95,6 +95,9 @@ def _analysed(
         _named(closing),
         missing,
         nowhere[:MOST_NAMED],
+        frozenset((edge.dependent, edge.dependency) for cycle in graph.cycles for edge in cycle.edges),
+        _by_order(nowhere),
+        _by_subject(found.problems),
     )
 
 
@@ -108,6 +111,23 @@ class _Analysis(NamedTuple):
     missing: list[Edge[WorkloadId]]
     """Dependencies that do not exist."""
     absent: tuple[Absent, ...]
+    circular: frozenset[tuple[WorkloadId, WorkloadId]]
+    absent_of: Mapping[str, tuple[Absent, ...]]
+    problems_of: Mapping[str, tuple[str, ...]]
+
+
+def _by_order(nowhere: Iterable[Absent]) -> Mapping[str, tuple[Absent, ...]]:
+    found: dict[str, list[Absent]] = {}
+    for one in nowhere:
+        found.setdefault(one.order, []).append(one)
+    return {order: tuple(those) for order, those in found.items()}
+
+
+def _by_subject(problems: Iterable[Problem]) -> Mapping[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {}
+    for one in problems:
+        found.setdefault(one.about, []).append(f"{one.about}: {one.message}")
+    return {about: tuple(texts) for about, texts in found.items()}
 
 
 def _progressed(known: _Analysis, tallies: Mapping[WorkloadId, Tally], arrived: Arrived) -> Order:
@@ -129,6 +149,9 @@ def _progressed(known: _Analysis, tallies: Mapping[WorkloadId, Tally], arrived: 
         missing=_named([edge for edge in known.missing if edge.dependency not in gone]),
         gone=gone,
         absent=known.absent,
+        circular=known.circular,
+        absent_of=known.absent_of,
+        problems_of=known.problems_of,
     )
 
 

@@ -1,16 +1,19 @@
-"""What became of a declared order: the status of each WorkloadOrder."""
+"""What became of a declared order: the status of each WorkloadOrder. It tells of what that order itself
+declares, whatever others do, and of all of it: names are cut where they are written, not where they are
+compared."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import cast
 
 from shiplift.api.conditions import stated
-from shiplift.api.workloads import Edge, WorkloadOrder, WorkloadOrderStatus
+from shiplift.api.workloads import Edge, EdgeSource, WorkloadOrder, WorkloadOrderStatus
 from shiplift.engine import conditions
 from shiplift.engine.conditions import Reason, Statement
 from shiplift.facts.custom import Custom
+from shiplift.workloads.identity import WorkloadId, referenced
 from shiplift.workloads.model import Absent, Order
 
 _MOST = 256
@@ -32,36 +35,73 @@ class OrderReason(Reason):
 def order_status(row: Custom, order: Order, now: datetime) -> WorkloadOrderStatus:
     """The status of one WorkloadOrder, from the whole graph."""
     declared = cast("WorkloadOrder", row.object)
-    origin = f"WorkloadOrder {row.namespace}/{row.name}"
-    named = {f"{one.kind} {one.namespace or row.namespace}/{one.name}" for one in declared.spec.workloads}
-    missing = tuple(edge for edge in order.missing if edge.dependent in named)[:_MOST]
-    cycles = tuple(edge for edge in order.cycles if edge.dependent in named)[:_MOST]
-    absent = [one for one in order.absent if one.order == f"{row.namespace}/{row.name}"]
-    problems = [text for text in order.problems if text.startswith(f"{origin}:")]
+    name = f"{row.namespace}/{row.name}"
+    missing, cycles = _missing(row, order), _circular(row, order)
+    absent = order.absent_of.get(name, ())
+    problems = order.problems_of.get(f"WorkloadOrder {name}", ())
     statements = _statements(absent, missing, cycles, problems)
     return WorkloadOrderStatus(
         observed_generation=row.generation,
         conditions=stated(declared.status.conditions, statements, generation=row.generation, now=now),
         workloads=len(declared.spec.workloads),
         dependencies=sum(len(one.depends_on) for one in declared.spec.workloads),
-        missing=missing,
-        absent=tuple(str(one.workload)[:256] for one in absent),
-        cycles=cycles,
+        missing=_told(missing),
+        absent=tuple(str(one.workload)[:256] for one in absent[:_MOST]),
+        cycles=_told(cycles),
+    )
+
+
+Pair = tuple[WorkloadId, WorkloadId]
+"""Dependent and dependency."""
+
+
+def _missing(row: Custom, order: Order) -> list[Pair]:
+    """Its dependencies that do not exist, of workloads that do."""
+    unknown, there = order.graph.unknown, order.graph.number
+    if not unknown:
+        return []
+    return [
+        (dependent, dependency)
+        for dependent, dependency in _declared(row)
+        if dependency in unknown and dependent in there and dependency not in order.gone
+    ]
+
+
+def _circular(row: Custom, order: Order) -> list[Pair]:
+    """Its dependencies that are part of a cycle: any of them may be the one too many."""
+    return [pair for pair in _declared(row) if pair in order.circular] if order.circular else []
+
+
+def _declared(row: Custom) -> Iterator[Pair]:
+    """What it declares of workloads of its own namespace: of others it does not speak."""
+    declared = cast("WorkloadOrder", row.object)
+    for one in declared.spec.workloads:
+        dependent = referenced(one, row.namespace)
+        if dependent.namespace == row.namespace:
+            yield from ((dependent, referenced(other, row.namespace)) for other in one.depends_on)
+
+
+def _told(pairs: Sequence[Pair]) -> tuple[Edge, ...]:
+    return tuple(
+        Edge(
+            dependent=str(dependent)[:256],
+            dependency=str(dependency)[:256],
+            source=EdgeSource.WORKLOAD_ORDER,
+        )
+        for dependent, dependency in pairs[:_MOST]
     )
 
 
 def _statements(
-    absent: Sequence[Absent], missing: Iterable[Edge], cycles: Iterable[Edge], problems: Iterable[str]
+    absent: Sequence[Absent], missing: Iterable[Pair], cycles: Iterable[Pair], problems: Iterable[str]
 ) -> tuple[Statement, ...]:
     if absent:
         more = f" (and {len(absent) - 1} more)" if len(absent) > 1 else ""
         return conditions.stalled(OrderReason.MISSING, f"{absent[0].message}{more}")
-    for edge in missing:
-        return conditions.stalled(OrderReason.MISSING, f"{edge.dependency} does not exist")
-    for edge in cycles:
-        return conditions.stalled(
-            OrderReason.CYCLE, f"{edge.dependent} and {edge.dependency} wait for each other"
-        )
+    for _, dependency in missing:
+        return conditions.stalled(OrderReason.MISSING, f"{dependency} does not exist")
+    for dependent, dependency in cycles:
+        return conditions.stalled(OrderReason.CYCLE, f"{dependent} and {dependency} wait for each other")
     for text in problems:
         return conditions.stalled(OrderReason.PROBLEM, text)
     return conditions.ready(OrderReason.FOLLOWED)

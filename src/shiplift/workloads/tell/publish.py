@@ -1,20 +1,16 @@
 """Writes what there is to tell: the status of the migration and of the orders, and Events on the
 migration and on workloads.
 
-What decisions depend on is written at once; progress that only people read, about once a second. There may be
-many WorkloadOrders: what a slow API server does not take in a moment is left to the next round, so that no
-round, and no eviction that waits for one, takes as long as all of them.
+What decisions depend on is written at once; progress that only people read, about once a second.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
 
 from shiplift.api.workloads import (
     WorkloadMigration,
     WorkloadMigrationStatus,
-    WorkloadOrder,
     WorkloadState,
     WorkloadStatus,
 )
@@ -31,11 +27,8 @@ from shiplift.workloads.memory import Evictions
 from shiplift.workloads.model import Migrating, Reason
 from shiplift.workloads.names import MIGRATION
 from shiplift.workloads.tell.happenings import happenings, of_workload
-from shiplift.workloads.tell.order_status import order_status
+from shiplift.workloads.tell.orders import OrderStatuses
 from shiplift.workloads.tell.report import WEIGHT, status_of
-
-TIME_FOR_ORDERS = 2.0
-"""Seconds of one round for the status of WorkloadOrders."""
 
 
 class Publisher:
@@ -48,6 +41,7 @@ class Publisher:
         self._recorder = recorder
         self._evictions = evictions
         self._pace = pace or Pace()
+        self._orders = OrderStatuses(client, self._pace.now)
 
     def publish(self, decision: Migrating) -> Iterator[Barrier | Requeue]:
         """Write what differs; what the store must show before the next decision."""
@@ -55,27 +49,9 @@ class Publisher:
             return
         try:
             yield from self._publish_migration(decision)
-            yield from self._publish_orders(decision)
+            yield from self._orders.publish(decision)
         except KubeError as error:
             raise Retry(f"the status cannot be written: {error}") from error
-
-    def _publish_orders(self, decision: Migrating) -> Iterator[Barrier | Requeue]:
-        """Only while everything is counted: without that nobody knows what is missing."""
-        if not decision.moving:
-            return
-        began = self._pace.now()
-        for row in decision.view.orders:
-            before = cast("WorkloadOrder", row.object).status
-            after = order_status(row, decision.view.order, decision.now)
-            if after == before:
-                continue
-            if self._pace.now() - began > TIME_FOR_ORDERS:
-                yield put_off(0.0)
-                return
-            subject = Subject(
-                kinds.WORKLOAD_ORDER, row.name, row.uid, str(row.resource_version), row.namespace
-            )
-            yield from barriers(write(self._client, subject, before, after))
 
     def _publish_migration(self, decision: Migrating) -> Iterator[Barrier | Requeue]:
         migration = decision.view.migration
