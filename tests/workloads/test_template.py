@@ -17,6 +17,7 @@ from shiplift.facts.meta import Labels, Owner
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod, Toleration
 from shiplift.facts.workloads import DaemonSet
+from shiplift.kube.errors import KubeError
 from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Migrating, Reason
@@ -272,6 +273,17 @@ def test_they_are_let_on_while_it_is_paused_too_since_the_taint_is_there() -> No
 # --- on a real cluster ---
 
 
+def is_forbidden(scene: Scene, space: str) -> bool:
+    """Whether the API server goes by the policy yet."""
+    spec = {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "nobody"}}}
+    body = {"metadata": {"name": "probe"}, "spec": spec}
+    try:
+        scene.client.create(kinds.POD_DISRUPTION_BUDGET, body, space, dry_run=True)
+    except KubeError:
+        return True
+    return False
+
+
 def test_a_policy_that_forbids_our_holds_does_not_stop_it(scene: Scene) -> None:
     old = scene.nodes("old", OLD_VERSION)
     space = scene.namespace()
@@ -299,6 +311,7 @@ def test_a_policy_that_forbids_our_holds_does_not_stop_it(scene: Scene) -> None:
     scene.client.create(policy, {"metadata": {"name": name}, "spec": spec})
     scene.client.create(binding, {"metadata": {"name": name}, "spec": bound})
     try:
+        scene.wait(lambda: is_forbidden(scene, space))
         scene.migrate(mode="Template")
         scene.rig.start()
         scene.wait(lambda: [one for one in scene.status().get("notes", []) if "goes on without" in one])
