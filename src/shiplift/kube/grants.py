@@ -10,12 +10,13 @@ from shiplift.facts.kinds import JOB, POD, SECRET
 from shiplift.kube.rbac import Manifest, binding, role, rule
 
 HOOKS = "shiplift-hooks"
-"""The name of the Role for Jobs, and the beginning of nothing else: there is one in a namespace."""
+"""The name of the Role for Jobs: there is one in a namespace."""
 
 
 def secret(namespace: str, name: str, account: str, account_namespace: str) -> list[Manifest]:
     """Read that one Secret."""
-    granted = role(f"shiplift-secret-{name}"[:253].rstrip("-."), [_one(name)], namespace)
+    only = rule(SECRET.group, [SECRET.plural], ["get"], [name])
+    granted = role(f"shiplift-secret-{name}"[:253].rstrip("-."), [only], namespace)
     return [granted, binding(granted, account, account_namespace)]
 
 
@@ -32,12 +33,3 @@ def hooks(namespace: str, account: str, account_namespace: str) -> list[Manifest
 def how_to_grant_secret(namespace: str, name: str) -> str:
     """What an administrator runs, as one line."""
     return f"shiplift manifests --grant {namespace}/{name} | kubectl apply -f -"
-
-
-def how_to_grant_hooks(namespace: str) -> str:
-    """What an administrator runs, as one line."""
-    return f"shiplift manifests --hooks {namespace} | kubectl apply -f -"
-
-
-def _one(name: str) -> dict[str, object]:
-    return dict(rule(SECRET.group, [SECRET.plural], ["get"], [name]))
