@@ -4,7 +4,8 @@
     > that goes on
     what it says, with … for anything; a line … is any number of lines
 
-Nothing is promised by a command without lines below it. Blanks count as one, since columns move.
+Nothing is promised by a command without lines below it. Blanks count as one, since columns move. What kubectl logs of itself is
+left out: a watch that it ends just as an event arrives is such a line.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ _PROMPT, _GOES_ON = "$ ", "> "
 _ANYTHING = "…"
 _BUILDS = "make "
 """What sets up a clone is not run in one that is set up."""
+_LOGGED = re.compile(r"I\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ \w+\.go:\d+\] ")
+"""The beginning of a line that is for information, as Kubernetes' programs log it."""
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -76,7 +79,7 @@ def _next(fresh: Command, command: Command | None, line: str) -> Command:
 def kept(promised: Iterable[str], said: str) -> bool:
     """Whether what was said is what was promised."""
     pattern = "".join(map(_pattern, promised))
-    lines = "".join(f"{_squeezed(line)}\n" for line in said.splitlines())
+    lines = "".join(f"{_squeezed(line)}\n" for line in said.splitlines() if not _LOGGED.match(line))
     return re.fullmatch(pattern, lines) is not None
 
 

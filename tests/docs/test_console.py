@@ -69,6 +69,8 @@ def test_a_block_that_begins_with_no_command_is_refused(tmp_path: Path) -> None:
         (["name  state"], "name     state  \n", True),
         (["a.c"], "abc\n", False),
         (["something"], "", False),
+        (["met"], 'I1116 15:03:34.063260   22332 reflector.go:664] "Warning: watch ended"\nmet\n', True),
+        (["met"], "E1116 15:03:34.063260   22332 reflector.go:664] failed\nmet\n", False),
     ],
 )
 def test_what_is_said_is_compared_with_what_was_promised(
