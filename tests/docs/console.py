@@ -4,8 +4,8 @@
     > that goes on
     what it says, with … for anything; a line … is any number of lines
 
-Nothing is promised by a command without lines below it. Blanks count as one, since columns move. What kubectl logs of itself is
-left out: a watch that it ends just as an event arrives is such a line.
+Nothing is promised by a command without lines below it. Blanks count as one, since columns move.
+What kubectl logs of itself is left out: a watch that it ends just as an event arrives is such a line.
 """
 
 from __future__ import annotations
