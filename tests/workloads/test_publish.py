@@ -247,7 +247,33 @@ def test_a_refused_order_that_is_deleted_is_not_waited_for() -> None:
     slow.world.put_custom(kinds.WORKLOAD_ORDER, "order", SPACE, ORDER)
     slow.refused = {"order": 0.0}
     (later,) = slow.tell()
-    assert later.after.total_seconds() == pytest.approx(5.0)
+    assert later.after.total_seconds() == pytest.approx(0.5)
     for row in slow.world.customs(kinds.WORKLOAD_ORDER):
         slow.world.remove(row, kinds.WORKLOAD_ORDER)
+    assert slow.tell() == []
+
+
+def test_what_was_refused_at_the_end_of_a_migration_is_told_after_it() -> None:
+    slow = told_once(takes=0.01)
+    slow.world.put_custom(kinds.WORKLOAD_ORDER, "order", SPACE, ORDER)
+    slow.refused = {"order": 0.0}
+    (later,) = slow.tell()
+    slow.world.migrate(abort=True)
+    assert not decide(look(slow.world), slow.world.now).moving
+    slow.refused, slow.now = {}, slow.now + later.after.total_seconds()
+    slow.tell()
+    assert set(slow.orders) == {"order"}
+    assert slow.tell() == []
+
+
+def test_what_is_refused_for_good_is_given_up_after_the_end_of_a_migration() -> None:
+    slow = told_once(takes=0.01)
+    slow.world.put_custom(kinds.WORKLOAD_ORDER, "order", SPACE, ORDER)
+    slow.refused = {"order": 0.0}
+    slow.tell()
+    slow.world.migrate(abort=True)
+    for _ in range(20):
+        slow.now += 300
+        slow.tell()
+    assert 2 <= len(slow.said) <= 8
     assert slow.tell() == []

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
-from typing import cast
+from typing import NamedTuple, cast
 
 from shiplift.api.workloads import WorkloadOrder, WorkloadOrderStatus
 from shiplift.engine.backoff import Backoff, Failures
@@ -27,7 +27,17 @@ from shiplift.workloads.tell.order_status import order_status
 
 TIME_FOR_ORDERS = 2.0
 """Seconds of one round."""
-_RARELY = Backoff(first=timedelta(seconds=5), cap=timedelta(minutes=5), jitter=0.0)
+_RARELY = Backoff(first=timedelta(seconds=0.5), cap=timedelta(minutes=5), factor=3.0, jitter=0.0)
+"""Soon at first: most refusals are over in a moment, and a migration may be too."""
+_LAST_TRIES = 6
+"""So often in a row a status may be refused before it stays untold after the end of a migration."""
+
+
+class _Untold(NamedTuple):
+    """A status that was refused, and when to try it again."""
+
+    status: WorkloadOrderStatus
+    at: float
 
 
 class OrderStatuses:
@@ -36,38 +46,45 @@ class OrderStatuses:
     def __init__(self, client: Client, now: Callable[[], float]) -> None:
         self._client, self._now = client, now
         self._failures = Failures[str]()
-        self._again: dict[str, float] = {}
-        """When to try those again, by uid, whose status could not be written."""
+        self._again: dict[str, _Untold] = {}
+        """Those whose status could not be written, by uid."""
 
     def publish(self, decision: Migrating) -> Iterator[Barrier | Requeue]:
-        """Only while everything is counted: without that nobody knows what is missing. What was refused is an
-        error at the end."""
+        """Only while everything is counted: without that nobody knows what is missing. After it, only what
+        could not be told in time. What was refused is an error at the end."""
         began, refused = self._now(), list[str]()
-        orders = decision.view.orders if decision.moving else ()
-        self._keep({row.uid for row in orders} if self._again else set())
-        for row, after in self._due(orders, decision):
+        self._keep({row.uid for row in decision.view.orders} if self._again else set())
+        for row, after in self._due(decision) if decision.moving else self._left(decision.view.orders):
             if self._now() - began > TIME_FOR_ORDERS:
                 yield put_off(0.0)
                 break
             try:
                 yield from self._write(row, after)
             except ApiError as error:
-                refused.append(self._refused(row, error))
+                refused.append(self._refused(row, after, error))
         if self._again:
-            yield put_off(max(0.0, min(self._again.values()) - self._now()))
+            yield put_off(max(0.0, min(one.at for one in self._again.values()) - self._now()))
         if refused:
             raise Retry(refused[0])
 
-    def _due(
-        self, orders: Iterable[Custom], decision: Migrating
-    ) -> Iterator[tuple[Custom, WorkloadOrderStatus]]:
+    def _due(self, decision: Migrating) -> Iterator[tuple[Custom, WorkloadOrderStatus]]:
         """Those whose status differs, but for what was refused a moment ago."""
-        for row in orders:
+        for row in decision.view.orders:
             after = order_status(row, decision.view.order, decision.now)
+            untold = self._again.get(row.uid)
             if after == cast("WorkloadOrder", row.object).status:
                 self._went_well(row.uid)
-            elif self._again.get(row.uid, float("-inf")) <= self._now():
+            elif untold is None or untold.at <= self._now():
                 yield row, after
+
+    def _left(self, orders: Iterable[Custom]) -> Iterator[tuple[Custom, WorkloadOrderStatus]]:
+        """What was refused while there was something to tell, as it was then."""
+        for row in orders:
+            untold = self._again.get(row.uid)
+            if untold is not None and self._failures[row.uid] > _LAST_TRIES:
+                self._went_well(row.uid)
+            elif untold is not None and untold.at <= self._now():
+                yield row, untold.status
 
     def _write(self, row: Custom, after: WorkloadOrderStatus) -> Iterable[Barrier]:
         before = cast("WorkloadOrder", row.object).status
@@ -76,9 +93,9 @@ class OrderStatuses:
         self._went_well(row.uid)
         return barriers(written)
 
-    def _refused(self, row: Custom, error: ApiError) -> str:
+    def _refused(self, row: Custom, after: WorkloadOrderStatus, error: ApiError) -> str:
         delay = _RARELY.delay(self._failures.failed(row.uid), 0.0)
-        self._again[row.uid] = self._now() + delay.total_seconds()
+        self._again[row.uid] = _Untold(after, self._now() + delay.total_seconds())
         return f"the status of WorkloadOrder {row.namespace}/{row.name} cannot be written: {error}"
 
     def _went_well(self, uid: str) -> None:
