@@ -317,13 +317,38 @@ def test_groups_of_two_kapp_apps_are_two_even_with_one_name():
     found = gather(
         [
             workload(DB, {GROUP: "stores"}, labels=first),
-            workload(deployment("cache", "auth"), {GROUP: "stores"}, labels=first),
             workload(API, {GROUP: "stores"}, labels=second),
             workload(WEB, {RULE: "upsert after upserting stores"}, labels=first),
         ],
         [],
     )
-    assert pairs(found) == {(WEB, DB), (WEB, deployment("cache", "auth"))}
+    assert pairs(found) == {(WEB, DB)}
+
+
+@pytest.mark.parametrize("rule", ["upsert before upserting g", "upsert after upserting g"])
+def test_a_kapp_app_that_somebody_names_in_another_namespace_holds_nobody(rule):
+    app, theirs = {"kapp.k14s.io/app": "1700000001"}, deployment("x", "evil")
+    found = gather([workload(WEB, {GROUP: "g"}, labels=app), workload(theirs, {RULE: rule}, labels=app)], [])
+    assert found.edges == ()
+    assert only_problem(found).about == "Deployment evil/x"
+    assert only_problem(found).message == (
+        f"{RULE}: members of group 'g' in namespace shop do not count;"
+        " say an order between namespaces in a WorkloadOrder of the namespace that waits"
+    )
+
+
+def test_who_joins_a_kapp_group_from_another_namespace_holds_nobody():
+    app, theirs = {"kapp.k14s.io/app": "1700000001"}, deployment("x", "evil")
+    after = {RULE: "upsert after upserting stores"}
+    found = gather(
+        [
+            workload(DB, {GROUP: "stores"}, labels=app),
+            workload(theirs, {GROUP: "stores"}, labels=app),
+            workload(WEB, after, labels=app),
+        ],
+        [],
+    )
+    assert pairs(found) == {(WEB, DB)}
 
 
 def test_without_a_kapp_app_a_group_ends_with_its_namespace():
@@ -392,6 +417,32 @@ def test_a_workload_without_a_wave_is_in_wave_0_and_a_wave_waits_for_all_of_the_
 def test_waves_count_within_one_application():
     found = gather([wave(DB, "0", "stores"), wave(WEB, "1", "shop")], [])
     assert (found.edges, found.problems) == ((), ())
+
+
+def test_two_releases_of_one_name_in_two_namespaces_do_not_wait_for_each_other():
+    found = gather([wave(deployment("x", "evil"), "-1"), wave(WEB, None), wave(DB, "-1")], [])
+    assert pairs(found) == {(WEB, DB)}
+    assert found.problems == ()
+
+
+def tracked(identity, number):
+    named = f"shop:apps/{identity.kind}:{identity.namespace}/{identity.name}"
+    return wave(identity, number, None, **{TRACKING_ID: named})
+
+
+def test_waves_of_an_application_in_several_namespaces_count_within_each_and_that_is_told():
+    """Whoever writes a tracking-id could otherwise hold every workload of that application."""
+    found = gather([tracked(deployment("x", "evil"), "-1"), tracked(WEB, None), tracked(DB, "-1")], [])
+    assert pairs(found) == {(WEB, DB)}
+    assert only_problem(found).about == "Deployment shop/web"
+    assert only_problem(found).message == (
+        f"{WAVE}: waves of application 'shop' count within each of namespaces evil, shop;"
+        " say an order between namespaces in a WorkloadOrder of the namespace that waits"
+    )
+
+
+def test_an_application_of_one_wave_in_several_namespaces_is_no_problem():
+    assert gather([tracked(deployment("x", "evil"), "2"), tracked(WEB, "2")], []).problems == ()
 
 
 def test_an_application_without_waves_has_no_order():
@@ -541,6 +592,14 @@ def test_the_result_is_the_same_in_whatever_order_things_are_given(workloads, or
 def test_only_waves_are_soft_and_every_origin_has_a_source(workloads, orders):
     for edge in gather(workloads, orders).edges:
         assert edge.soft == (source_of(edge.origin) is EdgeSource.SYNC_WAVE)
+
+
+@given(workload_lists, order_lists)
+def test_nobody_is_made_to_wait_from_another_namespace(workloads, orders):
+    for edge in gather(workloads, orders).edges:
+        if edge.dependent.namespace != edge.dependency.namespace:
+            own_order = edge.origin.startswith(f"WorkloadOrder {edge.dependent.namespace}/")
+            assert own_order or source_of(edge.origin) is EdgeSource.DEPENDS_ON
 
 
 @given(workload_lists, order_lists)

@@ -4,12 +4,16 @@ What is kept true: no text makes this raise; what cannot be followed is named in
 nothing beside it; nothing waits for itself; two workloads have at most one edge in each direction, from the
 strongest source (WorkloadOrder, then depends-on, then kapp, then sync-wave); the result depends on what was
 declared, not on the order in which it is given; and one annotation leads to a bounded number of edges.
+
+No tenant keeps another's workloads where they are: an order between two namespaces is only what the namespace
+that waits says, by name, in a WorkloadOrder or with depends-on. Groups of kapp and waves of Argo CD are what
+each member says of itself, whoever makes it, so they end with their namespace.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -45,6 +49,7 @@ _SOURCES = {
 _LONGEST_QUOTE = 100
 _LONGEST_KAPP_TEXT = 1024
 _MOST_NAMED = 3
+_WHO_WAITS = "say an order between namespaces in a WorkloadOrder of the namespace that waits"
 
 _LABEL = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
 _SUBDOMAIN = r"[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?"
@@ -197,7 +202,7 @@ def _check_other_reference(text: str) -> None:
 
 
 class _Group(NamedTuple):
-    """A change group of one kapp app; what has no such label shares groups within its namespace."""
+    """A change group of one kapp app, or of what has no such label, in one namespace."""
 
     app: str
     namespace: str
@@ -225,8 +230,29 @@ def _read_kapp(found: _Found, workloads: list[Declared]) -> None:
                     rules.setdefault(one.id, []).append(rule)
             except _UnreadableError as reason:
                 found.problem(one.id, EdgeSource.KAPP, f"{key}: {reason}")
+    spread = _spread(members)
     for own in rules.values():
         _follow(found, own, members)
+        _tell_of_others(found, own, spread)
+
+
+def _spread(groups: Iterable[_Group]) -> dict[tuple[str, str], list[str]]:
+    """The namespaces of each group of a kapp app."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for group in groups:
+        if group.app:
+            found.setdefault((group.app, group.name), []).append(group.namespace)
+    return found
+
+
+def _tell_of_others(found: _Found, rules: list[_Rule], spread: dict[tuple[str, str], list[str]]) -> None:
+    for rule in rules:
+        group = rule.group
+        if others := [one for one in spread.get((group.app, group.name), ()) if one != group.namespace]:
+            message = (
+                f"members of group {_quoted(group.name)} in {_spaces(others)} do not count; {_WHO_WAITS}"
+            )
+            found.problem(rule.owner, EdgeSource.KAPP, f"{rule.key}: {message}")
 
 
 def _kapp_keys(found: _Found, one: Declared) -> list[str]:
@@ -255,8 +281,7 @@ def _rule(one: Declared, key: str) -> _Rule | None:
 def _group(name: str, one: Declared) -> _Group:
     if not _GROUP.fullmatch(name):
         raise _UnreadableError(f"{_quoted(name)} is not the name of a group")
-    app = one.labels.get(KAPP_APP, "")
-    return _Group(app, "" if app else one.id.namespace, name)
+    return _Group(one.labels.get(KAPP_APP, ""), one.id.namespace, name)
 
 
 def _expanded(one: Declared, key: str) -> str:
@@ -304,14 +329,19 @@ def _relate(found: _Found, rule: _Rule, other: WorkloadId) -> None:
 
 
 class _Application(NamedTuple):
-    """An Argo CD Application, and what told us so: names from different places are not compared."""
+    """An Argo CD Application in one namespace, and what told us so: names from different places are not
+    compared."""
 
     told_by: str
     name: str
+    namespace: str
+
+
+_Waves = dict[int, list[WorkloadId]]
 
 
 def _read_sync_waves(found: _Found, workloads: list[Declared]) -> None:
-    applications: dict[_Application, dict[int, list[WorkloadId]]] = {}
+    applications: dict[_Application, _Waves] = {}
     for one in workloads:
         if application := _application(one):
             applications.setdefault(application, {}).setdefault(_wave(found, one), []).append(one.id)
@@ -328,6 +358,23 @@ def _read_sync_waves(found: _Found, workloads: list[Declared]) -> None:
                 found.problem(waves[upper][0], EdgeSource.SYNC_WAVE, message)
             else:
                 _line_up(found, waves[lower], waves[upper])
+    _tell_of_spread(found, applications)
+
+
+def _tell_of_spread(found: _Found, applications: dict[_Application, _Waves]) -> None:
+    """An application that Argo CD has in several namespaces; two releases of one name are no application."""
+    spread: dict[str, dict[str, _Waves]] = {}
+    for application, waves in applications.items():
+        if application.told_by == TRACKING_ID:
+            spread.setdefault(application.name, {})[application.namespace] = waves
+    for name, those in spread.items():
+        last = max(number for waves in those.values() for number in waves)
+        if len(those) > 1 and any(number != last for waves in those.values() for number in waves):
+            about = next(waves[last][0] for waves in those.values() if last in waves)
+            message = (
+                f"waves of application {_quoted(name)} count within each of {_spaces(those)}; {_WHO_WAITS}"
+            )
+            found.problem(about, EdgeSource.SYNC_WAVE, f"{SYNC_WAVE}: {message}")
 
 
 def _line_up(found: _Found, lower: list[WorkloadId], upper: list[WorkloadId]) -> None:
@@ -349,13 +396,19 @@ def _application(one: Declared) -> _Application | None:
     """By tracking-id, which counts only where it names this workload (others copy it); else by label."""
     name, _, tracked = one.annotations.get(TRACKING_ID, "").partition(":")
     if name and tracked == f"apps/{one.id.kind}:{one.id.namespace}/{one.id.name}":
-        return _Application(TRACKING_ID, name)
+        return _Application(TRACKING_ID, name, one.id.namespace)
     label = one.labels.get(INSTANCE)
-    return _Application(INSTANCE, label) if label else None
+    return _Application(INSTANCE, label, one.id.namespace) if label else None
 
 
 def _quoted(text: str) -> str:
     return repr(text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}…")
+
+
+def _spaces(namespaces: Collection[str]) -> str:
+    more = len(namespaces) - _MOST_NAMED
+    named = ", ".join(sorted(namespaces)[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return f"namespace{'s' * (len(namespaces) != 1)} {named}"
 
 
 def _listed(wrong: list[str]) -> str:
