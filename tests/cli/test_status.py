@@ -137,6 +137,7 @@ def stamp(ago: int = 0) -> str:
     return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
+OURS = "shiplift-system"
 AWAY = (
     r"no operator has been heard of for \d+ (s|h); this is how it was\n"
     r"Workloads  moving to v1.36.3, mode Inject\n"
@@ -150,7 +151,9 @@ def test_that_the_operator_is_away_is_told(
     migrate(RUNNING)
     assert "heard of" not in status()[1], "nobody can tell"
     spec = {"holderIdentity": "one", "leaseDurationSeconds": 15, "renewTime": "2026-05-01T09:00:00.000000Z"}
-    lease = client.create(LEASE, {"metadata": {"name": "shiplift"}, "spec": spec}, space("away")).object
+    lease = client.create(LEASE, {"metadata": {"name": "shiplift"}, "spec": spec}, space(OURS)).object
+    theirs = spec | {"renewTime": "2099-01-01T00:00:00.000000Z"}
+    client.create(LEASE, {"metadata": {"name": "shiplift"}, "spec": theirs}, space("theirs"))
     try:
         assert re.match(AWAY, status()[1])
         for changed, away in (
@@ -164,7 +167,7 @@ def test_that_the_operator_is_away_is_told(
             assert bool(re.match(AWAY, said)) is away
             assert ("until an operator runs again" in said) is away
     finally:
-        client.delete(LEASE, "shiplift", "away", uid=lease["metadata"]["uid"])
+        client.delete(LEASE, "shiplift", OURS, uid=lease["metadata"]["uid"])
 
 
 def test_only_the_first_are_shown_unless_all_are_asked_for(
@@ -266,14 +269,14 @@ ARRIVED = MOVING | {"progress": progress(3, 3), "workloads": []}
 def led(client: Client, space: Callable[[str], str]) -> Iterator[Callable[..., None]]:
     """The Lease of an operator, good for an hour; called, it says something else."""
     spec = {"holderIdentity": "one", "leaseDurationSeconds": 3600, "renewTime": stamp()}
-    lease = client.create(LEASE, {"metadata": {"name": "shiplift"}, "spec": spec}, space("led")).object
+    lease = client.create(LEASE, {"metadata": {"name": "shiplift"}, "spec": spec}, space(OURS)).object
 
     def say(**changed: Any) -> None:
         nonlocal lease
         lease = client.update(LEASE, lease | {"spec": spec | changed}).object
 
     yield say
-    client.delete(LEASE, "shiplift", "led", uid=lease["metadata"]["uid"])
+    client.delete(LEASE, "shiplift", OURS, uid=lease["metadata"]["uid"])
 
 
 @pytest.fixture

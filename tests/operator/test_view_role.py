@@ -30,3 +30,10 @@ def test_it_lets_nobody_change_anything() -> None:
 def test_of_leases_only_ours_can_be_read() -> None:
     (leases,) = [one for one in view_role()["rules"] if one["resources"] == ["leases"]]
     assert leases["resourceNames"] == ["shiplift"]
+
+
+def test_of_rights_only_where_the_operator_is_installed_can_be_read() -> None:
+    """A Lease of that name in any other namespace says nothing of it."""
+    (bindings,) = [one for one in view_role()["rules"] if one["apiGroups"] == ["rbac.authorization.k8s.io"]]
+    assert bindings["resources"] == ["clusterrolebindings"]
+    assert (bindings["verbs"], bindings["resourceNames"]) == (["get"], ["shiplift"])

@@ -25,10 +25,6 @@ if TYPE_CHECKING:
 
 _BETWEEN_LEASES = 5.0
 """Seconds between two looks at the operator's Lease."""
-_UNHEARD = (
-    "whether an operator runs cannot be told, no Lease of one can be read"
-    " (`kubectl auth can-i list leases -A` tells whether you may)"
-)
 
 
 class Eyes:
@@ -83,7 +79,7 @@ class Eyes:
         if not done:
             return ""
         if self.heard is None:
-            return _UNHEARD
+            return _unheard(self._ear.namespace)
         if self.heard.not_acting:
             return f"the operator leads and does not act: {plain(self.heard.not_acting)}"
         if not self._sees_nodes:
@@ -102,3 +98,11 @@ class Eyes:
 
     def _silent(self) -> int | None:
         return self.heard.silent(self.now) if self.heard else None
+
+
+def _unheard(namespace: str) -> str:
+    where = f"-n {namespace}" if namespace else "-A"
+    return (
+        "whether an operator runs cannot be told, its Lease cannot be read"
+        f" (`kubectl get leases {where}` says why)"
+    )

@@ -77,6 +77,9 @@ VALIDATING_ADMISSION_POLICY_BINDING = Kind(
     "admissionregistration.k8s.io",
     namespaced=False,
 )
+CLUSTER_ROLE_BINDING = Kind(
+    "ClusterRoleBinding", "clusterrolebindings", "rbac.authorization.k8s.io", namespaced=False
+)
 
 MUTATING_ADMISSION_POLICY = Kind(
     "MutatingAdmissionPolicy", "mutatingadmissionpolicies", "admissionregistration.k8s.io", namespaced=False

@@ -111,10 +111,13 @@ def _token_role(namespace: str) -> Manifest:
 
 
 def _view_role(parts: Iterable[LayerPart], our: Names) -> Manifest:
-    """To read our own objects, and the Lease that tells whether an operator runs: whoever may look at a
-    cluster may look at these."""
+    """To read our own objects, and the Lease that tells whether an operator runs, with where that is: whoever
+    may look at a cluster may look at these."""
     custom = sorted({kind for part in parts for kind in part.custom_kinds})
-    rules = [rbac.rule(kinds.LEASE.group, [kinds.LEASE.plural], ["get", "list"], [our.lease])]
+    rules = [
+        rbac.rule(kinds.LEASE.group, [kinds.LEASE.plural], ["get", "list"], [our.lease]),
+        rbac.rule(rbac.GROUP, [kinds.CLUSTER_ROLE_BINDING.plural], ["get"], [ACCOUNT]),
+    ]
     if custom:
         rules.append(rbac.rule(kinds.GROUP, [kind.plural for kind in custom], ["get", "list", "watch"]))
     role = rbac.role(VIEW_ROLE, rules)
