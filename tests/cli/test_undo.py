@@ -320,11 +320,20 @@ def test_where_a_layer_was_never_installed_the_others_are_undone(
     assert code == 0, said
     assert gone(client, kinds.WORKLOAD_PLACEMENT, PLACEMENT, "default")
 
-    forget(client, kinds.WORKLOAD_ORDER)
+    forget(client, kinds.WORKLOAD_PLACEMENT)
     assert undo() == (
         1,
-        "error: this cluster does not know WorkloadOrders\nhint: shiplift crds | kubectl apply -f -\n",
+        "error: this cluster does not know WorkloadPlacements\nhint: shiplift crds | kubectl apply -f -\n",
     )
+
+
+def test_without_a_kind_that_undoing_does_not_need_all_is_undone(client: Client, undo: Undo) -> None:
+    leave_behind(client)
+    forget(client, kinds.WORKLOAD_ORDER)
+    code, said = undo()
+    assert code == 0, said
+    assert "it goes on without workloadorders, which cannot be read: the server has no workloadorders" in said
+    assert gone(client, kinds.WORKLOAD_PLACEMENT, PLACEMENT, "default")
 
 
 def forget(client: Client, kind: Kind) -> None:

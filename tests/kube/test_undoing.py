@@ -47,7 +47,7 @@ class World:
     def __init__(self, *marks: str, answers: Iterable[Outcome] = ()) -> None:
         self.marks = list(marks)
         self._answers: Iterator[Outcome] = iter(answers)
-        self.late = 0
+        self.late, self.blind = 0, ""
         self.store = Store()
         self.said: list[str] = []
 
@@ -64,7 +64,7 @@ class World:
         return Outcome.done(step, Seen(NODE, len(self.marks)))
 
     def undo(self, seconds: float = 600.0) -> tuple[int, Rest]:
-        layer = Undoing(self.decide, self.act, left=lambda one: one.cleaning)
+        layer = Undoing(self.decide, self.act, left=lambda one: one.cleaning, blind=lambda _: self.blind)
         return undo_until_clean(layer, self.store, self.said.append, seconds)
 
 
@@ -111,3 +111,26 @@ def test_it_does_not_go_on_for_ever() -> None:
     world.late = 1_000_000_000
     with pytest.raises(UndoError, match="there is still something of ours left"):
         world.undo(0.05)
+
+
+def test_what_cannot_be_seen_is_named_at_once_and_ends_it_where_that_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, now = World(), [0.0]
+    world.late, world.blind = 1_000_000_000, "what is known of nodes may be old"
+
+    def pass_time(seconds: float) -> None:
+        now[0] += seconds
+
+    monkeypatch.setattr(undoing.time, "sleep", pass_time)
+    monkeypatch.setattr(undoing.time, "monotonic", lambda: now[0])
+    with pytest.raises(UndoError, match="what is known of nodes may be old"):
+        world.undo()
+    assert world.said == [world.blind]
+    assert now[0] == undoing.SETTLE_SECONDS
+
+
+def test_what_cannot_be_seen_for_a_moment_ends_nothing() -> None:
+    world = World()
+    world.late, world.blind = 2, "what is known of nodes may be old"
+    assert world.undo()[0] == 0

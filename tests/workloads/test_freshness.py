@@ -4,13 +4,15 @@ have shown to go."""
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, cast
 
 import pytest
 
 from benchmarks.rows import make
-from shiplift.api.workloads import Mode, Turn, WorkloadState
+from shiplift.api.values import ConditionStatus
+from shiplift.api.workloads import Cleanup, Hold, Mode, Turn, WorkloadState
 from shiplift.engine.barrier import Gone
 from shiplift.engine.decision import Requeue
 from shiplift.engine.step import Outcome, Outcomes, Step
@@ -23,13 +25,30 @@ from shiplift.kube.events import Recorder
 from shiplift.kube.unsettled import is_there
 from shiplift.workloads.act.actor import Actor
 from shiplift.workloads.decide.decision import decide
-from shiplift.workloads.memory import Evictions
+from shiplift.workloads.decide.freshness import DISPENSABLE, may_be_told
+from shiplift.workloads.memory import Evictions, InForce
 from shiplift.workloads.model import Migrating, Reason, View
 from shiplift.workloads.observe import doubts
 from shiplift.workloads.observe.observer import READS, Observer
-from shiplift.workloads.steps import Evict, Force
+from shiplift.workloads.record import Record, Surge
+from shiplift.workloads.steps import (
+    DeleteHold,
+    DeletePlacement,
+    Evict,
+    Force,
+    MarkNode,
+    RestoreBudget,
+    Scale,
+    SetFinalizer,
+    SetTolerations,
+    WritePlacement,
+)
 from shiplift.workloads.tell.publish import Publisher
-from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, look, say, under_way
+from shiplift.workloads.tell.report import status_of
+from tests.model import nature
+from tests.workloads import server
+from tests.workloads.players import residue
+from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, change, look, said, say, under_way
 from tests.workloads.world import NEW, World, a_world
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -72,6 +91,111 @@ def test_nothing_is_begun_while_any_kind_that_is_read_may_be_old(kind: Kind) -> 
     assert (decision.reason, decision.moving, decision.steps) == (Reason.STALE_VIEW, False, ())
 
 
+# --- to undo ---
+
+
+def half_way(**spec: Any) -> World:
+    """With something of ours in every place: nodes, budgets, a placement, a template."""
+    world = under_way((DEPLOYMENT, "web", 2), (DEPLOYMENT, "api", 2), mode=Mode.TEMPLATE, **spec)
+    world.budget("api", {"app": "api"}, {"minAvailable": 1})
+    world.order("shop", [(an_id("api"), an_id("nobody"))])
+    undo_or_move(world, 8)
+    placement = said(world)
+    assert placement is not None
+    assert placement.ledger
+    assert "hold api" in residue(world)
+    return world
+
+
+def undo_or_move(world: World, rounds: int = 30) -> list[Step]:
+    """As the operator does, from one look to the next."""
+    taken: list[Step] = []
+    for _ in range(rounds):
+        decision = decide(look(world), world.now)
+        for step in decision.steps:
+            server.take(world, step, InForce())
+        taken += decision.steps
+        if may_be_told(decision):
+            world.publish(status_of(decision))
+        nature.tick(world)
+        world.pass_time(5)
+    return taken
+
+
+def abort(world: World) -> None:
+    world.migrate(abort=True)
+
+
+def delete(world: World) -> None:
+    world.end_migration()
+
+
+def is_undone(world: World) -> bool:
+    migration = world.migration
+    return residue(world) == [] and (migration is None or migration.metadata.finalizers == ())
+
+
+@pytest.mark.parametrize("kind", DISPENSABLE, ids=str)
+@pytest.mark.parametrize("ends", [abort, delete])
+def test_an_abort_or_deletion_is_carried_out_without_what_it_does_not_need(
+    kind: Kind, ends: Callable[[World], None]
+) -> None:
+    world = half_way(hold=Hold.ALWAYS)
+    ends(world)
+    grow_old(world, kind)
+    undo_or_move(world)
+    assert is_undone(world)
+    if world.migration is not None:
+        assert world.migration.status.message == "aborted: workloads stay where they are"
+        assert condition_of(world, "Ready") is ConditionStatus.TRUE
+
+
+def condition_of(world: World, name: str) -> ConditionStatus:
+    assert world.migration is not None
+    return next(one.status for one in world.migration.status.conditions if one.type == name)
+
+
+NEEDED = {
+    kinds.NODE: (MarkNode,),
+    kinds.POD_DISRUPTION_BUDGET: (DeleteHold, RestoreBudget),
+    kinds.WORKLOAD_PLACEMENT: (WritePlacement, DeletePlacement, SetTolerations),
+    kinds.DEPLOYMENT: (WritePlacement, DeletePlacement, SetTolerations),
+    kinds.HORIZONTAL_POD_AUTOSCALER: (WritePlacement, DeletePlacement, SetTolerations),
+}
+
+
+@pytest.mark.parametrize("kind", NEEDED, ids=str)
+def test_what_may_be_old_is_not_undone_and_told_and_all_else_is(kind: Kind) -> None:
+    world = half_way(hold=Hold.ALWAYS)
+    abort(world)
+    grow_old(world, kind)
+    taken = undo_or_move(world)
+    assert taken
+    assert not [step for step in taken if isinstance(step, (*NEEDED[kind], SetFinalizer))]
+    assert world.migration is not None
+    assert world.migration.status.message.startswith(f"what is known of {kind} may be old, and what it is")
+    assert condition_of(world, "Stalled") is ConditionStatus.TRUE
+    world._tables[kind].fresh_until = float("inf")
+    undo_or_move(world)
+    assert is_undone(world)
+
+
+def test_tolerations_stay_while_nobody_knows_whether_taints_are_there() -> None:
+    world = half_way(hold=Hold.ALWAYS, cleanup=Cleanup.IMMEDIATE)
+    abort(world)
+    grow_old(world, kinds.NODE)
+    assert not [step for step in undo_or_move(world) if isinstance(step, SetTolerations)]
+
+
+def test_tolerations_come_off_in_order_only_where_a_rollout_can_be_seen() -> None:
+    world = half_way(hold=Hold.ALWAYS, cleanup=Cleanup.IMMEDIATE)
+    abort(world)
+    grow_old(world, kinds.POD)
+    assert not [step for step in undo_or_move(world) if isinstance(step, SetTolerations)]
+    assert world.migration is not None
+    assert str(kinds.POD) in world.migration.status.message
+
+
 def test_nothing_is_undone_from_what_may_be_old_and_all_of_it_when_it_is_fresh() -> None:
     world = under_way((DEPLOYMENT, "web", 2), mode=Mode.TEMPLATE)
     world.migrate(mode=Mode.TEMPLATE, abort=True)
@@ -80,6 +204,21 @@ def test_nothing_is_undone_from_what_may_be_old_and_all_of_it_when_it_is_fresh()
     assert decide(observer.observe(Outcomes()), NOW).steps == ()
     world._tables[kinds.WORKLOAD_MIGRATION].fresh_until = float("inf")
     assert decide(observer.observe(Outcomes()), NOW).steps, "though no event came"
+
+
+def test_the_marks_of_a_surge_are_looked_for_where_pods_are_fresh() -> None:
+    world = under_way((DEPLOYMENT, "web", 2))
+    say(world, {WEB.owner_key: Turn.RELEASED}, {WEB.owner_key: Record(surge=Surge(2, 3))})
+    change(world, "web", replicas=3)
+    abort(world)
+    grow_old(world, kinds.POD)
+    assert not [step for step in undo_or_move(world) if isinstance(step, Scale | DeletePlacement)]
+    world._tables[kinds.POD].fresh_until = float("inf")
+    undo_or_move(world)
+    assert is_undone(world)
+    row = world.row_of(WEB)
+    assert row is not None
+    assert row.replicas == 2
 
 
 class Refusing:
@@ -95,6 +234,15 @@ def test_of_what_may_be_old_nothing_is_told_where_nothing_was_begun() -> None:
     grow_old(world, kinds.NODE)
     publisher = Publisher(cast("Client", Refusing()), cast("Recorder", Refusing()), Evictions())
     assert list(publisher.publish(decide(look(world), NOW))) == []
+
+
+def test_of_an_undo_that_waits_for_what_is_old_the_status_tells() -> None:
+    world = half_way(hold=Hold.ALWAYS)
+    abort(world)
+    grow_old(world, kinds.NODE)
+    publisher = Publisher(cast("Client", Refusing()), cast("Recorder", Refusing()), Evictions())
+    with pytest.raises(AssertionError, match="was called"):
+        list(publisher.publish(decide(look(world), NOW)))
 
 
 # --- pods that should be gone ---

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, cast
@@ -12,6 +13,7 @@ import pytest
 from shiplift.api.workloads import Mode, Turn
 from shiplift.engine.barrier import Barrier
 from shiplift.engine.step import Outcome, Step
+from shiplift.facts import kinds
 from shiplift.facts.nodes import Node
 from shiplift.kube import undoing
 from shiplift.kube.client import Client
@@ -124,6 +126,17 @@ def test_a_migration_that_is_started_while_it_is_undone_is_an_error_that_says_so
     assert "`shiplift undo` aborts and undoes it again" in told
     assert all(isinstance(step, UNDOING) for step in cluster.taken)
     assert not any(isinstance(step, MarkNode) and step.labels for step in cluster.taken)
+
+
+def test_a_kind_that_stays_old_is_named_and_all_else_is_undone(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster(half_way(), lambda _: None, 0)
+    cluster.world._tables[kinds.POD_DISRUPTION_BUDGET].fresh_until = time.monotonic() - 1
+    monkeypatch.setattr(undoing, "SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr(undoing, "_PAUSE_SECONDS", 0.0)
+    told = ended(cluster, monkeypatch)
+    assert told.startswith("what is known of PodDisruptionBudget may be old: is it served, and may this user")
+    assert residue(cluster.world) == []
+    assert not any(isinstance(step, SetFinalizer) for step in cluster.taken)
 
 
 def retarget(world: World) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from shiplift.cli.output import CommandError, TimedOutError, configure_logs
+from shiplift.cli.output import CommandError, TimedOutError, configure_logs, say
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from shiplift.facts.kinds import Kind
     from shiplift.kube.client import Client
     from shiplift.kube.credentials import Credentials
-    from shiplift.kube.store import Snapshot, Store
+    from shiplift.kube.store import KindHealth, Snapshot, Store
     from shiplift.kube.watch import Watch
 
 Kubeconfig = Annotated[Path | None, Parameter(help="Default: as kubectl, then in-cluster.")]
@@ -30,6 +30,7 @@ _UNLIMITED = 1000
 _SYNC_SECONDS = 60.0
 _REFUSED = ("401 ", "403 ")
 """Trying again would not help; everything else may be over in a moment."""
+_NOT_THERE = "the server has no "
 _LOOK = 0.2
 
 
@@ -82,14 +83,17 @@ def is_known(client: Client, kind: Kind) -> bool:
 
 
 @contextlib.contextmanager
-def followed(credentials: Credentials, watches: Iterable[Watch]) -> Generator[Store]:
-    """A store that has all of what was asked for; what may not be read is an error at once."""
+def followed(
+    credentials: Credentials, watches: Iterable[Watch], dispensable: Collection[Kind] = ()
+) -> Generator[Store]:
+    """A store that has all of what was asked for; what may not be read is an error at once, but for what is
+    dispensable: that is told."""
     from shiplift.kube.store import Store
 
     store = Store(credentials, watches)
     store.start()
     try:
-        _wait_synced(store)
+        _wait_synced(store, dispensable)
         yield store
     finally:
         store.stop()
@@ -127,18 +131,35 @@ class Reader:
             raise ReadRefusedError(error.message, error.hint) from error
 
 
-def _wait_synced(store: Store) -> None:
+def _wait_synced(store: Store, dispensable: Collection[Kind]) -> None:
+    from shiplift.kube.store import State
+
     deadline = time.monotonic() + _SYNC_SECONDS
     while not store.wait_synced(_LOOK):
         late = time.monotonic() > deadline
-        for one in store.health():
-            if one.error.startswith(_REFUSED) or (late and one.error):
-                raise NotReadableError(
-                    f"cannot read {one.kind.plural}: {one.error}",
-                    f"kubectl auth can-i list {one.kind.plural} -A tells whether you may",
-                )
+        waiting = [one for one in store.health() if one.state is State.SYNCING]
+        for one in waiting:
+            if one.kind not in dispensable:
+                _check(one, late=late)
+        if all(one.kind in dispensable and _is_lacking(one, late=late) for one in waiting):
+            for one in waiting:
+                say(f"it goes on without {one.kind.plural}, which cannot be read: {one.error}")
+            return
         if late:
             raise TimedOutError(f"not everything could be read in {_SYNC_SECONDS:.0f} s", "try again")
+
+
+def _check(one: KindHealth, *, late: bool) -> None:
+    if one.error.startswith(_REFUSED) or (late and one.error):
+        raise NotReadableError(
+            f"cannot read {one.kind.plural}: {one.error}",
+            f"kubectl auth can-i list {one.kind.plural} -A tells whether you may",
+        )
+
+
+def _is_lacking(one: KindHealth, *, late: bool) -> bool:
+    """What nobody may read, or what is not there, is not waited for by whoever can do without."""
+    return one.error.startswith((*_REFUSED, _NOT_THERE)) or (late and bool(one.error))
 
 
 def terminal() -> Console:

@@ -47,7 +47,7 @@ def undo(
             )
         for part in installed:
             if undo_layer := undoing[part.name]:
-                with access.followed(client.credentials, part.watches) as store:
+                with access.followed(client.credentials, part.watches, part.undone_without) as store:
                     done = undo_layer(client, store, say)
                     changes, stays = changes + done.changes, stays + done.stays
     say(outcome(changes, stays))
@@ -84,12 +84,16 @@ def release(
 
 def _installed(client: Client, parts: tuple[LayerPart, ...]) -> list[LayerPart]:
     """The layers whose kinds this cluster knows. A layer that it knows no kind of was never installed and has
-    nothing to undo; an error says what to do where only some kinds of a layer are known, or none of any."""
+    nothing to undo; an error says what to do where only some of the kinds that a layer needs are known, or
+    none of any."""
+    needed = {
+        part.name: [one for one in part.custom_kinds if one not in part.undone_without] for part in parts
+    }
     unknown = {
-        part.name: [kind for kind in part.custom_kinds if not access.is_known(client, kind)] for part in parts
+        name: [kind for kind in those if not access.is_known(client, kind)] for name, those in needed.items()
     }
     for part in parts:
-        if 0 < len(unknown[part.name]) < len(part.custom_kinds):
+        if 0 < len(unknown[part.name]) < len(needed[part.name]):
             raise access.UnknownKindError(unknown[part.name][0])
     installed = [part for part in parts if not unknown[part.name]]
     if not installed:

@@ -66,6 +66,8 @@ class LayerPart(msgspec.Struct, frozen=True):
     """What cannot work where a server does not know all of `manifests`, and what to do there instead."""
     collector: Callable[[Store], Collector] | None = None
     """Its own metrics, read at each scrape."""
+    undone_without: tuple[Kind, ...] = ()
+    """What it watches and can do without where all is undone."""
 
     @property
     def custom_kinds(self) -> tuple[Kind, ...]:

@@ -1,8 +1,8 @@
 """Undo until nothing is left: decide, act, wait until the store shows it, decide again.
 
 This is how a layer takes all of its own out of a cluster where no operator runs. What is refused for now is
-tried again. Where a whole round came to nothing and something in it was refused for good, or time is up, an
-error says what is left.
+tried again. What keeps it from going on is said at once. Where a whole round came to nothing and something in
+it was refused for good, what it needs stays old, or time is up, an error says what is left.
 """
 
 from __future__ import annotations
@@ -39,6 +39,10 @@ class Settling(Protocol):
     def wait_settled(self, barriers: Iterable[Barrier], timeout: float) -> bool: ...
 
 
+def _sees_all(_decision: object) -> str:
+    return ""
+
+
 class Undoing(msgspec.Struct, Generic[D], frozen=True):
     """What is a layer's own in it."""
 
@@ -47,6 +51,8 @@ class Undoing(msgspec.Struct, Generic[D], frozen=True):
     act: Callable[[Step], Outcome]
     left: Callable[[D], bool]
     """Whether something of the layer is left although there is nothing to do at this moment."""
+    blind: Callable[[D], str] = _sees_all
+    """What is left because it cannot be seen, in words; empty where all can be seen."""
 
 
 def undo_until_clean(
@@ -55,10 +61,12 @@ def undo_until_clean(
     """How many changes it took, and the last decision: nothing is left to do."""
     changes = 0
     give_up = time.monotonic() + most_seconds
+    blindness = _Blindness(say)
     while time.monotonic() < give_up:
         decision = layer.decide()
         if not decision.steps and not layer.left(decision):
             return changes, decision
+        blindness.note("" if decision.steps else layer.blind(decision))
         outcomes = [_act(layer, step, say) for step in decision.steps]
         changes += sum(one.ok for one in outcomes)
         store.wait_settled([barrier for one in outcomes for barrier in one.barriers], SETTLE_SECONDS)
@@ -68,6 +76,21 @@ def undo_until_clean(
     raise UndoError(
         "there is still something of ours left", "is an operator running that does not see the abort?"
     )
+
+
+class _Blindness:
+    """Of what cannot be seen: said once, and borne for as long as a broken connection takes."""
+
+    def __init__(self, say: Say) -> None:
+        self._say, self._what, self._since = say, "", 0.0
+
+    def note(self, what: str) -> None:
+        if what != self._what:
+            self._what, self._since = what, time.monotonic()
+            if what:
+                self._say(what)
+        elif what and time.monotonic() - self._since >= SETTLE_SECONDS:
+            raise UndoError(what, "then run `shiplift undo` again")
 
 
 def _act(layer: Undoing[D], step: Step, say: Say) -> Outcome:

@@ -21,6 +21,7 @@ from shiplift.kube.watch import Watch
 from shiplift.workloads import admission
 from shiplift.workloads.act.actor import Actor
 from shiplift.workloads.decide.decision import decide
+from shiplift.workloads.decide.freshness import DISPENSABLE
 from shiplift.workloads.memory import Evictions
 from shiplift.workloads.model import Migrating, View
 from shiplift.workloads.names import MIGRATION, PODS_POLICY
@@ -106,4 +107,5 @@ PART = LayerPart(
     without_manifests="mode Inject needs them, in Kubernetes 1.36 and newer;"
     " mode Template moves workloads without them, and takes `shiplift manifests --template`",
     collector=MigrationCollector,
+    undone_without=DISPENSABLE,
 )

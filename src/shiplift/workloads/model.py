@@ -59,7 +59,7 @@ class Reason(AnyReason):
     PAUSED = "Paused"
     """Somebody asked to start nothing more."""
     STALE_VIEW = "StaleView"
-    """What we see may be old, so nothing is moved."""
+    """What we see may be old, so nothing is moved; what of ours it may say is not undone."""
     UNREADABLE = "Unreadable"
     """The WorkloadMigration cannot be read."""
     NO_VERSION_ORDER = "NoVersionOrder"

@@ -19,7 +19,7 @@ from shiplift.engine import retries
 from shiplift.engine.decision import await_change, requeue
 from shiplift.engine.step import Step
 from shiplift.facts import kinds
-from shiplift.workloads.decide import finalizing, holds, placements, surging
+from shiplift.workloads.decide import finalizing, freshness, holds, placements, surging
 from shiplift.workloads.decide.template_digest import digest, is_comparable
 from shiplift.workloads.identity import WORKLOADS, WorkloadId, owned_by, workload_id
 from shiplift.workloads.marks import is_our_toleration
@@ -46,7 +46,7 @@ class Leftovers(msgspec.Struct, frozen=True):
 def undone(view: View, now: datetime) -> Migrating:
     """Undo everything, whatever the WorkloadMigration says or whether it can be read at all. What is still to
     be moved has to be seen to be aborted first: marks are told from the target."""
-    if view.stale:
+    if view.stale and not freshness.is_over(view):
         return not_sure(view, now)
     if not view.target.version:
         return cleaning(view, now)
@@ -56,26 +56,23 @@ def undone(view: View, now: datetime) -> Migrating:
 
 def not_sure(view: View, now: datetime) -> Migrating:
     """Nothing is begun and nothing undone from what may be old; until it is fresh nothing else is told."""
-    return Migrating(
-        view=view, now=now, reason=Reason.STALE_VIEW, message=may_be_old(view), look_again=requeue(SOON)
-    )
-
-
-def may_be_old(view: View) -> str:
-    """In words."""
-    return f"what is known of {view.stale[0]} may be old"
+    text, again = freshness.may_be_old(view), requeue(SOON)
+    return Migrating(view=view, now=now, reason=Reason.STALE_VIEW, message=text, look_again=again)
 
 
 def cleaning(view: View, now: datetime) -> Migrating:
     """Undo everything of ours that is found. What fails is told; where nothing else is left to try, somebody
     has to act."""
     found = leftovers(view)
+    unsure = tuple(map(freshness.not_undone, freshness.needed(view)))
     failed = tuple(retries.failures(view.outcomes, (*found.steps, *finalizing.take_off(view))))
     reason: Reason = view.target.reason
     message, stalled = view.target.message, view.target.stalled
     if found.steps:
         reason, message = Reason.CLEANING_UP, _taken_out(found.steps, failed)
         stalled = len(failed) == len(found.steps)
+    elif unsure:
+        reason, message, stalled = Reason.STALE_VIEW, unsure[0], True
     elif unreadable := _unreadable(view):
         reason, message, stalled = Reason.UNREADABLE, unreadable, True
     elif found.waiting:
@@ -93,6 +90,7 @@ def cleaning(view: View, now: datetime) -> Migrating:
         look_again=requeue(_LOOK_AGAIN) if stalled or reason is Reason.STARTING else await_change(),
         notes=(
             *failed,
+            *unsure,
             *map(str, view.unreadable),
             *(text for placement in view.placements.values() for text in placement.broken.values()),
             *(
@@ -128,11 +126,12 @@ def _with_records(view: View) -> Mapping[WorkloadId, Unreadable]:
 
 def leftovers(view: View) -> Leftovers:
     """What of ours is in the cluster. Taints go before tolerations, so that nothing is ever locked out."""
+    marked, view = freshness.marks_may_be_there(view), freshness.known(view)
     steps: list[Step] = [*view.fleet.taints.values()]
     steps += [holds.undo(budget) for budget in view.holds]
     kept: dict[WorkloadId, Record] = {}
     for placement in view.placements.values():
-        done, records = _placement(view, placement, marked=bool(view.fleet.taints))
+        done, records = _placement(view, placement, marked=marked)
         steps += done
         kept |= records
     inert = sorted(id_ for id_, record in kept.items() if record.inert)

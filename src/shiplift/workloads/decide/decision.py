@@ -21,9 +21,9 @@ from shiplift.engine import contested, retries
 from shiplift.engine.decision import LookAgain, await_change, requeue
 from shiplift.engine.step import Step
 from shiplift.facts import kinds
-from shiplift.workloads.decide import consolidate, finalizing, holds, others, placements
+from shiplift.workloads.decide import consolidate, finalizing, freshness, holds, others, placements
 from shiplift.workloads.decide.books import Books
-from shiplift.workloads.decide.cleaning import SOON, cleaning, may_be_old, not_sure
+from shiplift.workloads.decide.cleaning import SOON, cleaning, not_sure
 from shiplift.workloads.decide.forewarning import forewarnings
 from shiplift.workloads.decide.gates import BLOCKING
 from shiplift.workloads.decide.moves import Moves
@@ -56,7 +56,7 @@ def decide(view: View, now: datetime) -> Migrating:
 def _decided(view: View, now: datetime) -> Migrating:
     if trouble := unreadable_migration(view):
         return _blind(view, now, trouble)
-    if view.stale and not (view.target.version and begun(view)):
+    if view.stale and not (freshness.is_over(view) or (view.target.version and begun(view))):
         return not_sure(view, now)
     if not view.target.version:
         return cleaning(view, now)
@@ -159,7 +159,7 @@ def _finished(view: View, met: tuple[str, ...]) -> bool:
 def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
     """Mark, hold, release, move."""
     if view.stale:
-        return _waiting(view, now, met, Reason.STALE_VIEW, may_be_old(view))
+        return _waiting(view, now, met, Reason.STALE_VIEW, freshness.may_be_old(view))
     rescue = _rescue(view, now)
     books = _books(view, now, rescue)
     moves = Moves(books)

@@ -63,7 +63,7 @@ _ON_THE_WAY = {
     Phase.MOVING: "moving to",
     Phase.REFUSED: "cannot begin the move to",
 }
-_UNDOING = ("CleaningUp", "Unreadable")
+_UNDOING = ("CleaningUp", "Unreadable", "StaleView")
 """Reasons of a stall while things are undone."""
 
 

@@ -23,6 +23,7 @@ from shiplift.kube.statuses import Subject, write
 from shiplift.kube.store import Store
 from shiplift.kube.undoing import SETTLE_SECONDS, UndoError, Undoing, undo_until_clean
 from shiplift.workloads.act.actor import Actor
+from shiplift.workloads.decide import freshness
 from shiplift.workloads.decide.cleaning import inert, undone
 from shiplift.workloads.model import Migrating, Reason
 from shiplift.workloads.names import MIGRATION
@@ -47,6 +48,7 @@ def undo_all(client: Client, store: Store, say: Callable[[str], None]) -> Undone
         decide=decide,
         act=Actor(client, observer.in_force, contested.Memory()).act,
         left=lambda decision: decision.reason in (Reason.CLEANING_UP, Reason.STALE_VIEW),
+        blind=_blind,
     )
     changes, last = undo_until_clean(layer, store, say)
     for note in last.notes:
@@ -57,6 +59,14 @@ def undo_all(client: Client, store: Store, say: Callable[[str], None]) -> Undone
     if left := _unreadable(last):
         raise UndoError(f"all else is undone: {left}", "then run `shiplift undo` again")
     return Undone(changes, stays=len(list(inert(last.view))))
+
+
+def _blind(decision: Migrating) -> str:
+    """The kind that something waits for, where it may be old; empty where nothing waits for one."""
+    if decision.reason is not Reason.STALE_VIEW:
+        return ""
+    kind = (*freshness.needed(decision.view), *decision.view.stale)[0]
+    return f"{freshness.old(kind)}: is it served, and may this user list it?"
 
 
 def _would_move(migration: WorkloadMigration | None) -> bool:

@@ -22,6 +22,7 @@ from shiplift.kube.client import Client, Written
 from shiplift.kube.errors import KubeError
 from shiplift.kube.events import EventType, Recorder, Regarding
 from shiplift.kube.statuses import Pace, Subject, barriers, put_off, write
+from shiplift.workloads.decide.freshness import may_be_told
 from shiplift.workloads.identity import WORKLOADS, WorkloadId
 from shiplift.workloads.memory import Evictions
 from shiplift.workloads.model import Migrating, Reason
@@ -45,7 +46,7 @@ class Publisher:
 
     def publish(self, decision: Migrating) -> Iterator[Barrier | Requeue]:
         """Write what differs; what the store must show before the next decision."""
-        if decision.view.stale and not decision.moving:
+        if not may_be_told(decision):
             return
         try:
             yield from self._publish_migration(decision)
