@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from shiplift.api.marks import OFF_TARGET_LABEL
-from shiplift.api.workloads import Turn, WorkloadState
+from shiplift.api.workloads import Mode, Turn, WorkloadState
 from shiplift.engine.retries import EVERYDAY
 from shiplift.engine.step import Answer, Outcome, Outcomes
 from shiplift.facts import kinds
@@ -98,6 +98,30 @@ def test_a_node_that_lacks_its_label_for_long_is_told_in_words_that_stay() -> No
     early, late = unmarked(1, 11.0), unmarked(1, 600.0)
     assert early.message == late.message
     assert early.lines == late.lines
+
+
+def untainted(attempt: int) -> Migrating:
+    """Mode Template: one target node lacks its taint, and the write was refused so often."""
+    world = under_way((DEPLOYMENT, "web", 2), mode=Mode.TEMPLATE)
+    node = next(one for one in world.all(Node) if one.name == "new-2")
+    world.put(msgspec.structs.replace(node, taints=()))
+    return decide(look(world, answered(world, f"{MarkNode.PREFIX}{node.uid}", attempt)), world.now)
+
+
+def test_a_node_that_may_still_be_tainted_is_waited_for() -> None:
+    decision = untainted(EVERYDAY)
+    line = decision.lines[an_id("web")]
+    assert (line.state, line.reason, decision.stalled) == (WorkloadState.MOVING, Reason.PREPARING, False)
+
+
+def test_a_node_that_can_never_be_tainted_stalls_all_and_is_named_with_what_was_answered() -> None:
+    decision = untainted(EVERYDAY + 1)
+    line, told = decision.lines[an_id("web")], status_of(decision)
+    assert (line.state, line.reason) == (WorkloadState.BLOCKED, Reason.NODE_NOT_MARKED)
+    assert f"node new-2 cannot be tainted, so pods could come to it before their turn: {WHY}" in line.message
+    assert (decision.stalled, decision.reason) == (True, Reason.NODE_NOT_MARKED)
+    assert (told.needs, told.blocked, told.eta) == (line.message, 1, None)
+    assert any(isinstance(step, MarkNode) for step in decision.steps), "it is tried again"
 
 
 # --- on a real API server ---

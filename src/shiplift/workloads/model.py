@@ -119,7 +119,7 @@ class Reason(AnyReason):
     POD_NOT_STEERED = "PodNotSteered"
     """A pod was made without our rule although the placement that names its workload was in force."""
     NODE_NOT_MARKED = "NodeNotMarked"
-    """An old node has lacked its mark for too long."""
+    """An old node has lacked its mark for too long; or, in mode Template, a node cannot be tainted."""
     EVICTED_TOO_OFTEN = "EvictedTooOften"
     """Its pods come back to old nodes again and again."""
 

@@ -10,6 +10,7 @@ from collections.abc import Collection
 from datetime import datetime
 from functools import cached_property
 
+from shiplift.engine import retries
 from shiplift.facts.pods import Pod
 from shiplift.pdb.allowances import Allowances, free_to_go, lane_of
 from shiplift.room.booking import Booking, NoSlot
@@ -74,6 +75,18 @@ class Books:
     def settling(self) -> Wait | None:
         """What the first move waits for."""
         return wait(self.view, self.released, self.now)
+
+    @cached_property
+    def not_tainted(self) -> str:
+        """Which node cannot be tainted, and what was answered, where that is no longer everyday."""
+        outcomes = self.view.outcomes
+        for name, step in self.view.fleet.taints.items():
+            if why := retries.failure(outcomes, step):
+                return (
+                    f"nothing moves: node {name} cannot be tainted, so pods could come to it before their"
+                    f" turn: {why}; let it be patched, or leave it out with spec.nodeSelector"
+                )
+        return ""
 
     def is_in_force(self, namespace: str) -> bool:
         if namespace not in self._in_force:

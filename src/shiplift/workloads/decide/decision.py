@@ -294,6 +294,8 @@ def _paused(view: View, held: holds.Holding) -> str:
 
 
 def _progress(view: View, moves: Moves, met: tuple[str, ...]) -> tuple[Reason, str, bool]:
+    if untainted := moves.not_tainted:
+        return Reason.NODE_NOT_MARKED, untainted, True
     left = len(view.tallies) - len(view.order.met) + len(view.returned)
     if view.unreadable and not left:
         return Reason.UNREADABLE, f"all that can be read have arrived; {view.unreadable[0]}", True

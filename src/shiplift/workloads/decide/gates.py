@@ -149,6 +149,8 @@ def _its_turn(books: Books, tally: Tally) -> Closed | None:
 
 def _nodes_are_tainted(books: Books, _tally: Tally) -> Closed | None:
     """Before target nodes are tainted, held pods could come to them."""
+    if books.not_tainted:
+        return _closed(WorkloadState.BLOCKED, Reason.NODE_NOT_MARKED, books.not_tainted)
     first = "" if books.held.complete else ", as soon as all that have to be held are"
     return _closed(WorkloadState.MOVING, Reason.PREPARING, f"nodes are being tainted first{first}")
 

@@ -48,6 +48,11 @@ class Moves:
         return self._books.stop
 
     @property
+    def not_tainted(self) -> str:
+        """Mode Template: the node whose taint is refused for ever; until it has it, nothing moves."""
+        return self._books.not_tainted if self.view.target.mode is Mode.TEMPLATE else ""
+
+    @property
     def not_grown(self) -> str:
         """The pod for which no node has come in time, where nodes are to come for pods that wait."""
         return self._books.growth.overdue(self.now)
