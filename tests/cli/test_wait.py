@@ -105,5 +105,5 @@ def test_what_is_no_time_is_refused(option: str, capsys: pytest.CaptureFixture[s
 def test_its_help_has_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["wait", "--help"]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "Exit codes: 0 done; 1 aborted, deleted, or there is no migration; 3 stalled" in said
+    assert "Exit codes: 0 done; 1 aborted, deleted, no node is in scope, or there is no migration; 3" in said
     assert "124 not done within --timeout" in said

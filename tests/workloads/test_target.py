@@ -20,10 +20,15 @@ from shiplift.engine.decision import Requeue
 from shiplift.engine.step import Outcomes
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node, Taint
+from shiplift.view.section import Arrival
 from shiplift.workloads.decide.decision import decide
+from shiplift.workloads.face.arrival import arrival
+from shiplift.workloads.face.migration import migration_view
+from shiplift.workloads.face.status import given_up
 from shiplift.workloads.model import Reason, Role, Target
 from shiplift.workloads.observe.observer import Observer
 from shiplift.workloads.target import counted, in_scope, marks, role, target_of
+from tests.workloads.players import Operator
 from tests.workloads.world import a_world
 
 OLD, NEW = "v1.35.4", "v1.36.3"
@@ -90,6 +95,34 @@ def test_a_named_target_is_taken_as_long_as_a_node_runs_something_else(
     wanted: str, seen: tuple[str, ...], expected: str
 ) -> None:
     assert version_of(a_migration(wanted), *seen) == expected
+
+
+@pytest.mark.parametrize("wanted", [None, NEW])
+def test_where_no_node_is_in_scope_nothing_is_said_to_be_done(wanted: str | None) -> None:
+    typo = LabelSelector(match_labels=Labels({"pool": "typo"}))
+    found = target_of(a_migration(wanted, node_selector=typo), {}, inject=True)
+    assert (found.reason, found.stalled) == (Reason.NO_NODES, True)
+    assert found.message == (
+        "no node is in scope: spec.nodeSelector of WorkloadMigration cluster selects none;"
+        " correct it, or add nodes that it selects"
+    )
+    assert "control planes" in target_of(a_migration(wanted), {}, inject=True).message
+
+
+def test_a_selector_that_selects_no_node_is_no_end_that_anybody_may_go_on_after() -> None:
+    world = a_world(target=NEW, node_selector=LabelSelector(match_labels=Labels({"pool": "typo"})))
+    operator = Operator(world)
+    for _ in range(5):
+        operator.round()
+    migration = world.migration
+    assert migration is not None
+    said = {one.type: (one.status.value, one.reason) for one in migration.status.conditions}
+    assert said["Stalled"] == ("True", "NoNodes")
+    assert said["Ready"][0] == "False"
+    assert arrival(migration) is Arrival.GIVEN_UP
+    view = migration_view(migration, int(world.now.timestamp()))
+    assert view.title == f"cannot begin the move to {NEW}"
+    assert given_up(view).message == migration.status.message
 
 
 def test_once_begun_a_still_higher_version_does_not_change_the_target() -> None:

@@ -1,7 +1,7 @@
 """`shiplift wait`: until every workload has moved; scripts are told by the exit code how it ended.
 
 0    every workload is on nodes of the target
-1    it will not come to that: aborted, deleted, or there is no migration
+1    it will not come to that: aborted, deleted, no node is in scope, or there is no migration
 3    stalled: for longer than --patience it has gone on only if somebody helps, or no operator has run
 124  not done within --timeout
 """
@@ -25,8 +25,8 @@ _MOVED = "done: every workload is on nodes of the target"
 app = App(
     name="wait",
     help="Wait until every workload has moved; the exit code tells how it ended.",
-    help_epilogue="Exit codes: 0 done; 1 aborted, deleted, or there is no migration; 3 stalled for longer"
-    " than --patience, it goes on only if somebody helps; 124 not done within --timeout.",
+    help_epilogue="Exit codes: 0 done; 1 aborted, deleted, no node is in scope, or there is no migration; 3"
+    " stalled for longer than --patience, it goes on only if somebody helps; 124 not done within --timeout.",
 )
 
 

@@ -42,6 +42,8 @@ class Reason(AnyReason):
     # the migration
     NO_UPGRADE = "NoUpgrade"
     """All nodes in scope run one version; nothing of ours is in the cluster."""
+    NO_NODES = "NoNodes"
+    """No node is in scope, so nothing can be said of where workloads run."""
     STARTING = "Starting"
     """The target is being written down before anything is done."""
     PREPARING = "Preparing"

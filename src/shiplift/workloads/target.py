@@ -12,7 +12,7 @@ from functools import lru_cache
 import msgspec
 
 from shiplift.api.marks import OFF_TARGET_LABEL, OFF_TARGET_TAINT, TARGET_LABEL, UPGRADE_TAINT, label_value
-from shiplift.api.values import Version
+from shiplift.api.values import LabelSelector, Version
 from shiplift.api.workloads import MigrationState, Mode, WorkloadMigration
 from shiplift.engine import versions
 from shiplift.facts.meta import NO_LABELS, Labels
@@ -61,9 +61,7 @@ def target_of(
         target = _target(migration, seen)
     except versions.VersionError as error:
         return Target(reason=Reason.NO_VERSION_ORDER, message=_no_order(seen, error), stalled=True)
-    if not target:
-        return Target(message=_one_version(seen))
-    return _in_mode(migration, target, inject)
+    return _in_mode(migration, target, inject) if target else _nothing_to_move(migration, seen)
 
 
 def _no_order(seen: Mapping[str, int], error: versions.VersionError) -> str:
@@ -98,8 +96,21 @@ def _is_fit(text: str) -> bool:
     return True
 
 
-def _one_version(seen: Mapping[str, int]) -> str:
-    return f"all nodes in scope run {next(iter(seen))}" if seen else "no node is in scope"
+def _nothing_to_move(migration: WorkloadMigration, seen: Mapping[str, int]) -> Target:
+    """Where no node takes part nobody may take that for the end."""
+    if not seen:
+        return Target(reason=Reason.NO_NODES, message=_no_nodes(migration), stalled=True)
+    return Target(message=f"all nodes in scope run {next(iter(seen))}")
+
+
+def _no_nodes(migration: WorkloadMigration) -> str:
+    """Why no node takes part, and the way out."""
+    if migration.spec.node_selector == LabelSelector():
+        return "no node is in scope: there is none but control planes that take no pods; add nodes"
+    return (
+        "no node is in scope: spec.nodeSelector of WorkloadMigration cluster selects none;"
+        " correct it, or add nodes that it selects"
+    )
 
 
 def refused(target: Target, migration: WorkloadMigration | None, daemon_sets: tuple[str, ...]) -> Target:

@@ -16,8 +16,8 @@ DONE = BUSY | {"conditions": [], "progress": progress(5, 5), "workloads": []}
 IDLE: dict[str, Any] = {"observedGeneration": 2, "state": "NoUpgrade"}
 
 
-def condition(kind: str) -> dict[str, Any]:
-    about = {"type": kind, "status": "True", "reason": "Some", "message": "", "lastTransitionTime": at(1)}
+def condition(kind: str, reason: str = "Some") -> dict[str, Any]:
+    about = {"type": kind, "status": "True", "reason": reason, "message": "", "lastTransitionTime": at(1)}
     return {"conditions": [about]}
 
 
@@ -32,6 +32,8 @@ def condition(kind: str) -> dict[str, Any]:
         (IDLE | {"observedGeneration": 1}, {}, Arrival.NOT_YET),
         (IDLE | condition("Reconciling"), {}, Arrival.NOT_YET),
         (IDLE | condition("Stalled"), {}, Arrival.NOT_YET),
+        (IDLE | condition("Stalled", "NoNodes"), {}, Arrival.GIVEN_UP),
+        (IDLE | condition("Stalled", "NoNodes") | {"observedGeneration": 1}, {}, Arrival.NOT_YET),
         ({}, {}, Arrival.NOT_YET),
         (DONE, {"abort": True}, Arrival.GIVEN_UP),
     ],

@@ -84,7 +84,8 @@ class Books:
             if why := retries.failure(outcomes, step):
                 return (
                     f"nothing moves: node {name} cannot be tainted, so pods could come to it before their"
-                    f" turn: {why}; let it be patched, or leave it out with spec.nodeSelector"
+                    f" turn: {why}; let it be patched, or leave it out with spec.nodeSelector of"
+                    " WorkloadMigration cluster"
                 )
         return ""
 

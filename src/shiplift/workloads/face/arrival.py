@@ -2,7 +2,7 @@
 nodes say that its status is of another time.
 
 MOVED     the operator has seen the spec as it is, and every workload is on nodes of the target
-GIVEN_UP  aborted or being deleted: workloads stay where they are
+GIVEN_UP  aborted or being deleted: workloads stay where they are; or no node is in scope to move them to
 NOT_YET   everything else, also what is stalled: somebody may help
 """
 
@@ -14,6 +14,7 @@ from shiplift.api.values import ConditionStatus, selector_of
 from shiplift.api.workloads import MigrationState, WorkloadMigration
 from shiplift.facts.nodes import Node
 from shiplift.view.section import Arrival
+from shiplift.workloads.model import Reason
 from shiplift.workloads.names import MIGRATION
 from shiplift.workloads.target import counted
 
@@ -27,8 +28,16 @@ def arrival(migration: WorkloadMigration) -> Arrival:
         return Arrival.GIVEN_UP
     if migration.status.observed_generation < migration.metadata.generation:
         return Arrival.NOT_YET
+    if is_nowhere(migration):
+        return Arrival.GIVEN_UP
     moved = _all_there(migration) if _moves(migration) else _nothing_to_move(migration)
     return Arrival.MOVED if moved else Arrival.NOT_YET
+
+
+def is_nowhere(migration: WorkloadMigration) -> bool:
+    """Whether no node is in scope."""
+    said = migration.status.conditions
+    return any(one.reason == Reason.NO_NODES and one.status is ConditionStatus.TRUE for one in said)
 
 
 def _moves(migration: WorkloadMigration) -> bool:

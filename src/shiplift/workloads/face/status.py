@@ -12,7 +12,7 @@ from shiplift.view.section import Advice
 from shiplift.view.values import Heard
 from shiplift.workloads.face import migration_layout
 from shiplift.workloads.face.arrival import contradicted as by_nodes
-from shiplift.workloads.face.migration import MigrationView, changes, migration_view
+from shiplift.workloads.face.migration import MigrationView, Phase, changes, migration_view
 from shiplift.workloads.face.migration_data import migration_data
 from shiplift.workloads.face.words import HOW_TO_BEGIN, HOW_TO_GO_ON, NO_MIGRATION
 
@@ -28,6 +28,8 @@ def contradicted(objects: Objects, nodes: Iterable[Node]) -> str:
 
 
 def given_up(view: MigrationView) -> Advice:
+    if view.phase in (Phase.REFUSED, Phase.PAUSED):
+        return Advice(view.stalled, "shiplift wait waits for it again, once that is done")
     return Advice(f"{view.title}: workloads stay where they are", HOW_TO_GO_ON)
 
 
