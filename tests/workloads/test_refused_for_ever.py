@@ -8,22 +8,24 @@ import msgspec
 import pytest
 
 from shiplift.api.marks import OFF_TARGET_LABEL
-from shiplift.api.workloads import Mode, Turn, WorkloadState
+from shiplift.api.workloads import Mode, OnBlockedWorkload, Turn, WorkloadState
 from shiplift.engine.retries import EVERYDAY
 from shiplift.engine.step import Answer, Outcome, Outcomes
 from shiplift.facts import kinds
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.workloads.decide.decision import decide
+from shiplift.workloads.decide.waiting import line_of
 from shiplift.workloads.model import Migrating, Reason
 from shiplift.workloads.names import PLACEMENT
-from shiplift.workloads.steps import Evict, MarkNode, WritePlacement
+from shiplift.workloads.record import Record, Surge
+from shiplift.workloads.steps import Evict, MarkNode, MarkPod, PodStep, Replace, Rescue, WritePlacement
 from shiplift.workloads.tell.report import status_of
 from tests.model import nature
 from tests.workloads.halfway import Json, wait_line
 from tests.workloads.rig import NEW as NEW_VERSION
 from tests.workloads.rig import OLD, Scene
-from tests.workloads.views import DEPLOYMENT, an_id, change_pod, look, say, under_way
+from tests.workloads.views import DEPLOYMENT, an_id, change, change_pod, look, say, under_way
 from tests.workloads.webhooks import VALIDATING, Webhook
 from tests.workloads.world import World
 
@@ -122,6 +124,62 @@ def test_a_node_that_can_never_be_tainted_stalls_all_and_is_named_with_what_was_
     assert (decision.stalled, decision.reason) == (True, Reason.NODE_NOT_MARKED)
     assert (told.needs, told.blocked, told.eta) == (line.message, 1, None)
     assert any(isinstance(step, MarkNode) for step in decision.steps), "it is tried again"
+
+
+def refused_of(world: World, kind: type[PodStep]) -> Migrating:
+    """The decision once what it wants to do to a pod was refused for ever."""
+    step = next(one for one in decide(look(world), world.now).steps if isinstance(one, kind))
+    return decide(look(world, answered(world, step.key, EVERYDAY + 1)), world.now)
+
+
+def check_told(decision: Migrating, what: str) -> None:
+    line = line_of(decision, decision.view.tallies[an_id("web")])
+    assert (line.state, line.reason) == (WorkloadState.BLOCKED, Reason.REFUSED)
+    assert line.message.endswith(f"{what}: {WHY}")
+    assert status_of(decision).blocked == 1
+
+
+def test_a_pod_that_cannot_be_put_first_to_go_is_told_of_a_surge() -> None:
+    world = under_way((DEPLOYMENT, "web", 2), on_blocked=OnBlockedWorkload.SURGE)
+    world.budget("web", {"app": "web"}, {"minAvailable": "100%"})
+    say(world, {"Deployment.web": Turn.RELEASED}, {"Deployment.web": Record(surge=Surge(2, 3))})
+    change(world, "web", replicas=3)
+    nature.settle(world)
+    decision = refused_of(world, MarkPod)
+    check_told(decision, "first to go")
+    assert WHY in status_of(decision).needs
+
+
+def stranded(mode: Mode) -> World:
+    """The pod of web, which waits for db, is pending: old nodes are closed."""
+    world = under_way((DEPLOYMENT, "web", 1), (DEPLOYMENT, "db", 1), mode=mode)
+    world.order("order", [(an_id("web"), an_id("db"))])
+    for node in [one for one in world.all(Node) if one.name.startswith("old")]:
+        world.put(msgspec.structs.replace(node, unschedulable=True))
+    nature.delete(world, world.pods(an_id("web"))[0])
+    nature.settle(world)
+    return world
+
+
+def test_a_pod_that_cannot_be_let_go_before_its_turn_is_told_and_is_no_exception_to_the_order() -> None:
+    world = stranded(Mode.TEMPLATE)
+    world.publish(status_of(decide(look(world), world.now)))
+    assert world.migration is not None
+    assert len(world.migration.status.exceptions) == 1
+    decision = refused_of(world, Rescue)
+    check_told(decision, "before its turn")
+    assert decision.exceptions == ()
+
+
+def test_a_pod_that_cannot_be_brought_back_is_told() -> None:
+    world = under_way((DEPLOYMENT, "web", 1))
+    say(world, {"Deployment.web": Turn.RELEASED})
+    nature.delete(world, world.pods(an_id("web"))[0])
+    for node in [one for one in world.all(Node) if one.name.startswith("new")]:
+        world.remove(node)
+    nature.settle(world)
+    say(world, {"Deployment.web": Turn.HELD})
+    check_told(refused_of(world, Replace), "for the nodes that are left")
 
 
 # --- on a real API server ---

@@ -180,8 +180,8 @@ def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
         stalled=stalled,
         moving=True,
         met=met,
-        lines=moves.lines,
-        exceptions=out_of_turn(view, rescue.exceptions or view.status.exceptions, now),
+        lines={**moves.lines, **rescue.refused} if rescue.refused else moves.lines,
+        exceptions=out_of_turn(view, rescue.exceptions, now),
         emptying=emptying,
         notes=(
             *others.kept_off(view),
@@ -202,7 +202,7 @@ def _emptying(view: View, moves: Moves) -> str:
 
 
 def _rescue(view: View, now: datetime) -> Rescued:
-    return Rescued() if view.spec.paused else rescued(view, now)
+    return Rescued(exceptions=view.status.exceptions) if view.spec.paused else rescued(view, now)
 
 
 def _books(view: View, now: datetime, rescue: Rescued) -> Books:

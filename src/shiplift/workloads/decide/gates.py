@@ -24,6 +24,7 @@ from shiplift.api.workloads import (
     OnUnknownArchitecture,
     WorkloadState,
 )
+from shiplift.engine import retries
 from shiplift.engine.step import Step
 from shiplift.facts.pods import Pod, PodSpec, tolerated
 from shiplift.facts.workloads import StatefulSet
@@ -36,7 +37,7 @@ from shiplift.workloads.decide.architectures import ARCHITECTURE
 from shiplift.workloads.decide.books import Books
 from shiplift.workloads.decide.candidates import first_of_each
 from shiplift.workloads.decide.forgetting import forget_evictions
-from shiplift.workloads.decide.surging import Surging, can_surge, is_taken_back, surge
+from shiplift.workloads.decide.surging import can_surge, is_taken_back, surge
 from shiplift.workloads.marks import off_target_taint, upgrade_taint
 from shiplift.workloads.model import Line, Reason, Tally
 from shiplift.workloads.names import SKIP
@@ -254,12 +255,15 @@ def _surge_is_over(books: Books, tally: Tally) -> Closed | None:
     if is_taken_back(record.surge) and tally.away and never_evictable(books, tally)[0] is None:
         line = Line(WorkloadState.RELEASED, Reason.SURGING, "its budget lets pods go by now")
         return Closed(line, record=msgspec.structs.replace(record, surge=None))
-    return _surging(surge(books.view, tally, books.no_slot_for_one_more, books.now))
+    return _surging(books, tally)
 
 
-def _surging(found: Surging) -> Closed:
+def _surging(books: Books, tally: Tally) -> Closed:
+    found = surge(books.view, tally, books.no_slot_for_one_more, books.now)
     state = WorkloadState.BLOCKED if found.reason in BLOCKING else WorkloadState.MOVING
     line = Line(state, found.reason, found.message)
+    if refused := next(retries.failures(books.view.outcomes, found.steps), ""):
+        line = Line(WorkloadState.BLOCKED, Reason.REFUSED, f"{found.message}; {refused}")
     return Closed(line, steps=found.steps, record=found.record, due=found.due)
 
 
@@ -424,7 +428,7 @@ def blocked(books: Books, tally: Tally, found: Obstacle) -> Closed | None:
     """What the policy makes of an obstacle; None where it is to be forced."""
     match books.view.spec.on_blocked:
         case OnBlockedWorkload.SURGE:
-            return _surging(surge(books.view, tally, books.no_slot_for_one_more, books.now))
+            return _surging(books, tally)
         case OnBlockedWorkload.FORCE if not books.view.spec.paused:
             return None
         case _:

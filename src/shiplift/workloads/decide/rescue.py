@@ -9,20 +9,21 @@ the toleration.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 import msgspec
 
 from shiplift.api.marks import OFF_TARGET_LABEL, label_value
-from shiplift.api.workloads import Mode, OrderException
-from shiplift.engine.step import Step
+from shiplift.api.workloads import Mode, OrderException, WorkloadState
+from shiplift.engine import retries
 from shiplift.facts.pods import Pod, tolerated
 from shiplift.room.booking import Booking, NoSlot
 from shiplift.workloads.decide import placements
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.marks import is_kept_off, upgrade_taint
-from shiplift.workloads.model import Reason, Tally, View
-from shiplift.workloads.steps import Replace, Rescue
+from shiplift.workloads.model import Line, Reason, Tally, View
+from shiplift.workloads.steps import PodStep, Replace, Rescue
 
 MOST_EXCEPTIONS = 256
 
@@ -31,12 +32,24 @@ class Rescued(msgspec.Struct, frozen=True):
     """Workloads released before their turn, what is done for single pods, and what to record."""
 
     early: frozenset[WorkloadId] = frozenset()
-    steps: tuple[Step, ...] = ()
+    steps: tuple[PodStep, ...] = ()
     exceptions: tuple[OrderException, ...] = ()
+    refused: Mapping[WorkloadId, Line] = {}
+    """What is told of workloads for whose pods it could not be done."""
 
 
 def rescued(view: View, now: datetime) -> Rescued:
-    """Pending pods of held workloads that no open node is left for."""
+    """Pending pods of held workloads that no open node is left for, and what came of it so far."""
+    found = _rescued(view, now)
+    refused = {
+        step.workload: Line(WorkloadState.BLOCKED, Reason.REFUSED, f"{step.describe()}: {why}")
+        for step in found.steps
+        if (why := retries.failure(view.outcomes, step))
+    }
+    return msgspec.structs.replace(found, refused=refused) if refused else found
+
+
+def _rescued(view: View, now: datetime) -> Rescued:
     before = view.status.exceptions
     if view.target.mode is Mode.INJECT and not view.fleet.targets:
         return Rescued(steps=_brought_back(view), exceptions=before)
@@ -56,11 +69,22 @@ def rescued(view: View, now: datetime) -> Rescued:
             for tally, pod in stranded
             if not tolerated(pod.spec.tolerations, upgrade_taint(view.target.version))
         )
-        return Rescued(steps=steps, exceptions=exceptions)
+        return Rescued(steps=steps, exceptions=_without_refused(view, steps, exceptions))
     return Rescued(early=frozenset(tally.id for tally, _ in stranded), exceptions=exceptions)
 
 
-def _brought_back(view: View) -> tuple[Step, ...]:
+def _without_refused(
+    view: View, steps: Iterable[Rescue], told: tuple[OrderException, ...]
+) -> tuple[OrderException, ...]:
+    """A pod that could not be let go has not gone before its turn."""
+    refused = [step for step in steps if retries.failure(view.outcomes, step)]
+    if not refused:
+        return told
+    stays = {(_named(step.pod), _named(step.workload)) for step in refused}
+    return tuple(one for one in told if (one.pod, one.workload) not in stays)
+
+
+def _brought_back(view: View) -> tuple[PodStep, ...]:
     """The target nodes are gone again: pods that were made for them are made again, for the old ones."""
     value, released = label_value(view.target.version), placements.released(view)
     return tuple(
@@ -124,8 +148,13 @@ def _exception(tally: Tally, pod: Pod, now: datetime) -> OrderException:
 
 def _recorded(id_: WorkloadId, pod: str, reason: Reason, now: datetime) -> OrderException:
     return OrderException(
-        pod=f"{id_.namespace}/{pod}"[:256],
-        workload=str(id_)[:256],
+        pod=_named(f"{id_.namespace}/{pod}"),
+        workload=_named(id_),
         reason=reason.value,
         at=now.replace(microsecond=0),
     )
+
+
+def _named(what: object) -> str:
+    """As much of it as a status has room for."""
+    return str(what)[:256]
