@@ -38,6 +38,7 @@ spec:
   workloads:
   - {kind: Deployment, name: webb, dependsOn: [{kind: Deployment, name: db}]}
 """
+AN_ORDER = b"apiVersion: shiplift.dev/v1alpha1\nkind: WorkloadOrder\n"
 ROUND = """
 apiVersion: v1
 kind: List
@@ -85,7 +86,11 @@ def test_a_cycle_is_found_though_others_declare_the_rest_of_it() -> None:
 
 
 def test_a_cycle_of_others_is_theirs() -> None:
-    back = FINE.replace("name: shop,", "name: other,").replace("name: web", "name: x").replace("api", "web")
+    back = (
+        FINE.replace("name: shop,", "name: other,")
+        .replace("name: web", "name: x")
+        .replace("name: api", "name: web")
+    )
     assert findings(FINE, back) == []
 
 
@@ -98,14 +103,31 @@ def test_a_workload_that_waits_for_itself_is_found() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"{", "this is no YAML"),
+        (b"{", "is no YAML"),
         (SLIPS.replace("name: webb", "name: Webb").encode(), "spec.workloads"),
-        (b"kind: WorkloadOrder\nmetadata: {name: x}\n", "WorkloadOrder"),
+        (AN_ORDER + b"metadata: {name: x}\n", "WorkloadOrder"),
+        (AN_ORDER + b"metadata: {name: a}\nspec: {workloads: [{~: 1}]}\n", "has what no object can have"),
+        (AN_ORDER + b"metadata: {name: a, generation: " + b"9" * 5000 + b"}\n", "has what no object can"),
+        (AN_ORDER + b'metadata: {name: "\\ud800"}\n', "has what no object can have"),
+        (FINE.replace("name: shop,", "name: shop, resourceVersion: x,").encode(), "has what no object can"),
+        (b"kind: List\nitems: &a [{kind: List, items: *a}]\n", "contains itself"),
+        (b"&a\n" + AN_ORDER + b"metadata: {name: a}\nspec: {x: *a}\n", "contains itself"),
+        (b"[" * 5000, "nested too deeply"),
+        (b"kind: WorkloadOrder\nmetadata: {name: x}\n", "apiVersion of a WorkloadOrder is None"),
+        (FINE.replace("v1alpha1", "v9").encode(), "apiVersion of a WorkloadOrder is 'shiplift.dev/v9'"),
     ],
 )
-def test_what_is_no_order_is_refused_in_a_line(text: bytes, message: str) -> None:
-    with pytest.raises(CommandError, match=message):
+def test_what_is_no_order_is_refused_in_a_line_that_names_the_file(text: bytes, message: str) -> None:
+    with pytest.raises(CommandError, match=message) as refused:
+        read(text, "shop", "orders.yaml")
+    assert "orders.yaml" in refused.value.message
+    assert refused.value.hint
+    with pytest.raises(CommandError, match="standard input"):
         read(text, "shop")
+
+
+def test_a_kind_of_that_name_in_another_api_group_is_left_alone() -> None:
+    assert read(FINE.replace("shiplift.dev/", "example.com/").encode(), "shop") == []
 
 
 def test_other_objects_in_a_file_are_left_alone() -> None:

@@ -50,7 +50,7 @@ def check(
 
     with access.client_of(kubeconfig, context) as client:
         home = namespace or client.credentials.namespace
-        given = read(_text(file), home) if file else None
+        given = read(_text(file), home, file) if file else None
         snapshot = access.collected(client.credentials, _watches())
     stored = _stored(snapshot)
     orders = given if given is not None else [row for row in stored if namespace in ("", row.namespace)]
@@ -96,30 +96,51 @@ def _text(file: Path) -> bytes:
     return text
 
 
-def read(text: bytes, namespace: str) -> list[Custom]:
-    """The WorkloadOrders in that text; those that name no namespace are meant for this one."""
-    import msgspec
+def read(text: bytes, namespace: str, file: object = "-") -> list[Custom]:
+    """The WorkloadOrders in the text of that file; those that name no namespace are meant for this one."""
     import yaml
 
     from shiplift.api.registry import UnfitObjectError
+
+    try:
+        return [_row(one, namespace, file) for one in _orders(yaml.safe_load_all(text))]
+    except yaml.YAMLError as error:
+        raise CommandError(f"{_called(file)} is no YAML: {error}", _WANTED) from error
+    except UnfitObjectError as error:
+        raise CommandError(f"in {_called(file)}: {error}", _EXPLAIN) from error
+    except RecursionError as error:
+        raise CommandError(
+            f"{_called(file)} is nested too deeply, or something in it contains itself", _WANTED
+        ) from error
+    except (TypeError, ValueError, OverflowError) as error:
+        raise CommandError(f"{_called(file)} has what no object can have: {error}", _WANTED) from error
+
+
+_WANTED = "a file with WorkloadOrders is wanted, as `kubectl apply` takes it"
+_EXPLAIN = "kubectl explain workloadorder.spec tells what may stand there"
+
+
+def _called(file: object) -> str:
+    return "standard input" if str(file) == "-" else str(file)
+
+
+def _row(order: Json, namespace: str, file: object) -> Custom:
+    import msgspec
+
     from shiplift.facts.kinds import WORKLOAD_ORDER
     from shiplift.kube.rows.custom import decoder
 
-    try:
-        documents = list(yaml.safe_load_all(text))
-    except yaml.YAMLError as error:
-        raise CommandError(f"this is no YAML: {error}", "a file with WorkloadOrders is wanted") from error
-    row_of = decoder(WORKLOAD_ORDER)
-    try:
-        return [row_of(msgspec.json.encode(_placed(one, namespace))) for one in _orders(documents)]
-    except UnfitObjectError as error:
+    said = order.get("apiVersion")
+    if said != WORKLOAD_ORDER.api_version:
         raise CommandError(
-            str(error), "kubectl explain workloadorder.spec tells what may stand there"
-        ) from error
+            f"in {_called(file)}: apiVersion of a WorkloadOrder is {said!r}",
+            f"it has to be {WORKLOAD_ORDER.api_version}",
+        )
+    return decoder(WORKLOAD_ORDER)(msgspec.json.encode(_placed(order, namespace)))
 
 
 def _orders(documents: Iterable[Any]) -> list[Json]:
-    """The WorkloadOrders among these objects, those in Lists too."""
+    """Our WorkloadOrders among these objects, those in Lists too."""
     found: list[Json] = []
     for one in documents:
         if not isinstance(one, dict):
@@ -128,9 +149,17 @@ def _orders(documents: Iterable[Any]) -> list[Json]:
         items = object_.get("items")
         if isinstance(items, list):
             found += _orders(cast("list[Any]", items))
-        elif object_.get("kind") == "WorkloadOrder":
+        elif object_.get("kind") == "WorkloadOrder" and not _is_of_others(object_):
             found.append(object_)
     return found
+
+
+def _is_of_others(object_: Json) -> bool:
+    """Whether another API group has a kind of that name."""
+    from shiplift.facts.kinds import GROUP
+
+    group, slash, _ = str(object_.get("apiVersion", "")).partition("/")
+    return bool(slash) and group != GROUP
 
 
 def _placed(order: Json, namespace: str) -> Json:
