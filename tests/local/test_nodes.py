@@ -12,7 +12,7 @@ from shiplift.facts.kinds import JOB, POD
 from shiplift.kube.errors import NotFound
 from shiplift.local import stages
 from shiplift.local.components import Timing
-from shiplift.local.nodes import Pool, Ready, readiness
+from shiplift.local.nodes import POOL_LABEL, Nodes, Pool, Ready, readiness
 from tests.until import until
 
 SPEC = {"containers": [{"name": "main", "image": "busybox"}]}
@@ -203,3 +203,11 @@ def test_the_stages_carry_no_jitter_and_the_cluster_s_own_delays():
     assert "// 1.5)" in text
     assert "// 7)" in text.replace("7.0", "7")
     assert not any(word in text for word in ("READY_AFTER", "GONE_AFTER", "DONE_AFTER", "NODE_READY"))
+
+
+def test_a_node_without_labels_is_of_no_pool_and_in_nobody_s_way(monkeypatch):
+    ours = {"metadata": {"name": "node-0", "labels": {POOL_LABEL: "node"}}}
+    there = [{"metadata": {"name": "by-hand"}}, {"metadata": {"name": "bare", "labels": None}}, ours]
+    monkeypatch.setattr(Nodes, "list", lambda _: there)
+    assert Nodes(None).chosen([], "node") == ["node-0"]
+    assert Nodes(None).chosen(["by-hand"]) == ["by-hand"]

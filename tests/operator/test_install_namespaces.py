@@ -95,6 +95,25 @@ def test_hooks_are_granted_namespace_by_namespace(capsys: pytest.CaptureFixture[
     ]
 
 
+def test_secrets_with_long_names_that_differ_at_the_end_get_a_role_each(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    long = "x" * 252
+    found = printed(capsys, "--grant", f"ops/{long}a", "--grant", f"ops/{long}b")
+    names = {one["metadata"]["name"] for one in found if one["kind"] == "Role"}
+    assert len(names) == 2
+    assert max(map(len, names)) == 253
+
+
+@pytest.mark.parametrize("option", ["--grant", "--hooks"])
+@pytest.mark.parametrize("space", ["a.b", "x" * 64, "a-", "Ops"])
+def test_what_cannot_be_a_namespace_is_named(
+    option: str, space: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(CommandError, match="is not the name of a namespace"):
+        printed(capsys, option, f"{space}/chat" if option == "--grant" else space)
+
+
 @pytest.mark.parametrize("text", ["chat", "ops/", "Ops/chat", "ops/chat/more", "ops/$(id)"])
 def test_what_cannot_be_a_secret_is_named(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(CommandError, match="is not"):

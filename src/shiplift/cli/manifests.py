@@ -37,6 +37,7 @@ Hooks = Annotated[
     ),
 ]
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 @manifests_app.default
@@ -98,7 +99,7 @@ def _grants(secrets: Iterable[str], hooks: Iterable[str], operator: str) -> list
     found = [_secret(text) for text in secrets]
     return [
         *(one for space, name in found for one in grants.secret(space, name, ACCOUNT, operator)),
-        *(one for space in hooks for one in grants.hooks(_named(space), ACCOUNT, operator)),
+        *(one for space in hooks for one in grants.hooks(_space(space), ACCOUNT, operator)),
     ]
 
 
@@ -106,7 +107,15 @@ def _secret(text: str) -> tuple[str, str]:
     space, slash, name = text.partition("/")
     if not slash:
         raise CommandError(f"{text!r} is not NAMESPACE/SECRET", "for example ops/chat-token")
-    return _named(space), _named(name)
+    return _space(space), _named(name)
+
+
+def _space(text: str) -> str:
+    if not _NAMESPACE.fullmatch(text):
+        raise CommandError(
+            f"{text!r} is not the name of a namespace", "up to 63 lower-case letters, digits and -"
+        )
+    return text
 
 
 def _named(text: str) -> str:

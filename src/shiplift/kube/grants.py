@@ -6,6 +6,7 @@ it. What is missing is named with the command that prints it.
 
 from __future__ import annotations
 
+from shiplift.engine.object_names import fitting
 from shiplift.facts.kinds import JOB, POD, SECRET
 from shiplift.kube.rbac import Manifest, binding, role, rule
 
@@ -16,7 +17,7 @@ HOOKS = "shiplift-hooks"
 def secret(namespace: str, name: str, account: str, account_namespace: str) -> list[Manifest]:
     """Read that one Secret."""
     only = rule(SECRET.group, [SECRET.plural], ["get"], [name])
-    granted = role(f"shiplift-secret-{name}"[:253].rstrip("-."), [only], namespace)
+    granted = role(fitting(f"shiplift-secret-{name}"), [only], namespace)
     return [granted, binding(granted, account, account_namespace)]
 
 

@@ -172,7 +172,7 @@ class Nodes:
         there = self.list()
         if missing := sorted(set(names) - {_name(node) for node in there}):
             raise LocalError(f"there is no node {missing[0]}", "shiplift local nodes list prints them")
-        found = [_name(node) for node in there if node["metadata"]["labels"].get(POOL_LABEL) == pool]
+        found = [_name(node) for node in there if _labels(node).get(POOL_LABEL) == pool]
         if pool and not found:
             raise LocalError(f"no node is of pool {pool}", "shiplift local nodes list -o wide prints pools")
         return found if pool else list(dict.fromkeys(names))
@@ -259,6 +259,11 @@ def _has_account(client: Client) -> bool:
 
 def _name(node: Json) -> str:
     return node["metadata"]["name"]
+
+
+def _labels(node: Json) -> dict[str, str]:
+    """None where somebody made the node by hand."""
+    return node["metadata"].get("labels") or {}
 
 
 def _number(node: str, pool: str) -> int:

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from shiplift.api.marks import HOLD_PREFIX
 from shiplift.api.workloads import PLACEMENT as PLACEMENT  # noqa: PLC0414 - handed on
 from shiplift.api.workloads import WorkloadKind
+from shiplift.engine.object_names import fitting
 
 MIGRATION = "cluster"
 """The name of the one WorkloadMigration."""
@@ -26,14 +25,7 @@ answered under another key, so that what is left of them is never taken for an a
 PODS_POLICY = "shiplift-pods"
 """The admission policy of mode Inject that steers new pods, and answers which placement it goes by."""
 
-_LONGEST_NAME = 253
-_DIGEST = 16
-
 
 def hold_name(kind: WorkloadKind, name: str) -> str:
     """The name of our PodDisruptionBudget for a workload: one of its own, however long its name is."""
-    full = f"{HOLD_PREFIX}{kind.lower()}-{name}"
-    if len(full) <= _LONGEST_NAME:
-        return full
-    digest = hashlib.sha256(full.encode()).hexdigest()[:_DIGEST]
-    return f"{full[: _LONGEST_NAME - _DIGEST - 1].rstrip('-.')}-{digest}"
+    return fitting(f"{HOLD_PREFIX}{kind.lower()}-{name}")
