@@ -60,8 +60,8 @@ class Operator(model.Operator[Migrating]):
         outcome = server.take(self._world, step, self._observer.in_force)
         if outcome.ok and isinstance(step, steps.HoldBudget | steps.SetTolerations | steps.Scale):
             self._note(step)
-        if outcome.ok and isinstance(step, steps.Evict | steps.Force):
-            self._observer.evictions.note(step.workload, makes_room=getattr(step, "makes_room", False))
+        if outcome.ok:
+            self._observer.evictions.note(step)
         return outcome
 
     def _shows_in_pods(self, step: Step) -> bool:

@@ -331,7 +331,7 @@ def test_evictions_of_an_earlier_workload_of_that_name_do_not_count() -> None:
 def test_evictions_that_no_status_tells_yet_count_too() -> None:
     world = released(3)
     told(world, 5, 3)
-    view = msgspec.structs.replace(look(world), evicted={WEB: 1})
+    view = msgspec.structs.replace(look(world), evicted=Evicted({WEB: 1}))
     assert not evictions(decide(view, world.now))
 
 
@@ -351,8 +351,8 @@ def test_a_pause_begins_anew() -> None:
 def test_the_status_counts_on_and_keeps_the_most_replicas() -> None:
     world = released(3)
     told(world, 4, 5)
-    (line,) = status_of(decide(look(world), world.now), Evicted({WEB: 2}, made_room=7)).workloads
-    assert (line.evictions, line.most_replicas) == (6, 5)
+    (line,) = status_of(decide(look(world), world.now), Evicted({WEB: 2}, {WEB: 1})).workloads
+    assert (line.evictions, line.made_room, line.most_replicas) == (6, 1, 5)
 
 
 def test_a_webhook_that_strips_our_rule_is_found_out_after_two_rounds() -> None:
@@ -376,15 +376,19 @@ def test_a_webhook_that_strips_our_rule_is_found_out_after_two_rounds() -> None:
     finish(world, operator=operator)
 
 
+def an_eviction(*, makes_room: bool = False) -> Evict:
+    return Evict(WEB, "web-1", "uid", "old-1", "lane", makes_room=makes_room)
+
+
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 3)), max_size=30))
 def test_what_is_told_is_counted_once(events: list[tuple[bool, int]]) -> None:
     """Whatever is evicted between asking and telling stays untold."""
     counting, told_so_far, noted = Evictions(), 0, 0
     for room, between in events:
-        counting.note(WEB, makes_room=room)
+        counting.note(an_eviction(makes_room=room))
         asked = counting.untold()
         for _ in range(between):
-            counting.note(WEB)
+            counting.note(an_eviction())
         counting.told(asked)
         told_so_far += asked.total
         noted += 1 + between

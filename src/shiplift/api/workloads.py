@@ -269,6 +269,9 @@ class WorkloadStatus(Value, frozen=True, kw_only=True):
     """Pods on target nodes."""
     evictions: Count = 0
     """How many of its pods were evicted for this target; begins anew when the migration is paused."""
+    made_room: Count = 0
+    """How many of its pods were evicted to make room on old nodes; begins anew when the migration is paused,
+    and when the node that was emptied for it is no old node any more."""
     most_replicas: Count = 0
     """The most replicas that it had since the first of them."""
 

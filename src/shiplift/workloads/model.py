@@ -286,15 +286,30 @@ class Placements(msgspec.Struct, frozen=True):
     """Likewise."""
 
 
+class Effort(Enum):
+    """What is done to a workload, and done again where somebody undoes it: so it is counted. The value is the
+    field of its line in the status."""
+
+    MOVED = "evictions"
+    MADE_ROOM = "made_room"
+
+
 class Evicted(msgspec.Struct, frozen=True):
-    """How many pods of each workload went to the target, and how many only made room."""
+    """How often each was done to each workload."""
 
     moved: Mapping[WorkloadId, int] = {}
-    made_room: int = 0
+    made_room: Mapping[WorkloadId, int] = {}
+
+    def of(self, effort: Effort) -> Mapping[WorkloadId, int]:
+        return self.moved if effort is Effort.MOVED else self.made_room
 
     @property
     def total(self) -> int:
-        return self.made_room + sum(self.moved.values())
+        """Evictions, whatever for."""
+        return sum(self.made_room.values()) + sum(self.moved.values())
+
+    def __bool__(self) -> bool:
+        return any(self.of(effort) for effort in Effort)
 
 
 class Stray(msgspec.Struct, frozen=True):
@@ -359,8 +374,8 @@ class View(msgspec.Struct, frozen=True):
     """Old nodes that lack their mark, or lost it a moment ago, and for how many seconds."""
     unasked: float = 0.0
     """For how many seconds no API server has been asked which placements it goes by."""
-    evicted: Mapping[WorkloadId, int] = {}
-    """Pods of each workload that were evicted and are in no status yet."""
+    evicted: Evicted = Evicted()
+    """What was done to workloads and is in no status yet."""
     missing_rights: tuple[str, ...] = ()
     """Rights that the mode needs and the operator does not have, each as `verb resource.group`."""
     seen_ready: Mapping[str, int] = {}

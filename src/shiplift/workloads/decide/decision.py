@@ -9,7 +9,7 @@ What is kept true, whatever happens in between:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ from shiplift.engine import contested, retries
 from shiplift.engine.decision import LookAgain, await_change, requeue
 from shiplift.engine.step import Step
 from shiplift.facts import kinds
-from shiplift.workloads.decide import consolidate, finalizing, holds, others, placements
+from shiplift.workloads.decide import brake, consolidate, finalizing, holds, others, placements
 from shiplift.workloads.decide.books import Books
 from shiplift.workloads.decide.cleaning import SOON, cleaning, may_be_old, not_sure
 from shiplift.workloads.decide.forewarning import forewarnings
@@ -164,7 +164,8 @@ def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
     books = _books(view, now, rescue)
     moves = Moves(books)
     moves.all()
-    emptying = "" if view.spec.paused else _emptying(view, moves)
+    stopped = _stops_of_making_room(view, books)
+    emptying = "" if view.spec.paused else _emptying(view, moves, stopped)
     steps = _steps(view, _Plan(books.may_move - moves.unplaced, books.held, moves, rescue, emptying))
     reason, message, stalled = _headline(view, moves, steps, books.held, met)
     if stalled:
@@ -180,7 +181,7 @@ def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
         stalled=stalled,
         moving=True,
         met=met,
-        lines=moves.lines,
+        lines={**stopped, **moves.lines} if stopped else moves.lines,
         exceptions=out_of_turn(view, rescue.exceptions or view.status.exceptions, now),
         emptying=emptying,
         notes=(
@@ -192,13 +193,21 @@ def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
     )
 
 
-def _emptying(view: View, moves: Moves) -> str:
+def _stops_of_making_room(view: View, books: Books) -> Mapping[WorkloadId, Line]:
+    """Workloads of which no pod makes room any more, also where they only wait for others."""
+    if view.spec.on_no_capacity is not OnNoCapacity.CONSOLIDATE or not books.brakes:
+        return {}
+    return brake.stops_of_making_room(view, books.released)
+
+
+def _emptying(view: View, moves: Moves, stopped: Collection[WorkloadId]) -> str:
     """The old node that is emptied to make room."""
     if view.spec.on_no_capacity is not OnNoCapacity.CONSOLIDATE:
         return ""
     waits = {line.reason for line in moves.lines.values()}
     full = not waits.isdisjoint((Reason.NO_SLOT, Reason.CONSOLIDATING))
-    return consolidate.chosen(view, stuck=waits == {Reason.NO_SLOT}, full=full)
+    stuck = waits - {Reason.EVICTED_TOO_OFTEN} == {Reason.NO_SLOT}
+    return consolidate.chosen(view, stuck=stuck, full=full, stopped=stopped)
 
 
 def _rescue(view: View, now: datetime) -> Rescued:

@@ -210,8 +210,16 @@ def _room_to_begin(books: Books, tally: Tally) -> Closed | None:
         return None
     for pod in tally.away if _consolidates(books) else tally.away[:1]:
         if (slot := books.no_slot(pod)) is not None:
-            return msgspec.structs.replace(_no_slot(slot), unplaced=True)
+            return msgspec.structs.replace(_makes_room_no_more(books, tally) or _no_slot(slot), unplaced=True)
     return None
+
+
+def _makes_room_no_more(books: Books, tally: Tally) -> Closed | None:
+    """Where pods that were to make room came back again and again, nobody waits for room to be made."""
+    if not books.brakes or not _consolidates(books):
+        return None
+    line = brake.stop_of_making_room(books.view, tally, books.counted)
+    return None if line is None else Closed(line)
 
 
 def _release_is_written(books: Books, tally: Tally) -> Closed | None:

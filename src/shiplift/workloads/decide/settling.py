@@ -38,7 +38,7 @@ def wait(view: View, released: Collection[WorkloadId], now: datetime) -> Wait | 
 
 def _has_begun(view: View, released: Collection[WorkloadId]) -> bool:
     """Workloads that had arrived before are released too, in mode Inject, and were not moved."""
-    if view.status.moves or view.evicted:
+    if view.status.moves or view.evicted.moved:
         return True
     return not view.order.met.issuperset(released) if view.target.mode is Mode.INJECT else bool(released)
 

@@ -240,7 +240,7 @@ class Observer:
             strays=self._strays.look(census.fresh, placements) if wanted.mode is Mode.INJECT else (),
             unmarked=self._unmarked.look(fleet, wanted.version),
             unasked=self.in_force.unasked(),
-            evicted=self.evictions.untold().moved,
+            evicted=self.evictions.untold(),
             missing_rights=self._missing_rights() if wanted.mode is Mode.TEMPLATE else (),
             seen_ready=census.seen_ready,
             ran=census.ran,

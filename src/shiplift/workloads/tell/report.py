@@ -26,10 +26,11 @@ from shiplift.api.workloads import (
 from shiplift.engine import conditions, progress
 from shiplift.engine.conditions import Statement
 from shiplift.engine.progress import Weight
+from shiplift.workloads.decide.brake import told
 from shiplift.workloads.decide.cleaning import inert
 from shiplift.workloads.decide.waiting import line_of
 from shiplift.workloads.identity import WorkloadId
-from shiplift.workloads.model import Evicted, Line, Migrating, Reason, Tally, View
+from shiplift.workloads.model import Effort, Evicted, Line, Migrating, Reason, Role, Tally, View
 from shiplift.workloads.names import SKIP
 from shiplift.workloads.tell.counts import Counts
 from shiplift.workloads.tell.last_move import last_move
@@ -189,11 +190,26 @@ def _with_evictions(
     view: View, tally: Tally, one: WorkloadStatus, earlier: WorkloadStatus | None, evicted: Evicted
 ) -> WorkloadStatus:
     """Counted on from what was told; a pause begins anew."""
-    evictions = evicted.moved.get(tally.id, 0) + (earlier.evictions if earlier else 0)
-    if not evictions or view.spec.paused:
+    counts = {
+        effort.value: times
+        for effort in Effort
+        if (times := evicted.of(effort).get(tally.id, 0) + _told(view, earlier, effort))
+    }
+    if not counts or view.spec.paused:
         return one
     most = max(tally.row.replicas, earlier.most_replicas if earlier else 0)
-    return msgspec.structs.replace(one, evictions=evictions, most_replicas=most)
+    return msgspec.structs.replace(one, **counts, most_replicas=most)
+
+
+def _told(view: View, earlier: WorkloadStatus | None, effort: Effort) -> int:
+    """What still counts of what was told: who made room on a node that is no old one any more is done."""
+    if earlier is None or (effort is Effort.MADE_ROOM and _is_changed(view, view.status.emptying)):
+        return 0
+    return told(earlier, effort)
+
+
+def _is_changed(view: View, node: str) -> bool:
+    return bool(node) and view.fleet.roles.get(node) is not Role.OFF
 
 
 def _no_progress(earlier: WorkloadStatus, line: Line, pods: Progress) -> bool:
