@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from shiplift.api.marks import OFF_TARGET_LABEL, TARGET_LABEL
 from shiplift.api.workloads import Turn, WorkloadState, WorkloadStatus
 from shiplift.engine.step import Outcome, Outcomes
+from shiplift.facts.meta import NO_LABELS
 from shiplift.facts.nodes import Node
 from shiplift.kube.store import Store
 from shiplift.workloads.decide import brake
@@ -20,6 +21,7 @@ from shiplift.workloads.memory import Evictions
 from shiplift.workloads.model import Evicted, Migrating, Reason
 from shiplift.workloads.observe.observer import Observer
 from shiplift.workloads.steps import CheckInForce, Evict
+from shiplift.workloads.tell import report
 from shiplift.workloads.tell.report import status_of
 from tests.model import nature
 from tests.workloads.players import Operator, finish
@@ -399,3 +401,28 @@ def test_only_lines_with_evictions_are_counted() -> None:
     world = released(3)
     told(world, 0, 0)
     assert brake.counted(look(world)) == {}
+
+
+def test_the_count_is_kept_where_the_status_has_no_room_for_all_lines(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Lines of workloads that are blocked come first, and were all that was listed."""
+    monkeypatch.setattr(report, "_MOST_BYTES", 20_000)
+    world = under_way((DEPLOYMENT, "web", 3))
+    missing = "apps/namespaces/shop/Deployment/missing"
+    for number in range(80):
+        blocked = type(NO_LABELS)({"config.kubernetes.io/depends-on": missing})
+        world.workload(DEPLOYMENT, f"app-{number}", 0, annotations=blocked)
+    world.steers = False
+    operator = Operator(world)
+    for _ in range(80):
+        operator.round()
+        nature.tick(world)
+        world.pass_time(5)
+    migration = world.migration
+    assert migration is not None
+    lines = migration.status.workloads
+    assert migration.status.moves <= 6
+    assert [one.reason for one in lines if one.name == "web"] == [Reason.EVICTED_TOO_OFTEN]
+    assert len(lines) < 80
+    assert list(lines) == sorted(lines, key=lambda one: one.name), "they are in their order still"

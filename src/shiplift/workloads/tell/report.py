@@ -6,7 +6,7 @@ every look (an estimate, a message's count) alone is no reason to write it again
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ from shiplift.api.workloads import (
 from shiplift.engine import conditions, progress
 from shiplift.engine.conditions import Statement
 from shiplift.engine.progress import Weight
-from shiplift.workloads.decide.brake import told
+from shiplift.workloads.decide.brake import is_counted, told
 from shiplift.workloads.decide.cleaning import inert
 from shiplift.workloads.decide.waiting import line_of
 from shiplift.workloads.identity import WorkloadId
@@ -152,20 +152,38 @@ def _relied_on(view: View, done: set[str]) -> tuple[str, ...]:
 def _workloads(
     told: _Told, before: Iterable[WorkloadStatus], waiting: Iterable[tuple[Tally, Line]]
 ) -> tuple[WorkloadStatus, ...]:
-    """Workloads that have not arrived, first those that need somebody."""
+    """Workloads that have not arrived, first those that need somebody. Where not all fit, those stay that the
+    brake counts: what is not listed is counted from nought again."""
     earlier = {WorkloadId(one.kind.value, one.namespace, one.name): one for one in before}
     lines = sorted(waiting, key=lambda pair: (_NEEDS_SOMEBODY.index(pair[1].state), pair[0].id))
-    listed: list[WorkloadStatus] = []
+    listed: dict[int, WorkloadStatus] = {}
     size = 0
-    for tally, line in lines[:MOST_LISTED]:
+    for place, tally, line in _most_important(lines, _counted(earlier, told.evicted))[:MOST_LISTED]:
         known = earlier.get(tally.id)
         known = known if known is not None and known.uid == tally.row.uid else None
         one = _with_evictions(told.view, tally, _one(told, tally, line, known), known, told.evicted)
         size += _LINE_BYTES + len(one.message) + len(one.name) + len(one.namespace)
         if size > _MOST_BYTES:
             break
-        listed.append(one)
-    return tuple(listed)
+        listed[place] = one
+    return tuple(one for _, one in sorted(listed.items()))
+
+
+def _counted(earlier: Mapping[WorkloadId, WorkloadStatus], evicted: Evicted) -> set[WorkloadId]:
+    """Workloads to which something was done that the brake counts."""
+    found = {id_ for id_, one in earlier.items() if is_counted(one)}
+    return found.union(*(evicted.of(effort) for effort in Effort))
+
+
+def _most_important(
+    lines: Sequence[tuple[Tally, Line]], counted: Collection[WorkloadId]
+) -> list[tuple[int, Tally, Line]]:
+    """The lines, each after its place: the first of all, those that are counted, then the others. Of those
+    that are counted, the ones that have all their pods need it least."""
+    placed = [(place, tally, line) for place, (tally, line) in enumerate(lines)]
+    if counted:
+        placed.sort(key=lambda one: (one[0] > 0 and one[1].id not in counted, one[0] > 0 and one[1].complete))
+    return placed
 
 
 def _one(told: _Told, tally: Tally, line: Line, earlier: WorkloadStatus | None) -> WorkloadStatus:
