@@ -38,6 +38,7 @@ from tests.workloads import server
 from tests.workloads.world import World
 
 Pairs = Iterable[tuple[WorkloadId, WorkloadId]]
+_CONTESTED = steps.HoldBudget | steps.SetTolerations | steps.Scale | steps.Replace
 
 
 class Operator(model.Operator[Migrating]):
@@ -58,7 +59,7 @@ class Operator(model.Operator[Migrating]):
 
     def _send(self, step: Step) -> Outcome:
         outcome = server.take(self._world, step, self._observer.in_force)
-        if outcome.ok and isinstance(step, steps.HoldBudget | steps.SetTolerations | steps.Scale):
+        if outcome.ok and isinstance(step, _CONTESTED):
             self._note(step)
         if outcome.ok:
             self._observer.evictions.note(step)

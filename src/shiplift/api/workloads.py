@@ -272,6 +272,9 @@ class WorkloadStatus(Value, frozen=True, kw_only=True):
     made_room: Count = 0
     """How many of its pods were evicted to make room on old nodes; begins anew when the migration is paused,
     and when the node that was emptied for it is no old node any more."""
+    made_again: Count = 0
+    """How many pending pods of it, which could go to no target node, were deleted for this target, to be made
+    again; begins anew when the migration is paused."""
     most_replicas: Count = 0
     """The most replicas that it had since the first of them."""
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection
 from shiplift.engine.step import Step
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Effort, Evicted
-from shiplift.workloads.steps import Evict, Force
+from shiplift.workloads.steps import Evict, Force, Replace
 
 
 class Evictions:
@@ -33,6 +33,8 @@ class Evictions:
                 self._add(step.workload, Effort.MADE_ROOM if step.makes_room else Effort.MOVED)
             case Force():
                 self._add(step.workload, Effort.MOVED)
+            case Replace():
+                self._add(step.workload, Effort.MADE_AGAIN)
             case _:
                 pass
 

@@ -120,6 +120,10 @@ class Reason(AnyReason):
     """A pod was made without our rule although the placement that names its workload was in force."""
     NODE_NOT_MARKED = "NodeNotMarked"
     """An old node has lacked its mark for too long."""
+    TEMPLATE_KEEPS_OFF = "TemplateKeepsOff"
+    """Its template itself keeps its pods off target nodes."""
+    MADE_AGAIN_TOO_OFTEN = "MadeAgainTooOften"
+    """Its new pods keep off target nodes again and again."""
     EVICTED_TOO_OFTEN = "EvictedTooOften"
     """Its pods come back to old nodes again and again."""
 
@@ -292,6 +296,7 @@ class Effort(Enum):
 
     MOVED = "evictions"
     MADE_ROOM = "made_room"
+    MADE_AGAIN = "made_again"
 
 
 class Evicted(msgspec.Struct, frozen=True):
@@ -299,9 +304,16 @@ class Evicted(msgspec.Struct, frozen=True):
 
     moved: Mapping[WorkloadId, int] = {}
     made_room: Mapping[WorkloadId, int] = {}
+    made_again: Mapping[WorkloadId, int] = {}
 
     def of(self, effort: Effort) -> Mapping[WorkloadId, int]:
-        return self.moved if effort is Effort.MOVED else self.made_room
+        match effort:
+            case Effort.MOVED:
+                return self.moved
+            case Effort.MADE_ROOM:
+                return self.made_room
+            case Effort.MADE_AGAIN:
+                return self.made_again
 
     @property
     def total(self) -> int:

@@ -269,6 +269,11 @@ class Replace(PodStep, frozen=True):
     def key(self) -> str:
         return f"replace {self.uid}"
 
+    @property
+    def change(self) -> str:
+        """By its workload: where the next pods are like this one, they are not deleted at full speed."""
+        return f"replace pods of {self.workload}"
+
     def describe(self) -> str:
         return f"have pending pod {self.pod} of {self.workload} made again, for the nodes that are left"
 

@@ -21,6 +21,7 @@ from shiplift.api.workloads import WorkloadState, WorkloadStatus
 from shiplift.engine import retries
 from shiplift.facts.pods import Pod
 from shiplift.workloads.decide import placements
+from shiplift.workloads.decide.candidates import misplaced
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.marks import is_kept_off
 from shiplift.workloads.model import Effort, Line, Reason, Tally, View
@@ -125,6 +126,21 @@ def stop_of(view: View, tally: Tally, so_far: Counted) -> Line | None:
         f" {_sent_back(view, _youngest(tally))}; {_ANEW}"
     )
     return Line(WorkloadState.BLOCKED, Reason.EVICTED_TOO_OFTEN, text)
+
+
+def stop_of_making_again(view: View, tally: Tally, so_far: Counted) -> Line | None:
+    """What keeps pending pods of a workload from being made again; None where nothing does."""
+    found = _times(view, tally, so_far, Effort.MADE_AGAIN)
+    pods = misplaced(tally, view.target.version) if found.too_often else ()
+    if not pods:
+        return None
+    pod = max(pods, key=lambda one: (one.created, one.name))
+    text = (
+        f"stopped after {found.times} pending pods for {found.most} replicas were made again: the last, pod"
+        f" {pod.name}, keeps off nodes with label {TARGET_LABEL} all the same: does a webhook add that to its"
+        f" node affinity? {_ANEW}"
+    )
+    return Line(WorkloadState.BLOCKED, Reason.MADE_AGAIN_TOO_OFTEN, text)
 
 
 def stop_of_making_room(view: View, tally: Tally, so_far: Counted) -> Line | None:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from shiplift.api.marks import OFF_TARGET_LABEL, TARGET_LABEL
 from shiplift.api.workloads import (
     Mode,
     OnBlockedWorkload,
@@ -37,7 +38,7 @@ from shiplift.workloads.decide.books import Books
 from shiplift.workloads.decide.candidates import first_of_each
 from shiplift.workloads.decide.forgetting import forget_evictions
 from shiplift.workloads.decide.surging import Surging, can_surge, is_taken_back, surge
-from shiplift.workloads.marks import off_target_taint, upgrade_taint
+from shiplift.workloads.marks import keeps_off, off_target_taint, upgrade_taint
 from shiplift.workloads.model import Line, Reason, Tally
 from shiplift.workloads.names import SKIP
 from shiplift.workloads.record import Record
@@ -163,6 +164,19 @@ def _fits_into_placement(books: Books, tally: Tally) -> Closed | None:
     return _closed(WorkloadState.BLOCKED, Reason.TOO_MANY, text)
 
 
+def _template_lets_on(books: Books, tally: Tally) -> Closed | None:
+    """What is made from it would be made again and again; a slot is looked for as if our marks were not in
+    it."""
+    if tally.row.template.node_terms is None or not keeps_off(tally.row.template, books.view.target.version):
+        return None
+    text = (
+        f"its template keeps its pods off the target nodes: take {TARGET_LABEL} and {OFF_TARGET_LABEL} out of"
+        " the node affinity of its template, which are for shiplift to set"
+    )
+    line = Line(WorkloadState.BLOCKED, Reason.TEMPLATE_KEEPS_OFF, text)
+    return Closed(line, unplaced=tally.id not in books.released)
+
+
 def _target_nodes(books: Books, _tally: Tally) -> Closed | None:
     text = f"no node runs {books.view.target.version} yet"
     return Closed(Line(WorkloadState.HELD, Reason.WAITING_FOR_NODES, text), unplaced=True)
@@ -281,7 +295,8 @@ def _nothing_stops_all(books: Books, _tally: Tally) -> Closed | None:
 
 
 def _evicted_seldom(books: Books, tally: Tally) -> Closed | None:
-    line = brake.stop_of(books.view, tally, books.counted)
+    view, counted = books.view, books.counted
+    line = brake.stop_of(view, tally, counted) or brake.stop_of_making_again(view, tally, counted)
     return None if line is None else Closed(line)
 
 
@@ -337,6 +352,7 @@ WORKLOAD_GATES = (
         mode=Mode.TEMPLATE,
     ),
     Gate("its namespace's placement can name it", _fits_into_placement, before_release=True),
+    Gate("its template lets its pods onto target nodes", _template_lets_on),
     Gate(
         "nodes of the target version are there",
         _target_nodes,
@@ -377,7 +393,7 @@ WORKLOAD_GATES = (
         "its pods were not evicted again and again",
         _evicted_seldom,
         concerns=lambda books: books.brakes,
-        known_to_operator=(Reason.EVICTED_TOO_OFTEN,),
+        known_to_operator=(Reason.EVICTED_TOO_OFTEN, Reason.MADE_AGAIN_TOO_OFTEN),
     ),
     Gate(
         "its PodDisruptionBudget is given back",
