@@ -279,6 +279,17 @@ class WorkloadStatus(Value, frozen=True, kw_only=True):
     """The most replicas that it had since the first of them."""
 
 
+class PutBack(Value, frozen=True, kw_only=True):
+    """A workload whose template was given our toleration again, since somebody takes it off."""
+
+    workload: Line
+    """The workload: `<Kind> <namespace>/<name>`."""
+    uid: Uid
+    """Its uid."""
+    times: Count
+    """How often it was given again for this target; begins anew when the migration is paused."""
+
+
 class Wave(Value, frozen=True, kw_only=True):
     """Workloads with the same depth of dependencies."""
 
@@ -380,6 +391,8 @@ class WorkloadMigrationStatus(Status, frozen=True, kw_only=True):
     relied_on: Annotated[tuple[Line, ...], ordered(most=2000)] = ()
     """Workloads that were moved and that others, not moved yet, depend on: they count as moved also when they
     are deleted."""
+    put_back: Annotated[tuple[PutBack, ...], ordered(most=500)] = ()
+    """Mode Template: workloads whose template somebody puts back, also those that were moved."""
     cycles: Annotated[tuple[Edge, ...], ordered(most=256)] = ()
     """Dependencies that close a cycle."""
     missing: Annotated[tuple[Edge, ...], ordered(most=256)] = ()

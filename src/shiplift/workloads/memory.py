@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection
 from shiplift.engine.step import Step
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Effort, Evicted
-from shiplift.workloads.steps import Evict, Force, Replace
+from shiplift.workloads.steps import Evict, Force, Replace, SetTolerations
 
 
 class Evictions:
@@ -35,6 +35,8 @@ class Evictions:
                 self._add(step.workload, Effort.MOVED)
             case Replace():
                 self._add(step.workload, Effort.MADE_AGAIN)
+            case SetTolerations() if step.again:
+                self._add(step.workload, Effort.GIVEN_AGAIN)
             case _:
                 pass
 

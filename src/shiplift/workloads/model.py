@@ -124,6 +124,8 @@ class Reason(AnyReason):
     """Its template itself keeps its pods off target nodes."""
     MADE_AGAIN_TOO_OFTEN = "MadeAgainTooOften"
     """Its new pods keep off target nodes again and again."""
+    TEMPLATE_PUT_BACK = "TemplatePutBack"
+    """Mode Template: somebody takes our toleration off its template again and again."""
     EVICTED_TOO_OFTEN = "EvictedTooOften"
     """Its pods come back to old nodes again and again."""
 
@@ -292,11 +294,16 @@ class Placements(msgspec.Struct, frozen=True):
 
 class Effort(Enum):
     """What is done to a workload, and done again where somebody undoes it: so it is counted. The value is the
-    field of its line in the status."""
+    field of the status that counts it: of its line, but for what is told of workloads that were moved too."""
 
     MOVED = "evictions"
     MADE_ROOM = "made_room"
     MADE_AGAIN = "made_again"
+    GIVEN_AGAIN = "put_back"
+
+
+IN_LINES = (Effort.MOVED, Effort.MADE_ROOM, Effort.MADE_AGAIN)
+"""What the lines of workloads count."""
 
 
 class Evicted(msgspec.Struct, frozen=True):
@@ -305,6 +312,8 @@ class Evicted(msgspec.Struct, frozen=True):
     moved: Mapping[WorkloadId, int] = {}
     made_room: Mapping[WorkloadId, int] = {}
     made_again: Mapping[WorkloadId, int] = {}
+    given_again: Mapping[WorkloadId, int] = {}
+    """Our toleration, to a template."""
 
     def of(self, effort: Effort) -> Mapping[WorkloadId, int]:
         match effort:
@@ -314,6 +323,8 @@ class Evicted(msgspec.Struct, frozen=True):
                 return self.made_room
             case Effort.MADE_AGAIN:
                 return self.made_again
+            case Effort.GIVEN_AGAIN:
+                return self.given_again
 
     @property
     def total(self) -> int:

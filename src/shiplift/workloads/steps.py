@@ -430,6 +430,8 @@ class SetTolerations(Step, frozen=True):
     workload: WorkloadId
     uid: str
     target: str
+    again: bool = False
+    """Whether somebody has taken it off since it was given."""
 
     @property
     def key(self) -> str:

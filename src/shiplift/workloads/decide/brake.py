@@ -7,6 +7,8 @@
 - A workload whose pods were evicted, for this target, twice as often as it ever had replicas, and are still
   on old nodes: something sends them back. It waits until a person has looked. Evictions that make room are
   counted apart, for each old node that is emptied.
+- A template that was given our toleration again, for this target, three times, and does not have it: somebody
+  takes it off, and each time the workload is rolled out twice. It waits until a person has looked.
 
 Each stop says what to do, and is over by itself when that is done.
 """
@@ -16,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from typing import NamedTuple
 
-from shiplift.api.marks import OFF_TARGET_LABEL, TARGET_LABEL, label_value
+from shiplift.api.marks import OFF_TARGET_LABEL, TARGET_LABEL, UPGRADE_TAINT, label_value
 from shiplift.api.workloads import WorkloadState, WorkloadStatus
 from shiplift.engine import retries
 from shiplift.facts.pods import Pod
@@ -24,7 +26,7 @@ from shiplift.workloads.decide import placements
 from shiplift.workloads.decide.candidates import misplaced
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.marks import is_kept_off
-from shiplift.workloads.model import Effort, Line, Reason, Tally, View
+from shiplift.workloads.model import IN_LINES, Effort, Line, Reason, Tally, View
 from shiplift.workloads.names import PODS_POLICY
 
 MARK_WITHIN = 10.0
@@ -33,6 +35,8 @@ ATTEMPTS_TO_PROVE = 8
 """So often a placement may be found not to be in force before somebody has to know."""
 MOST_ROUNDS = 2
 """Evictions of a workload for each of its replicas; more are no progress."""
+MOST_PUT_BACK = 3
+"""So often a template is given our toleration again that somebody else takes off."""
 _ANEW = "once that is mended, `shiplift pause` and then `shiplift resume` begin anew"
 _TAKEN_OFF = "keep others from taking the label off, shiplift puts it back"
 
@@ -86,7 +90,7 @@ def told(line: WorkloadStatus, effort: Effort) -> int:
 
 def is_counted(line: WorkloadStatus) -> bool:
     """Whether the brake needs that line."""
-    return any(told(line, effort) for effort in Effort)
+    return any(told(line, effort) for effort in IN_LINES)
 
 
 def counted(view: View) -> Counted:
@@ -141,6 +145,24 @@ def stop_of_making_again(view: View, tally: Tally, so_far: Counted) -> Line | No
         f" node affinity? {_ANEW}"
     )
     return Line(WorkloadState.BLOCKED, Reason.MADE_AGAIN_TOO_OFTEN, text)
+
+
+def put_back(view: View) -> Mapping[str, int]:
+    """How often the templates of workloads, by uid, were given our toleration again."""
+    return {one.uid: one.times for one in view.status.put_back}
+
+
+def stop_of_giving_again(view: View, tally: Tally, so_far: Mapping[str, int]) -> Line | None:
+    """What keeps a template from being given our toleration once more; None where nothing does."""
+    times = so_far.get(tally.row.uid, 0) + view.evicted.given_again.get(tally.id, 0)
+    if times < MOST_PUT_BACK:
+        return None
+    text = (
+        f"stopped after its template was put back {times + 1} times: somebody, such as a GitOps controller,"
+        f" takes our toleration for {UPGRADE_TAINT} off it, which rolls it out each time; use mode Inject,"
+        f" let them ignore the tolerations of its template, or have them write this one; {_ANEW}"
+    )
+    return Line(WorkloadState.BLOCKED, Reason.TEMPLATE_PUT_BACK, text)
 
 
 def stop_of_making_room(view: View, tally: Tally, so_far: Counted) -> Line | None:

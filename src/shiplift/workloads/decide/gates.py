@@ -313,7 +313,11 @@ def _template_tolerates(books: Books, tally: Tally) -> Closed | None:
         return None
     if view.spec.paused:
         return _closed(WorkloadState.RELEASED, Reason.PAUSED, PAUSED)
+    if (stop := brake.stop_of_giving_again(view, tally, books.put_back)) is not None:
+        return Closed(stop)
     step = SetTolerations(tally.id, tally.row.uid, view.target.version)
+    if step.change in view.changes or tally.row.uid in books.put_back:
+        step = msgspec.structs.replace(step, again=True)
     return Closed(Line(WorkloadState.MOVING, Reason.MOVING, step.describe()), steps=(step,), asked=True)
 
 

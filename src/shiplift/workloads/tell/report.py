@@ -18,6 +18,7 @@ from shiplift.api.values import Progress, duration
 from shiplift.api.workloads import (
     MigrationState,
     NodesOfVersion,
+    PutBack,
     WorkloadKind,
     WorkloadMigrationStatus,
     WorkloadState,
@@ -30,7 +31,8 @@ from shiplift.workloads.decide.brake import is_counted, told
 from shiplift.workloads.decide.cleaning import inert
 from shiplift.workloads.decide.waiting import line_of
 from shiplift.workloads.identity import WorkloadId
-from shiplift.workloads.model import Effort, Evicted, Line, Migrating, Reason, Role, Tally, View
+from shiplift.workloads.identity import named as named_workload
+from shiplift.workloads.model import IN_LINES, Effort, Evicted, Line, Migrating, Reason, Role, Tally, View
 from shiplift.workloads.names import SKIP
 from shiplift.workloads.tell.counts import Counts
 from shiplift.workloads.tell.last_move import last_move
@@ -42,6 +44,7 @@ _MOST_VERSIONS = 64
 _LONGEST = 1000
 _MOST_INERT = 500
 _MOST_RELIED_ON = 1000
+_MOST_PUT_BACK = 500
 _LINE_BYTES = 300
 _MOST_BYTES = 400_000
 """An object may have about 1.5 MB, and the uids of those that have arrived need up to half of it."""
@@ -103,6 +106,7 @@ def _under_way(
         workloads=listed,
         met=decision.met,
         relied_on=_relied_on(view, met),
+        put_back=_put_back(view, before, evicted),
         cycles=view.order.cycles,
         missing=view.order.missing,
         exceptions=decision.exceptions,
@@ -149,6 +153,23 @@ def _relied_on(view: View, done: set[str]) -> tuple[str, ...]:
     return tuple(sorted(str(id_)[:256] for id_ in named)[:_MOST_RELIED_ON])
 
 
+def _put_back(view: View, before: WorkloadMigrationStatus, evicted: Evicted) -> tuple[PutBack, ...]:
+    """Counted on from what was told, of workloads that are there still; a pause begins anew."""
+    if view.spec.paused or not (before.put_back or evicted.given_again):
+        return ()
+    earlier = {one.uid: one.times for one in before.put_back}
+    named = {str(id_): id_ for id_ in evicted.given_again} | {
+        one.workload: named_workload(one.workload) for one in before.put_back
+    }
+    found = (
+        PutBack(workload=text, uid=tally.row.uid, times=times)
+        for text, id_ in sorted(named.items())
+        if (tally := view.tallies.get(id_)) is not None
+        and (times := earlier.get(tally.row.uid, 0) + evicted.given_again.get(id_, 0))
+    )
+    return tuple(sorted(found, key=lambda one: -one.times)[:_MOST_PUT_BACK])
+
+
 def _workloads(
     told: _Told, before: Iterable[WorkloadStatus], waiting: Iterable[tuple[Tally, Line]]
 ) -> tuple[WorkloadStatus, ...]:
@@ -172,7 +193,7 @@ def _workloads(
 def _counted(earlier: Mapping[WorkloadId, WorkloadStatus], evicted: Evicted) -> set[WorkloadId]:
     """Workloads to which something was done that the brake counts."""
     found = {id_ for id_, one in earlier.items() if is_counted(one)}
-    return found.union(*(evicted.of(effort) for effort in Effort))
+    return found.union(*(evicted.of(effort) for effort in IN_LINES))
 
 
 def _most_important(
@@ -210,7 +231,7 @@ def _with_evictions(
     """Counted on from what was told; a pause begins anew."""
     counts = {
         effort.value: times
-        for effort in Effort
+        for effort in IN_LINES
         if (times := evicted.of(effort).get(tally.id, 0) + _told(view, earlier, effort))
     }
     if not counts or view.spec.paused:
