@@ -155,6 +155,8 @@ class Scope(msgspec.Struct, frozen=True):
     selector: Selector = Selector(NO_LABELS)
     excluded: frozenset[str] = frozenset()
     emptying: str = ""
+    opted_out: frozenset[str] = frozenset()
+    """Excluded namespaces of which we have records: their workloads are known, and none is moved."""
 
 
 class Fleet(msgspec.Struct, frozen=True):
@@ -276,6 +278,8 @@ class Placement(msgspec.Struct, frozen=True):
     """The listed workloads that are released."""
     tolerating: Mapping[WorkloadId, str] = {}
     """Mode Template: for which target each was released."""
+    surging: frozenset[WorkloadId] = frozenset()
+    """The workloads whose surge is recorded."""
 
     def is_in_force(self, seen: Mapping[str, int]) -> bool:
         """Whether the API servers were seen, by uid and generation, to go by the placement as it stands."""
@@ -290,6 +294,7 @@ class Placements(msgspec.Struct, frozen=True):
     """By the target that they are for."""
     namespaces: Mapping[str, frozenset[str]] = {}
     """Likewise."""
+    surging: frozenset[WorkloadId] = frozenset()
 
 
 class Effort(Enum):
@@ -340,6 +345,10 @@ class Stray(msgspec.Struct, frozen=True):
 
     workload: WorkloadId
     pod: str
+
+
+def _none_scales(_id: WorkloadId) -> None:
+    return None
 
 
 def _none_picked(_budget: PodDisruptionBudget) -> Iterable[Pod]:
@@ -414,6 +423,8 @@ class View(msgspec.Struct, frozen=True):
     others: tuple[Pod, ...] = ()
     """Pods that are not moved (of Jobs, of workloads that are left alone, of nobody), and that the taint of
     mode Template keeps off target nodes: those on old nodes, and those on none."""
+    autoscaler: Callable[[WorkloadId], HorizontalPodAutoscaler | None] = _none_scales
+    """What scales a workload, whether or not the workload is there."""
     returned: frozenset[WorkloadId] = frozenset()
     """Workloads that have arrived, and of which pods are on old nodes again or on their way from there."""
 

@@ -19,7 +19,7 @@ from shiplift.engine import retries
 from shiplift.engine.decision import await_change, requeue
 from shiplift.engine.step import Step
 from shiplift.facts import kinds
-from shiplift.workloads.decide import finalizing, holds, placements, surging
+from shiplift.workloads.decide import finalizing, forgone, holds, placements, surging
 from shiplift.workloads.decide.template_digest import digest, is_comparable
 from shiplift.workloads.identity import WORKLOADS, WorkloadId, owned_by, workload_id
 from shiplift.workloads.marks import is_our_toleration
@@ -151,7 +151,9 @@ def _placement(
         id_ = owned_by(placement.row.namespace, owner)
         tally = view.tallies.get(id_)
         if tally is None:
-            records |= {owner: record} if id_ in unknown else {}
+            left = record.surge and forgone.taken_back(view, id_, None, record.surge)
+            steps += left or ()
+            records |= {owner: record} if left or id_ in unknown else {}
             continue
         own, kept = _record(view, tally, record, marked=marked)
         steps += own

@@ -25,6 +25,7 @@ from shiplift.workloads.decide import brake, consolidate, finalizing, holds, oth
 from shiplift.workloads.decide.books import Books
 from shiplift.workloads.decide.cleaning import SOON, cleaning, may_be_old, not_sure
 from shiplift.workloads.decide.forewarning import forewarnings
+from shiplift.workloads.decide.forgone import Forgone, forgone
 from shiplift.workloads.decide.gates import BLOCKING
 from shiplift.workloads.decide.moves import Moves
 from shiplift.workloads.decide.rescue import Rescued, out_of_turn, rescued
@@ -166,7 +167,8 @@ def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
     moves.all()
     stopped = _stops_of_making_room(view, books)
     emptying = "" if view.spec.paused else _emptying(view, moves, stopped)
-    steps = _steps(view, _Plan(books.may_move - moves.unplaced, books.held, moves, rescue, emptying))
+    plan = _Plan(books.may_move - moves.unplaced, books.held, moves, rescue, emptying, forgone(view))
+    steps = _steps(view, plan)
     reason, message, stalled = _headline(view, moves, steps, books.held, met)
     if stalled:
         steps = [step for step in steps if step not in moves.steps]
@@ -248,19 +250,21 @@ class _Plan(NamedTuple):
     moves: Moves
     rescue: Rescued
     emptying: str
+    forgone: Forgone
 
 
 def _steps(view: View, plan: _Plan) -> list[Step]:
     """All that can be done now; each kind of step waits until what it relies on is seen to be there."""
     steps: list[Step] = [*finalizing.put_on(view), *view.fleet.labels.values(), *plan.held.steps]
-    steps += others.let_on(view)
+    steps += [*others.let_on(view), *plan.forgone.steps]
     if view.target.mode is Mode.TEMPLATE:
         if view.fleet.taints and not plan.held.complete:
             return steps
         steps += [step for name, step in view.fleet.taints.items() if name not in view.fleet.labels]
         if view.fleet.taints:
             return steps
-    written = placements.placement_steps(view, plan.may_move, plan.moves.records)
+    records = {**plan.forgone.records, **plan.moves.records}
+    written = placements.placement_steps(view, plan.may_move, records)
     steps += [*written, *plan.rescue.steps, *placements.checks(view, plan.moves.checks)]
     if plan.moves.unprepared:
         return steps

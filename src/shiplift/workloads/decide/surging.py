@@ -23,10 +23,11 @@ from shiplift.api.values import duration
 from shiplift.api.workloads import OnBlockedWorkload
 from shiplift.engine.step import Step
 from shiplift.facts.pods import Pod
-from shiplift.facts.workloads import Deployment
+from shiplift.facts.workloads import Deployment, HorizontalPodAutoscaler
 from shiplift.room.booking import NoSlot
 from shiplift.workloads.decide import placements
 from shiplift.workloads.decide.candidates import in_order
+from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Reason, Tally, View
 from shiplift.workloads.names import SURGE_LEDGER
 from shiplift.workloads.record import Record, Surge
@@ -246,11 +247,16 @@ def undo(tally: Tally, plan: Surge) -> tuple[Step, ...]:
     if is_taken_back(plan):
         return ()
     steps: list[Step] = [_unmark(tally, pod) for pod in _marked(tally)]
-    if floor := _floor(tally, plan, plan.floor_before):
-        steps.append(floor)
+    steps += undo_floor(tally.id, tally.autoscaler, plan)
     if tally.row.replicas == plan.after:
         steps.append(_scaled(tally, plan.before, "as it was"))
     return tuple(steps)
+
+
+def undo_floor(id_: WorkloadId, scaler: HorizontalPodAutoscaler | None, plan: Surge) -> tuple[Step, ...]:
+    """Take back what a surge has changed on the autoscaler of a workload, which may be gone itself."""
+    floor = None if is_taken_back(plan) else _floor_of(id_, scaler, plan, plan.floor_before)
+    return () if floor is None else (floor,)
 
 
 def _marked(tally: Tally) -> list[Pod]:
@@ -267,14 +273,19 @@ def _scaled(tally: Tally, replicas: int, why: str) -> Scale:
 
 
 def _floor(tally: Tally, plan: Surge, wanted: int) -> Scale | None:
+    return _floor_of(tally.id, tally.autoscaler, plan, wanted)
+
+
+def _floor_of(
+    id_: WorkloadId, scaler: HorizontalPodAutoscaler | None, plan: Surge, wanted: int
+) -> Scale | None:
     """The autoscaler's floor, where there is one and it is still what we know; somebody else's stays."""
-    scaler = tally.autoscaler
     if scaler is None or scaler.name != plan.autoscaler or scaler.min_replicas == wanted:
         return None
     if scaler.min_replicas not in (plan.floor_before, plan.after):
         return None
     return Scale(
-        tally.id,
+        id_,
         scaler.name,
         scaler.uid,
         scaler.resource_version,

@@ -169,7 +169,10 @@ class Observer:
             wanted = refused(wanted, migration, _intolerant(snapshot, wanted))
         placements = self._read_placements(snapshot)
         moving = migration if wanted.version else None
-        scope = Scope(wanted, selector, _excluded(moving), moving.status.emptying if moving else "")
+        excluded = _excluded(moving)
+        recorded = frozenset(name for name in excluded if name in placements and placements[name].records)
+        emptying = moving.status.emptying if moving else ""
+        scope = Scope(wanted, selector, excluded - recorded, emptying, recorded)
         self._forget_marks_of_others(wanted.version)
         # to undo a record its workload must be known, whoever is excluded by now
         self._counting = bool(wanted.version) or any(one.spec.ledger for one in placements.values())
@@ -248,6 +251,7 @@ class Observer:
             unscheduled=census.unscheduled,
             picked=partial(_picked, snapshot if self._counting else None),
             others=census.others(),
+            autoscaler=census.autoscaler,
             returned=self._returned.look(order, census, placements, status.workloads if begun else ()),
         )
 
@@ -310,6 +314,7 @@ def _placement(row: Custom) -> Placement:
         listed=frozenset(ids[owner] for owner in spec.turns),
         released=frozenset(ids[owner] for owner, turn in spec.turns.items() if turn is Turn.RELEASED),
         tolerating={ids[owner]: one.toleration for owner, one in records.items() if one.toleration},
+        surging=frozenset(ids[owner] for owner, one in records.items() if one.surge),
     )
 
 
@@ -324,6 +329,7 @@ def _placed(placements: Mapping[str, Placement]) -> Placements:
         frozenset[WorkloadId]().union(*(one.listed for one in placements.values())),
         {target: frozenset(ids) for target, ids in released.items()},
         {target: frozenset(names) for target, names in namespaces.items()},
+        frozenset[WorkloadId]().union(*(one.surging for one in placements.values())),
     )
 
 
