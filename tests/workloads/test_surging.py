@@ -249,7 +249,29 @@ def test_overtaken_marks_come_off_and_the_floor_goes_back_first() -> None:
     assert found.record is None
 
 
+@pytest.mark.parametrize("policy", [OnBlockedWorkload.WAIT, OnBlockedWorkload.STOP, OnBlockedWorkload.FORCE])
+def test_where_nobody_wants_surges_any_more_the_one_under_way_ends_and_no_other_begins(
+    policy: OnBlockedWorkload,
+) -> None:
+    world = raised()
+    world.migrate(on_blocked=policy)
+    for _ in range(2):
+        take(world, *next_of(world).steps)
+    nature.settle(world)
+    assert len(old_pods(world)) == 1
+    found = next_of(world)
+    assert (found.steps, found.record) == ((), Record())
+
+
 # --- autoscalers ---
+
+
+def test_a_floor_above_the_replicas_is_never_lowered() -> None:
+    world = a_shop(Surge(2, 3, "web-scaler", 5))
+    world.autoscaler(WEB, 5, 9)
+    (step,) = next_of(world).steps
+    assert isinstance(step, Scale)
+    assert (step.autoscaler, step.replicas) == ("", 3)
 
 
 def test_an_autoscaler_has_its_floor_raised_first() -> None:
@@ -339,6 +361,17 @@ def gave_up(world: World) -> World:
     never_ready(world)
     assert follow(world).reason is Reason.SURGE_FAILED
     return world
+
+
+def test_a_time_that_is_yet_to_come_does_not_prolong_the_wait_for_a_replica() -> None:
+    """Written by a leader whose clock was ahead; its pod tells for how long it has been waited for."""
+    world = raised(Surge(2, 3, at=seconds(a_shop()) + 3600))
+    pod = never_ready(world)
+    change_pod(world, pod, created=seconds(world))
+    world.pass_time(599)
+    assert next_of(world).reason is Reason.SURGING
+    world.pass_time(1)
+    assert next_of(world).reason is Reason.SURGE_FAILED
 
 
 def test_given_up_the_workload_is_blocked_and_is_not_raised_again() -> None:

@@ -127,14 +127,15 @@ def _there(tally: Tally) -> int:
 
 
 def _raise_or_rest(view: View, tally: Tally, record: Record, plan: Surge, now: datetime) -> Surging:
-    """Lowered, or not raised yet: again as long as pods are left to move, and only from a full house."""
+    """Lowered, or not raised yet: again as long as pods are left to move that are to be surged, and only from
+    a full house."""
     marked = _marked(tally)
     if tally.leaving or len(tally.pods) != plan.before or tally.ready < plan.before:
         return Surging(Reason.SURGING, "waits for the pod that goes")
-    if not tally.away or view.spec.paused:
+    if not tally.away or view.spec.paused or view.spec.on_blocked is not OnBlockedWorkload.SURGE:
         if marked:
             return Surging(Reason.SURGING, "unmarks its pods", tuple(_unmark(tally, pod) for pod in marked))
-        return Surging(Reason.SURGING, "all pods are moved", record=_with(record, None))
+        return Surging(Reason.SURGING, "its surge is over", record=_with(record, None))
     return _raise(view, tally, record, plan, now)
 
 
@@ -145,7 +146,7 @@ def _raise(view: View, tally: Tally, record: Record, plan: Surge, now: datetime)
         return Surging(Reason.SURGING, "one replica more for the next pod", record=_with(record, again))
     if _is_set_back(view, tally, plan):
         return _give_up(record, plan, "somebody else sets its replicas back whenever a surge raises them")
-    if floor := _floor(tally, plan, plan.after):
+    if floor := _floor(tally, plan, max(plan.after, plan.floor_before)):
         return Surging(Reason.SURGING, "raises the floor of its autoscaler", (floor,))
     step = _scaled(tally, plan.after, "one more, for the time of a move")
     return Surging(Reason.SURGING, "adds a replica", (step,))
@@ -183,8 +184,11 @@ def _swap(view: View, tally: Tally, record: Record, plan: Surge, now: datetime) 
 
 
 def _seconds_left(view: View, tally: Tally, plan: Surge, now: datetime) -> float:
-    """How long the replica more still has; a record without a time is judged by its pod."""
-    began = plan.at or max((pod.created for pod in tally.pods), default=0)
+    """How long the replica more still has; a record without a time, or of a clock that was ahead, is judged
+    by its pod."""
+    began = plan.at
+    if not began or began > now.timestamp():
+        began = max((pod.created for pod in tally.pods), default=0)
     return began + duration(view.spec.progress_deadline).total_seconds() - now.timestamp()
 
 
