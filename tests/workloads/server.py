@@ -15,7 +15,6 @@ from shiplift.api.workloads import WorkloadKind, WorkloadPlacementSpec
 from shiplift.engine import ledger
 from shiplift.engine.ledger import Change
 from shiplift.engine.step import Outcome, Step
-from shiplift.facts import kinds
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod, Toleration
@@ -103,7 +102,9 @@ def _write_placement(world: World, step: steps.WritePlacement) -> None:
     if not step.uid and known is not None:
         raise RefusedError("it exists already")
     spec = WorkloadPlacementSpec(target=step.target, turns=step.turns, ledger=step.ledger)
-    world.write_placement(step.namespace, spec)
+    world.write_placement(step.namespace, spec, step.finalizers)
+    if known is not None and world.placement(step.namespace) is None and (step.turns or step.ledger):
+        world.write_placement(step.namespace, spec)
     if not world.pace.params:
         world.learn()
 
@@ -112,7 +113,7 @@ def _delete_placement(world: World, step: steps.DeletePlacement) -> None:
     known = world.placement(step.namespace)
     if known is None or (known.uid, known.resource_version) != (step.uid, step.version):
         raise RefusedError("the object is gone, or somebody else was faster")
-    world.remove(known, kinds.WORKLOAD_PLACEMENT)
+    world.end_placement(step.namespace)
 
 
 def _prove(world: World, step: steps.CheckInForce, proven: InForce) -> Outcome:

@@ -32,6 +32,7 @@ from shiplift.facts.selectors import Selector
 from shiplift.facts.workloads import Deployment, HorizontalPodAutoscaler, PodDisruptionBudget, StatefulSet
 from shiplift.room.occupancy import Room
 from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.names import FINALIZER
 from shiplift.workloads.record import Record
 from shiplift.workloads.steps import MarkNode
 
@@ -280,6 +281,13 @@ class Placement(msgspec.Struct, frozen=True):
     """Mode Template: for which target each was released."""
     surging: frozenset[WorkloadId] = frozenset()
     """The workloads whose surge is recorded."""
+    binding: bool = False
+    """Whether a record says, or may say, what has to be undone before it is lost."""
+
+    @property
+    def is_misguarded(self) -> bool:
+        """Whether it lacks our finalizer, or has it without need."""
+        return (FINALIZER in self.row.finalizers) != self.binding
 
     def is_in_force(self, seen: Mapping[str, int]) -> bool:
         """Whether the API servers were seen, by uid and generation, to go by the placement as it stands."""
@@ -295,6 +303,10 @@ class Placements(msgspec.Struct, frozen=True):
     namespaces: Mapping[str, frozenset[str]] = {}
     """Likewise."""
     surging: frozenset[WorkloadId] = frozenset()
+    misguarded: frozenset[str] = frozenset()
+    """Namespaces whose placement lacks our finalizer, or has it without need."""
+    going: frozenset[str] = frozenset()
+    """Namespaces whose placement somebody has deleted, and that has our finalizer."""
 
 
 class Effort(Enum):

@@ -102,6 +102,8 @@ class WritePlacement(Step, frozen=True):
     ledger: dict[str, str]
     news: str
     """What is new in it, for people."""
+    finalizers: tuple[str, ...] | None = None
+    """All that it is to have, where these are others than it has."""
 
     @property
     def key(self) -> str:

@@ -148,7 +148,7 @@ ALL: tuple[Mutant, ...] = (
         "placement left behind",
         "new pods are sent somewhere for ever",
         "workloads/decide/cleaning.py",
-        "return (steps or [placements.deletion(placement)]), {}",
+        "return (steps or [placements.taken_away(placement)]), {}",
         "return steps, {}",
         (("chain", _CLEAN),),
     ),

@@ -306,7 +306,7 @@ SEEN: tuple[Situation, ...] = (
     ),
     (a_shop, "its release is written down", Reason.ITS_TURN, "its release is being written down"),
     (
-        lambda: released(a_shop(), web=Record(surge=Surge(3, 4))),
+        lambda: released(a_shop(on_blocked=OnBlockedWorkload.SURGE), web=Record(surge=Surge(3, 4))),
         "no surge of it is under way",
         Reason.SURGING,
         "adds a replica",

@@ -161,8 +161,10 @@ def _placement(
             records[owner] = kept
     texts = {**RECORDS.encode(records), **{one: placement.spec.ledger[one] for one in placement.broken}}
     if not texts:
-        return (steps or [placements.deletion(placement)]), {}
-    shortened = _shortened(placement, texts)
+        return (steps or [placements.taken_away(placement)]), {}
+    binding = bool(placement.broken) or any(record.binds for record in records.values())
+    finalizers = None if binding else placements.finalizers(placement, binding=False)
+    shortened = _shortened(placement, texts, finalizers)
     kept = {owned_by(placement.row.namespace, owner): record for owner, record in records.items()}
     return [*steps, *([shortened] if shortened else [])], kept
 
@@ -208,12 +210,16 @@ def _turn(view: View, tally: Tally) -> bool:
     )
 
 
-def _shortened(placement: Placement, texts: Mapping[str, str]) -> WritePlacement | None:
+def _shortened(
+    placement: Placement, texts: Mapping[str, str], finalizers: tuple[str, ...] | None
+) -> WritePlacement | None:
+    """What takes out of a placement all but these records; one that is deleted goes with its finalizer."""
     spec, row = placement.spec, placement.row
-    if not spec.turns and dict(spec.ledger) == dict(texts):
+    if finalizers is None and not spec.turns and dict(spec.ledger) == dict(texts):
         return None
+    news = "only records are left"
     return WritePlacement(
-        row.namespace, row.uid, row.resource_version, spec.target, {}, dict(texts), "only records are left"
+        row.namespace, row.uid, row.resource_version, spec.target, {}, dict(texts), news, finalizers
     )
 
 

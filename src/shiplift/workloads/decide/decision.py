@@ -31,6 +31,7 @@ from shiplift.workloads.decide.moves import Moves
 from shiplift.workloads.decide.rescue import Rescued, out_of_turn, rescued
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Line, Migrating, Reason, Tally, View
+from shiplift.workloads.names import PLACEMENT
 from shiplift.workloads.steps import (
     PodStep,
 )
@@ -357,7 +358,12 @@ def _notes(view: View, held: holds.Holding) -> tuple[str, ...]:
     broken = [text for one in view.placements.values() for text in one.broken.values()]
     large = [text] if (text := _too_large(view)) else []
     said = (*large, *map(str, view.unreadable), *map(str, view.order.absent), *view.order.problems)
-    return (*said, *broken, *held.notes)
+    going = (
+        f"WorkloadPlacement {name}/{PLACEMENT} is being deleted; it goes when what it records is undone, and"
+        " is made again while the migration needs it"
+        for name in sorted(view.all_placements.going)
+    )
+    return (*said, *broken, *held.notes, *going)
 
 
 def _untold(view: View, steps: Iterable[Step]) -> Iterator[str]:

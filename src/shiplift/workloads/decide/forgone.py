@@ -13,7 +13,7 @@ import msgspec
 
 from shiplift.engine.step import Step
 from shiplift.workloads.decide import placements, surging
-from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.identity import WorkloadId, owned_by
 from shiplift.workloads.model import Tally, View
 from shiplift.workloads.record import NO_RECORD, Record, Surge
 
@@ -38,7 +38,20 @@ def forgone(view: View) -> Forgone:
             steps += undone
         else:
             records[id_] = msgspec.structs.replace(record, surge=None) if tally is not None else NO_RECORD
-    return Forgone(tuple(steps), records)
+    return Forgone(tuple(steps), {**_of_workloads_that_are_gone(view), **records})
+
+
+def _of_workloads_that_are_gone(view: View) -> dict[WorkloadId, Record]:
+    """Records that keep a placement which is deleted, and of which nothing is left to undo: it may be its
+    whole namespace that goes."""
+    unknown = view.unreadable_in()
+    ids = (
+        (owned_by(name, owner), record)
+        for name in view.all_placements.going
+        if name not in unknown
+        for owner, record in view.placements[name].records.items()
+    )
+    return {id_: NO_RECORD for id_, record in ids if id_ not in view.tallies and record.surge is None}
 
 
 def taken_back(view: View, id_: WorkloadId, tally: Tally | None, plan: Surge) -> tuple[Step, ...]:

@@ -37,7 +37,7 @@ from shiplift.workloads.decide.architectures import ARCHITECTURE
 from shiplift.workloads.decide.books import Books
 from shiplift.workloads.decide.candidates import first_of_each
 from shiplift.workloads.decide.forgetting import forget_evictions
-from shiplift.workloads.decide.surging import Surging, can_surge, is_taken_back, surge
+from shiplift.workloads.decide.surging import Surging, can_surge, surge
 from shiplift.workloads.marks import keeps_off, off_target_taint, upgrade_taint
 from shiplift.workloads.model import Line, Reason, Tally
 from shiplift.workloads.names import SKIP
@@ -271,7 +271,7 @@ def _surge_is_over(books: Books, tally: Tally) -> Closed | None:
     record = placements.record_of(books.view, tally.id)
     if record.surge is None:
         return None
-    if is_taken_back(record.surge) and tally.away and never_evictable(books, tally)[0] is None:
+    if record.surge.is_taken_back and tally.away and never_evictable(books, tally)[0] is None:
         line = Line(WorkloadState.RELEASED, Reason.SURGING, "its budget lets pods go by now")
         return Closed(line, record=msgspec.structs.replace(record, surge=None))
     return _surging(surge(books.view, tally, books.no_slot_for_one_more, books.now))

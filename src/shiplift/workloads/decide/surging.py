@@ -58,11 +58,6 @@ def can_surge(tally: Tally) -> bool:
     return isinstance(tally.row, Deployment)
 
 
-def is_taken_back(plan: Surge) -> bool:
-    """Whether it was given up, and nothing of it is left but the record."""
-    return bool(plan.gave_up) and plan.after == plan.before
-
-
 def surge(view: View, tally: Tally, no_slot: NoSlotFor, now: datetime) -> Surging:
     """The next thing to do to move one pod by surge; `no_slot` says why there is no place for one more."""
     record = placements.record_of(view, tally.id)
@@ -216,12 +211,12 @@ def _give_up(record: Record, plan: Surge, why: str) -> Surging:
 
 def _take_back(view: View, tally: Tally, record: Record, plan: Surge) -> Surging:
     """Lower the replicas, and say why until somebody has acted."""
-    if not is_taken_back(plan) and (steps := _lowering(tally, plan)):
+    if not plan.is_taken_back and (steps := _lowering(tally, plan)):
         return Surging(Reason.SURGE_FAILED, f"{plan.gave_up}; it is being taken back", steps)
     if view.spec.paused or not tally.away or view.spec.on_blocked is not OnBlockedWorkload.SURGE:
         return Surging(Reason.SURGING, "its surge is forgotten", record=_with(record, None))
     text = f"{plan.gave_up}; it was taken back: {_TRY_AGAIN}"
-    done = None if is_taken_back(plan) else msgspec.structs.replace(plan, after=plan.before)
+    done = None if plan.is_taken_back else msgspec.structs.replace(plan, after=plan.before)
     return Surging(Reason.SURGE_FAILED, text, record=_with(record, done) if done else None)
 
 
@@ -248,7 +243,7 @@ def _overtaken(tally: Tally, record: Record, plan: Surge) -> Surging:
 
 def undo(tally: Tally, plan: Surge) -> tuple[Step, ...]:
     """Take back what a surge has changed; nothing when all of it is as it was."""
-    if is_taken_back(plan):
+    if plan.is_taken_back:
         return ()
     steps: list[Step] = [_unmark(tally, pod) for pod in _marked(tally)]
     steps += undo_floor(tally.id, tally.autoscaler, plan)
@@ -259,7 +254,7 @@ def undo(tally: Tally, plan: Surge) -> tuple[Step, ...]:
 
 def undo_floor(id_: WorkloadId, scaler: HorizontalPodAutoscaler | None, plan: Surge) -> tuple[Step, ...]:
     """Take back what a surge has changed on the autoscaler of a workload, which may be gone itself."""
-    floor = None if is_taken_back(plan) else _floor_of(id_, scaler, plan, plan.floor_before)
+    floor = None if plan.is_taken_back else _floor_of(id_, scaler, plan, plan.floor_before)
     return () if floor is None else (floor,)
 
 

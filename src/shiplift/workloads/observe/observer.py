@@ -256,11 +256,12 @@ class Observer:
         )
 
     def _read_placements(self, snapshot: Snapshot) -> dict[str, Placement]:
-        """Each is read once for each version of it."""
+        """Each is read once for each version of it. One that is deleted counts while our finalizer keeps it:
+        what it says is in force, and what it records is not undone yet."""
         found: dict[str, Placement] = {}
         changed = False
         for row in snapshot.customs(kinds.WORKLOAD_PLACEMENT):
-            if not row.deleting:
+            if not row.deleting or FINALIZER in row.finalizers:
                 known = self._placements.get(row.namespace)
                 if known is None or known.row is not row:
                     known, changed = _placement(row), True
@@ -315,6 +316,7 @@ def _placement(row: Custom) -> Placement:
         released=frozenset(ids[owner] for owner, turn in spec.turns.items() if turn is Turn.RELEASED),
         tolerating={ids[owner]: one.toleration for owner, one in records.items() if one.toleration},
         surging=frozenset(ids[owner] for owner, one in records.items() if one.surge),
+        binding=bool(broken) or any(one.binds for one in records.values()),
     )
 
 
@@ -330,6 +332,8 @@ def _placed(placements: Mapping[str, Placement]) -> Placements:
         {target: frozenset(ids) for target, ids in released.items()},
         {target: frozenset(names) for target, names in namespaces.items()},
         frozenset[WorkloadId]().union(*(one.surging for one in placements.values())),
+        frozenset(namespace for namespace, one in placements.items() if one.is_misguarded),
+        frozenset(namespace for namespace, one in placements.items() if one.row.deleting),
     )
 
 
