@@ -21,6 +21,7 @@ from shiplift.facts.pods import Pod, Toleration
 from shiplift.facts.workloads import HorizontalPodAutoscaler, PodDisruptionBudget
 from shiplift.kube.outcomes import selector_json
 from shiplift.workloads import steps
+from shiplift.workloads.act.budgets import given_back, nothing_allowed
 from shiplift.workloads.act.pods import DELETION_COST, FIRST_TO_GO
 from shiplift.workloads.memory import InForce
 from shiplift.workloads.names import FINALIZER, SURGE_LEDGER, hold_name
@@ -133,11 +134,9 @@ def _change_budget(world: World, step: steps.HoldBudget | steps.RestoreBudget) -
     if live is None:
         raise RefusedError(f"budget {step.name} is gone")
     if isinstance(step, steps.RestoreBudget):
-        patched = ledger.undo_in_place(live, HOLD_LEDGER)
+        patched = given_back(live)
     else:
-        least = "minAvailable" in live["spec"]
-        change = Change("/spec/minAvailable", "100%") if least else Change("/spec/maxUnavailable", 0)
-        patched = ledger.change_in_place(live, HOLD_LEDGER, [change])
+        patched = ledger.change_in_place(live, HOLD_LEDGER, nothing_allowed(live))
     if patched.patch:
         world.write_budget(with_patch(live, patched.patch))
 

@@ -229,10 +229,10 @@ ALL: tuple[Mutant, ...] = (
 
             def first(live):
                 wanted.extend(_held(live).patch)
-                return Edit([one for one in wanted if "annotations" not in one["path"]])
+                return Edit([one for one in wanted if "metadata" not in one["path"]])
 
             change(client, step, subject, first)
-            rest = [one for one in wanted if "annotations" in one["path"]]
+            rest = [one for one in wanted if "metadata" in one["path"]]
             return change(client, step, subject, lambda _: Edit(rest))""",
         tuple(("budgets", Crash(_SPEC_OF_API, point)) for point in CrashPoint),
     ),
