@@ -232,7 +232,10 @@ def _set_tolerations(world: World, step: steps.SetTolerations) -> None:
     row = world.row_of(step.workload)
     if row is None or row.uid != step.uid:
         raise RefusedError(f"{step.workload} is gone")
-    others = tuple(one for one in row.template.tolerations if one.key != UPGRADE_TAINT)
+    keeps = (UPGRADE_TAINT, label_value(step.keeps)) if step.keeps else None
+    others = tuple(
+        one for one in row.template.tolerations if one.key != UPGRADE_TAINT or (one.key, one.value) == keeps
+    )
     wanted = (*others, _toleration(step.target)) if step.target else others
     template = msgspec.structs.replace(row.template, tolerations=wanted)
     if template != row.template:

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.rows import make
 from shiplift.api.marks import UPGRADE_TAINT
 from shiplift.api.values import LabelSelector
-from shiplift.api.workloads import MigrationState, Mode, TolerantPods, WorkloadKind, WorkloadState
+from shiplift.api.workloads import Cleanup, MigrationState, Mode, TolerantPods, WorkloadKind, WorkloadState
 from shiplift.engine.step import Outcome, Outcomes
 from shiplift.facts import kinds
 from shiplift.facts.meta import Labels, Owner
@@ -121,6 +121,60 @@ def test_a_workload_whose_owner_writes_the_toleration_too_goes_on_by_itself() ->
     template = msgspec.structs.replace(row.template, tolerations=own)
     world.put(msgspec.structs.replace(row, template=template, generation=row.generation + 1))
     finish(world, operator=operator)
+    assert world.versions(WEB) == [NEW, NEW]
+
+
+# --- a toleration of the owner's, written as ours ---
+
+
+OWN = Toleration(UPGRADE_TAINT, "Equal", NEW, "NoSchedule")
+
+
+def with_own(cleanup: Cleanup = Cleanup.IMMEDIATE) -> World:
+    world = under_way((DEPLOYMENT, "web", 2), mode=Mode.TEMPLATE, cleanup=cleanup)
+    row = world.row_of(WEB)
+    assert row is not None
+    change(world, "web", template=msgspec.structs.replace(row.template, tolerations=(OWN,)))
+    nature.settle(world)
+    return world
+
+
+def tolerations(world: World) -> tuple[Toleration, ...]:
+    row = world.row_of(WEB)
+    assert row is not None
+    return row.template.tolerations
+
+
+@pytest.mark.parametrize("cleanup", Cleanup)
+def test_a_toleration_that_the_owner_wrote_himself_stays_and_is_not_ours(cleanup: Cleanup) -> None:
+    world = with_own(cleanup)
+    finish(world)
+    assert tolerations(world) == (OWN,)
+    assert world.placements() == []
+    assert world.migration is not None
+    assert world.migration.status.inert_tolerations == ()
+
+
+def test_it_stays_with_another_target_too() -> None:
+    world = with_own()
+    operator = run(world)
+    world.migrate(target=OLD)
+    run(world, operator=operator)
+    assert OWN in tolerations(world)
+    assert len(tolerations(world)) == 2
+    world.migrate(abort=True)
+    run(world, operator=operator)
+    assert tolerations(world) == (OWN,)
+
+
+def test_once_the_owner_took_it_off_the_workload_gets_ours_which_goes_in_the_end() -> None:
+    world = with_own()
+    operator = Operator(world)
+    while not world.placements():
+        operator.round()
+    assert put_back(world)
+    finish(world, operator=operator)
+    assert tolerations(world) == ()
     assert world.versions(WEB) == [NEW, NEW]
 
 

@@ -42,6 +42,8 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     """The digest of the template when its toleration became inert: once it is another, the owner has rolled
     it out."""
     surge: Surge | None = None
+    own: str = ""
+    """The target whose taint the template tolerated before us, in our very words: that toleration stays."""
 
     def __bool__(self) -> bool:
         return bool(self.toleration or self.surge)
@@ -50,7 +52,7 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     def binds(self) -> bool:
         """Whether something has to be undone before it may be lost; an inert toleration may stay."""
         surges = self.surge is not None and not self.surge.is_taken_back
-        return surges or bool(self.toleration and not self.inert)
+        return surges or bool(self.toleration and not self.inert and self.toleration != self.own)
 
 
 NO_RECORD = Record()

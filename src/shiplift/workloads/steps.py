@@ -434,6 +434,8 @@ class SetTolerations(Step, frozen=True):
     target: str
     again: bool = False
     """Whether somebody has taken it off since it was given."""
+    keeps: str = ""
+    """The target for which it has one of the owner's."""
 
     @property
     def key(self) -> str:

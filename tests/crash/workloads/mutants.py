@@ -172,8 +172,8 @@ ALL: tuple[Mutant, ...] = (
         "record gone before its change",
         "what is to be undone is forgotten in the same moment",
         "workloads/decide/cleaning.py",
-        'return [SetTolerations(tally.id, tally.row.uid, "")], record',
-        'return [SetTolerations(tally.id, tally.row.uid, "")], Record()',
+        'return [SetTolerations(tally.id, tally.row.uid, "", keeps=record.own)], record',
+        'return [SetTolerations(tally.id, tally.row.uid, "", keeps=record.own)], Record()',
         (
             ("template-budgets", _undoing("statefulsets", Failure.CONFLICT)),
             ("template-budgets", _undoing("deployments", Failure.CONFLICT)),

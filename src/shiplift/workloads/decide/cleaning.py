@@ -175,17 +175,19 @@ def _record(view: View, tally: Tally, record: Record, *, marked: bool) -> tuple[
         undone = surging.undo(tally, record.surge)
         if undone:
             return list(undone), record
-        record = Record(record.toleration, record.inert)
-    ours = any(is_our_toleration(one, record.toleration) for one in tally.row.template.tolerations)
+        record = msgspec.structs.replace(record, surge=None)
+    ours = record.toleration != record.own and any(
+        is_our_toleration(one, record.toleration) for one in tally.row.template.tolerations
+    )
     if not record.toleration or not ours:
         return [], Record()
     if marked:
         return [], record
     if _due(view, tally, record):
-        return [SetTolerations(tally.id, tally.row.uid, "")], record
+        return [SetTolerations(tally.id, tally.row.uid, "", keeps=record.own)], record
     if is_comparable(record.inert) or view.spec.cleanup is Cleanup.IMMEDIATE:
         return [], record
-    return [], Record(record.toleration, digest(tally.row))
+    return [], msgspec.structs.replace(record, inert=digest(tally.row))
 
 
 def _due(view: View, tally: Tally, record: Record) -> bool:

@@ -38,7 +38,7 @@ from shiplift.workloads.decide.books import Books
 from shiplift.workloads.decide.candidates import first_of_each
 from shiplift.workloads.decide.forgetting import forget_evictions
 from shiplift.workloads.decide.surging import Surging, can_surge, surge
-from shiplift.workloads.marks import keeps_off, off_target_taint, upgrade_taint
+from shiplift.workloads.marks import is_our_toleration, keeps_off, off_target_taint, upgrade_taint
 from shiplift.workloads.model import Line, Reason, Tally
 from shiplift.workloads.names import SKIP
 from shiplift.workloads.record import Record
@@ -252,7 +252,11 @@ def _toleration_to_record(books: Books, tally: Tally) -> Record | None:
     record = placements.record_of(view, tally.id)
     if record.toleration == view.target.version:
         return None
-    return Record(toleration=view.target.version, surge=record.surge)
+    target = view.target.version
+    theirs = not record.toleration and any(
+        is_our_toleration(one, target) for one in tally.row.template.tolerations
+    )
+    return Record(toleration=target, surge=record.surge, own=target if theirs else record.own)
 
 
 def _consolidates(books: Books) -> bool:
@@ -315,7 +319,11 @@ def _template_tolerates(books: Books, tally: Tally) -> Closed | None:
         return _closed(WorkloadState.RELEASED, Reason.PAUSED, PAUSED)
     if (stop := brake.stop_of_giving_again(view, tally, books.put_back)) is not None:
         return Closed(stop)
-    step = SetTolerations(tally.id, tally.row.uid, view.target.version)
+    record = placements.record_of(view, tally.id)
+    if record.own == view.target.version:
+        line = Line(WorkloadState.MOVING, Reason.MOVING, "its owner took a toleration off: it gets ours")
+        return Closed(line, record=msgspec.structs.replace(record, own=""))
+    step = SetTolerations(tally.id, tally.row.uid, view.target.version, keeps=record.own)
     if step.change in view.changes or tally.row.uid in books.put_back:
         step = msgspec.structs.replace(step, again=True)
     return Closed(Line(WorkloadState.MOVING, Reason.MOVING, step.describe()), steps=(step,), asked=True)
