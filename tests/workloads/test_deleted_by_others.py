@@ -16,6 +16,7 @@ from shiplift.engine.step import Step
 from shiplift.facts import kinds
 from shiplift.facts.workloads import Deployment, HorizontalPodAutoscaler
 from shiplift.kube.errors import KubeError
+from shiplift.local.stages import READY_AFTER
 from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.model import Migrating
 from shiplift.workloads.names import FINALIZER, PLACEMENT
@@ -23,7 +24,7 @@ from shiplift.workloads.record import Record, Surge
 from shiplift.workloads.steps import DeleteHold, DeletePlacement, MakeHold, WritePlacement
 from tests.model import nature
 from tests.workloads.players import Operator, finish, run
-from tests.workloads.rig import NEW, OLD, Scene
+from tests.workloads.rig import NEW, OLD, Json, Scene
 from tests.workloads.views import DEPLOYMENT, an_id, look, say, under_way
 from tests.workloads.world import NEW as NEW_VERSION
 from tests.workloads.world import SPACE, World
@@ -260,3 +261,48 @@ def test_a_fight_over_a_hold_is_slow_and_told(scene: Scene) -> None:
     scene.open_gate()
     scene.finish(old)
     assert scene.arrived(space, "web")
+
+
+def surging(scene: Scene) -> str:
+    """The namespace of a workload that no budget lets go, with one replica more that takes its time."""
+    space = scene.namespace()
+    scene.deployment(space, "web", 1, pod_annotations={READY_AFTER: "5"})
+    scene.budget(space, "always", "web", minAvailable=1)
+    scene.wait_ready(space, web=1)
+    scene.nodes("new", NEW)
+    scene.migrate(onBlocked="Surge")
+    scene.rig.start()
+    scene.wait(lambda: replicas(scene, space) == 2)
+    return space
+
+
+def replicas(scene: Scene, space: str) -> int:
+    return scene.client.get(kinds.DEPLOYMENT, "web", space)["spec"]["replicas"]
+
+
+def placement(scene: Scene, space: str) -> Json:
+    return scene.client.get(kinds.WORKLOAD_PLACEMENT, PLACEMENT, space)["metadata"]
+
+
+def test_a_placement_deleted_in_the_middle_of_a_surge_goes_when_that_is_over_and_is_made_again(
+    scene: Scene,
+) -> None:
+    old = scene.nodes("old", OLD)
+    space = surging(scene)
+    first = placement(scene, space)
+    assert first["finalizers"] == [FINALIZER]
+    scene.drop(kinds.WORKLOAD_PLACEMENT, PLACEMENT, space)
+    assert placement(scene, space)["deletionTimestamp"]
+    name = f"WorkloadPlacement {space}/{PLACEMENT} is being deleted"
+    scene.wait(lambda: [one for one in scene.status().get("notes", ()) if one.startswith(name)])
+    scene.wait(lambda: scene.arrived(space, "web"))
+    scene.wait(lambda: placement(scene, space)["uid"] != first["uid"])
+    scene.finish(old)
+    assert replicas(scene, space) == 1
+
+
+def test_a_namespace_deleted_in_the_middle_of_a_surge_goes_with_its_placement(scene: Scene) -> None:
+    scene.nodes("old", OLD)
+    space = surging(scene)
+    scene.drop(kinds.NAMESPACE, space)
+    scene.wait(lambda: space not in [one["metadata"]["name"] for one in scene.client.list(kinds.NAMESPACE)])
