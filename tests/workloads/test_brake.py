@@ -24,6 +24,7 @@ from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.memory import Evictions
 from shiplift.workloads.model import Evicted, Migrating, Reason
 from shiplift.workloads.observe.observer import Observer
+from shiplift.workloads.record import Record, Surge
 from shiplift.workloads.steps import CheckInForce, Evict, Replace, WritePlacement
 from shiplift.workloads.tell import report
 from shiplift.workloads.tell.report import status_of
@@ -482,6 +483,13 @@ def test_a_template_that_keeps_off_target_nodes_stops_a_released_workload_and_do
     decision = decide(look(world), world.now)
     assert decision.lines[WEB].reason is Reason.TEMPLATE_KEEPS_OFF
     assert not [step for step in decision.steps if isinstance(step, WritePlacement)]
+
+
+def test_a_surge_that_is_under_way_is_seen_to_its_end_whatever_the_template_says() -> None:
+    world = released()
+    say(world, RELEASED, {WEB.owner_key: Record(surge=Surge(3, 4))})
+    with_terms(world, a_rule(TARGET_LABEL))
+    assert decide(look(world), world.now).lines[WEB].reason is Reason.SURGING
 
 
 def test_pods_that_keep_off_target_nodes_however_often_they_are_made_again_are_left_after_two_rounds(

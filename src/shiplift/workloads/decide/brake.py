@@ -7,6 +7,8 @@
 - A workload whose pods were evicted, for this target, twice as often as it ever had replicas, and are still
   on old nodes: something sends them back. It waits until a person has looked. Evictions that make room are
   counted apart, for each old node that is emptied.
+- A workload of which pending pods that keep off target nodes were made again, for this target, twice as often
+  as it ever had replicas, and do so still. It waits until a person has looked.
 - A template that was given our toleration again, for this target, three times, and does not have it: somebody
   takes it off, and each time the workload is rolled out twice. It waits until a person has looked.
 
@@ -26,7 +28,7 @@ from shiplift.workloads.decide import placements
 from shiplift.workloads.decide.candidates import misplaced
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.marks import is_kept_off
-from shiplift.workloads.model import IN_LINES, Effort, Line, Reason, Tally, View
+from shiplift.workloads.model import Effort, Line, Reason, Tally, View
 from shiplift.workloads.names import PODS_POLICY
 
 MARK_WITHIN = 10.0
@@ -89,8 +91,8 @@ def told(line: WorkloadStatus, effort: Effort) -> int:
 
 
 def is_counted(line: WorkloadStatus) -> bool:
-    """Whether the brake needs that line."""
-    return any(told(line, effort) for effort in IN_LINES)
+    """Whether the brake needs that line; asked of all lines in each decision."""
+    return bool(line.evictions or line.made_room or line.made_again)
 
 
 def counted(view: View) -> Counted:
@@ -142,7 +144,7 @@ def stop_of_making_again(view: View, tally: Tally, so_far: Counted) -> Line | No
     text = (
         f"stopped after {found.times} pending pods for {found.most} replicas were made again: the last, pod"
         f" {pod.name}, keeps off nodes with label {TARGET_LABEL} all the same: does a webhook add that to its"
-        f" node affinity? {_ANEW}"
+        f" node affinity?; {_ANEW}"
     )
     return Line(WorkloadState.BLOCKED, Reason.MADE_AGAIN_TOO_OFTEN, text)
 
@@ -179,7 +181,7 @@ def stop_of_making_room(view: View, tally: Tally, so_far: Counted) -> Line | Non
     )
     text = (
         f"makes no more room after {found.times} evictions for {found.most} replicas, which came back to the"
-        f" node that was to be emptied; the last is pod {pod.name} on {pod.node}, and {why} {_ANEW}"
+        f" node that was to be emptied; the last is pod {pod.name} on {pod.node}: {why}; {_ANEW}"
     )
     return Line(WorkloadState.BLOCKED, Reason.EVICTED_TOO_OFTEN, text)
 

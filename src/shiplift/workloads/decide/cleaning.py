@@ -151,8 +151,8 @@ def _placement(
         id_ = owned_by(placement.row.namespace, owner)
         tally = view.tallies.get(id_)
         if tally is None:
-            left = record.surge and forgone.taken_back(view, id_, None, record.surge)
-            steps += left or ()
+            left = forgone.taken_back(view, id_, None, record.surge) if record.surge else ()
+            steps += left
             records |= {owner: record} if left or id_ in unknown else {}
             continue
         own, kept = _record(view, tally, record, marked=marked)

@@ -166,8 +166,11 @@ def _fits_into_placement(books: Books, tally: Tally) -> Closed | None:
 
 def _template_lets_on(books: Books, tally: Tally) -> Closed | None:
     """What is made from it would be made again and again; a slot is looked for as if our marks were not in
-    it."""
-    if tally.row.template.node_terms is None or not keeps_off(tally.row.template, books.view.target.version):
+    it. A surge that is under way is seen to its end."""
+    view, template = books.view, tally.row.template
+    if template.node_terms is None or not keeps_off(template, view.target.version):
+        return None
+    if placements.record_of(view, tally.id).surge is not None:
         return None
     text = (
         f"its template keeps its pods off the target nodes: take {TARGET_LABEL} and {OFF_TARGET_LABEL} out of"
