@@ -126,12 +126,12 @@ def _binds(view: View, namespace: str, changed: Records) -> bool:
     """Whether the records, as they become, say what has to be undone before they may be lost."""
     placement = view.placements.get(namespace)
     fresh = {id_.owner_key: record for id_, record in changed.items() if id_.namespace == namespace}
-    known = placement.records if placement else {}
-    return (
-        (placement is not None and bool(placement.broken))
-        or any(record.binds for record in fresh.values())
-        or any(record.binds for owner, record in known.items() if owner not in fresh)
-    )
+    if any(record.binds for record in fresh.values()):
+        return True
+    if placement is None:
+        return False
+    kept = (record for owner, record in placement.records.items() if owner not in fresh)
+    return bool(placement.broken) or any(record.binds for record in kept)
 
 
 def finalizers(placement: Placement | None, *, binding: bool) -> tuple[str, ...] | None:
