@@ -77,6 +77,7 @@ closed       all that it depends on have moved
 {space}/order)
 not reached  nobody keeps it from its turn
 not reached  its namespace's placement can name it
+not reached  its template lets its pods onto target nodes
 not reached  nodes of the target version are there
 not reached  target nodes have come before the first move
 not reached  its images run on what target nodes are
@@ -106,6 +107,7 @@ open     everything in its namespace can be read
 passed   all that it depends on have moved
 passed   nobody keeps it from its turn
 passed   its namespace's placement can name it
+open     its template lets its pods onto target nodes
 passed   nodes of the target version are there
 passed   target nodes have come before the first move
 passed   its images run on what target nodes are

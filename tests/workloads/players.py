@@ -38,6 +38,7 @@ from tests.workloads import server
 from tests.workloads.world import World
 
 Pairs = Iterable[tuple[WorkloadId, WorkloadId]]
+_CONTESTED = steps.HoldBudget | steps.SetTolerations | steps.Scale | steps.Replace
 
 
 class Operator(model.Operator[Migrating]):
@@ -58,10 +59,10 @@ class Operator(model.Operator[Migrating]):
 
     def _send(self, step: Step) -> Outcome:
         outcome = server.take(self._world, step, self._observer.in_force)
-        if outcome.ok and isinstance(step, steps.HoldBudget | steps.SetTolerations | steps.Scale):
+        if outcome.ok and isinstance(step, _CONTESTED):
             self._note(step)
-        if outcome.ok and isinstance(step, steps.Evict | steps.Force):
-            self._observer.evictions.note(step.workload, makes_room=getattr(step, "makes_room", False))
+        if outcome.ok:
+            self._observer.evictions.note(step)
         return outcome
 
     def _shows_in_pods(self, step: Step) -> bool:

@@ -321,17 +321,24 @@ class Scene:
             self.client.patch(kinds.WORKLOAD_MIGRATION, MIGRATION, free, uid=uid)
             self.client.delete(kinds.WORKLOAD_MIGRATION, MIGRATION, uid=uid)
 
+    def _drop_for_good(self, kind: Kind, about: Json) -> None:
+        """With its finalizer: no operator runs any more."""
+        name, space, uid = about["name"], about["namespace"], about["uid"]
+        with contextlib.suppress(NotFound):
+            if about.get("finalizers"):
+                self.client.patch(kind, name, {"metadata": {"finalizers": None}}, space, uid=uid)
+            self.client.delete(kind, name, space, uid=uid)
+
     def close(self) -> None:
         self.rig.stop()
         self._end_migration()
         for kind in (kinds.WORKLOAD_PLACEMENT, kinds.WORKLOAD_ORDER):
             for one in self.client.list(kind):
-                meta = one["metadata"]
-                with contextlib.suppress(NotFound):
-                    self.client.delete(kind, meta["name"], meta["namespace"], uid=meta["uid"])
+                self._drop_for_good(kind, one["metadata"])
         for space in self._spaces:
-            uid = self.client.get(kinds.NAMESPACE, space)["metadata"]["uid"]
-            self.client.delete(kinds.NAMESPACE, space, uid=uid)
+            with contextlib.suppress(NotFound):
+                uid = self.client.get(kinds.NAMESPACE, space)["metadata"]["uid"]
+                self.client.delete(kinds.NAMESPACE, space, uid=uid)
         left = {node["metadata"]["name"]: node["metadata"]["uid"] for node in self.client.list(kinds.NODE)}
         for name in (name for pool in self._pools for name in pool.names() if name in left):
             self.client.delete(kinds.NODE, name, uid=left[name])

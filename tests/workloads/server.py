@@ -15,13 +15,13 @@ from shiplift.api.workloads import WorkloadKind, WorkloadPlacementSpec
 from shiplift.engine import ledger
 from shiplift.engine.ledger import Change
 from shiplift.engine.step import Outcome, Step
-from shiplift.facts import kinds
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod, Toleration
 from shiplift.facts.workloads import HorizontalPodAutoscaler, PodDisruptionBudget
 from shiplift.kube.outcomes import selector_json
 from shiplift.workloads import steps
+from shiplift.workloads.act.budgets import given_back, nothing_allowed
 from shiplift.workloads.act.pods import DELETION_COST, FIRST_TO_GO
 from shiplift.workloads.memory import InForce
 from shiplift.workloads.names import FINALIZER, SURGE_LEDGER, hold_name
@@ -103,7 +103,9 @@ def _write_placement(world: World, step: steps.WritePlacement) -> None:
     if not step.uid and known is not None:
         raise RefusedError("it exists already")
     spec = WorkloadPlacementSpec(target=step.target, turns=step.turns, ledger=step.ledger)
-    world.write_placement(step.namespace, spec)
+    world.write_placement(step.namespace, spec, step.finalizers)
+    if known is not None and world.placement(step.namespace) is None and (step.turns or step.ledger):
+        world.write_placement(step.namespace, spec)
     if not world.pace.params:
         world.learn()
 
@@ -112,7 +114,7 @@ def _delete_placement(world: World, step: steps.DeletePlacement) -> None:
     known = world.placement(step.namespace)
     if known is None or (known.uid, known.resource_version) != (step.uid, step.version):
         raise RefusedError("the object is gone, or somebody else was faster")
-    world.remove(known, kinds.WORKLOAD_PLACEMENT)
+    world.end_placement(step.namespace)
 
 
 def _prove(world: World, step: steps.CheckInForce, proven: InForce) -> Outcome:
@@ -132,11 +134,9 @@ def _change_budget(world: World, step: steps.HoldBudget | steps.RestoreBudget) -
     if live is None:
         raise RefusedError(f"budget {step.name} is gone")
     if isinstance(step, steps.RestoreBudget):
-        patched = ledger.undo_in_place(live, HOLD_LEDGER)
+        patched = given_back(live)
     else:
-        least = "minAvailable" in live["spec"]
-        change = Change("/spec/minAvailable", "100%") if least else Change("/spec/maxUnavailable", 0)
-        patched = ledger.change_in_place(live, HOLD_LEDGER, [change])
+        patched = ledger.change_in_place(live, HOLD_LEDGER, nothing_allowed(live))
     if patched.patch:
         world.write_budget(with_patch(live, patched.patch))
 
@@ -232,7 +232,10 @@ def _set_tolerations(world: World, step: steps.SetTolerations) -> None:
     row = world.row_of(step.workload)
     if row is None or row.uid != step.uid:
         raise RefusedError(f"{step.workload} is gone")
-    others = tuple(one for one in row.template.tolerations if one.key != UPGRADE_TAINT)
+    keeps = (UPGRADE_TAINT, label_value(step.keeps)) if step.keeps else None
+    others = tuple(
+        one for one in row.template.tolerations if one.key != UPGRADE_TAINT or (one.key, one.value) == keeps
+    )
     wanted = (*others, _toleration(step.target)) if step.target else others
     template = msgspec.structs.replace(row.template, tolerations=wanted)
     if template != row.template:

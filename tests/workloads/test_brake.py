@@ -11,19 +11,26 @@ from hypothesis import strategies as st
 
 from shiplift.api.marks import OFF_TARGET_LABEL, TARGET_LABEL
 from shiplift.api.workloads import Turn, WorkloadState, WorkloadStatus
+from shiplift.engine import contested
 from shiplift.engine.step import Outcome, Outcomes
+from shiplift.facts.meta import NO_LABELS
 from shiplift.facts.nodes import Node
+from shiplift.facts.pods import PodSpec
+from shiplift.facts.selectors import NodeTerm, Requirement
+from shiplift.facts.workloads import ReplicaSet, StatefulSet
 from shiplift.kube.store import Store
 from shiplift.workloads.decide import brake
 from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.memory import Evictions
 from shiplift.workloads.model import Evicted, Migrating, Reason
 from shiplift.workloads.observe.observer import Observer
-from shiplift.workloads.steps import CheckInForce, Evict
+from shiplift.workloads.record import Record, Surge
+from shiplift.workloads.steps import CheckInForce, Evict, Replace, WritePlacement
+from shiplift.workloads.tell import report
 from shiplift.workloads.tell.report import status_of
 from tests.model import nature
 from tests.workloads.players import Operator, finish
-from tests.workloads.views import DEPLOYMENT, an_id, look, say, under_way
+from tests.workloads.views import DEPLOYMENT, an_id, change, look, say, under_way
 from tests.workloads.world import NEW, OLD, World
 
 WEB = an_id("web")
@@ -331,7 +338,7 @@ def test_evictions_of_an_earlier_workload_of_that_name_do_not_count() -> None:
 def test_evictions_that_no_status_tells_yet_count_too() -> None:
     world = released(3)
     told(world, 5, 3)
-    view = msgspec.structs.replace(look(world), evicted={WEB: 1})
+    view = msgspec.structs.replace(look(world), evicted=Evicted({WEB: 1}))
     assert not evictions(decide(view, world.now))
 
 
@@ -351,8 +358,8 @@ def test_a_pause_begins_anew() -> None:
 def test_the_status_counts_on_and_keeps_the_most_replicas() -> None:
     world = released(3)
     told(world, 4, 5)
-    (line,) = status_of(decide(look(world), world.now), Evicted({WEB: 2}, made_room=7)).workloads
-    assert (line.evictions, line.most_replicas) == (6, 5)
+    (line,) = status_of(decide(look(world), world.now), Evicted({WEB: 2}, {WEB: 1})).workloads
+    assert (line.evictions, line.made_room, line.most_replicas) == (6, 1, 5)
 
 
 def test_a_webhook_that_strips_our_rule_is_found_out_after_two_rounds() -> None:
@@ -376,15 +383,19 @@ def test_a_webhook_that_strips_our_rule_is_found_out_after_two_rounds() -> None:
     finish(world, operator=operator)
 
 
+def an_eviction(*, makes_room: bool = False) -> Evict:
+    return Evict(WEB, "web-1", "uid", "old-1", "lane", makes_room=makes_room)
+
+
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 3)), max_size=30))
 def test_what_is_told_is_counted_once(events: list[tuple[bool, int]]) -> None:
     """Whatever is evicted between asking and telling stays untold."""
     counting, told_so_far, noted = Evictions(), 0, 0
     for room, between in events:
-        counting.note(WEB, makes_room=room)
+        counting.note(an_eviction(makes_room=room))
         asked = counting.untold()
         for _ in range(between):
-            counting.note(WEB)
+            counting.note(an_eviction())
         counting.told(asked)
         told_so_far += asked.total
         noted += 1 + between
@@ -395,3 +406,127 @@ def test_only_lines_with_evictions_are_counted() -> None:
     world = released(3)
     told(world, 0, 0)
     assert brake.counted(look(world)) == {}
+
+
+def test_the_count_is_kept_where_the_status_has_no_room_for_all_lines(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Lines of workloads that are blocked come first, and were all that was listed."""
+    monkeypatch.setattr(report, "_MOST_BYTES", 20_000)
+    world = under_way((DEPLOYMENT, "web", 3))
+    missing = "apps/namespaces/shop/Deployment/missing"
+    for number in range(80):
+        blocked = type(NO_LABELS)({"config.kubernetes.io/depends-on": missing})
+        world.workload(DEPLOYMENT, f"app-{number}", 0, annotations=blocked)
+    world.steers = False
+    operator = Operator(world)
+    for _ in range(80):
+        operator.round()
+        nature.tick(world)
+        world.pass_time(5)
+    migration = world.migration
+    assert migration is not None
+    lines = migration.status.workloads
+    assert migration.status.moves <= 6
+    assert [one.reason for one in lines if one.name == "web"] == [Reason.EVICTED_TOO_OFTEN]
+    assert len(lines) < 80
+    assert list(lines) == sorted(lines, key=lambda one: one.name), "they are in their order still"
+
+
+# --- pods that are made again ---
+
+
+def a_rule(key: str, value: str = NEW) -> tuple[NodeTerm, ...]:
+    return (NodeTerm((Requirement(key, "NotIn", (value,)),)),)
+
+
+def with_terms(world: World, terms: tuple[NodeTerm, ...] | None) -> None:
+    """The template of `web` has these."""
+    row = world.row_of(WEB)
+    assert row is not None
+    change(world, "web", template=msgspec.structs.replace(row.template, node_terms=terms))
+
+
+def test_a_workload_whose_template_keeps_its_pods_off_target_nodes_is_not_moved_and_says_so() -> None:
+    """Its spec was copied from a pod of a held workload: whatever is made from it can go nowhere."""
+    world = under_way((DEPLOYMENT, "web", 2))
+    with_terms(world, a_rule(TARGET_LABEL))
+    nature.settle(world)
+    before = {pod.uid for pod in world.pods(WEB)}
+    operator = Operator(world)
+    for _ in range(40):
+        operator.round()
+        nature.tick(world)
+        world.pass_time(5)
+    assert world.migration is not None
+    (line,) = world.migration.status.workloads
+    assert (line.state, line.reason) == (WorkloadState.BLOCKED, Reason.TEMPLATE_KEEPS_OFF)
+    assert "take shiplift.dev/target-version and" in line.message
+    assert {pod.uid for pod in world.pods(WEB)} == before
+    with_terms(world, None)
+    finish(world, operator=operator)
+    assert world.versions(WEB) == [NEW, NEW]
+
+
+@pytest.mark.parametrize("terms", [None, a_rule(OFF_TARGET_LABEL), a_rule(TARGET_LABEL, OLD), ()])
+def test_rules_that_let_pods_onto_target_nodes_stop_nothing(terms: tuple[NodeTerm, ...] | None) -> None:
+    world = released()
+    with_terms(world, terms)
+    assert decide(look(world), world.now).lines[WEB].reason is not Reason.TEMPLATE_KEEPS_OFF
+
+
+def test_a_template_that_keeps_off_target_nodes_stops_a_released_workload_and_does_not_hold_it_again() -> (
+    None
+):
+    world = released()
+    with_terms(world, a_rule(TARGET_LABEL))
+    decision = decide(look(world), world.now)
+    assert decision.lines[WEB].reason is Reason.TEMPLATE_KEEPS_OFF
+    assert not [step for step in decision.steps if isinstance(step, WritePlacement)]
+
+
+def test_a_surge_that_is_under_way_is_seen_to_its_end_whatever_the_template_says() -> None:
+    world = released()
+    say(world, RELEASED, {WEB.owner_key: Record(surge=Surge(3, 4))})
+    with_terms(world, a_rule(TARGET_LABEL))
+    assert decide(look(world), world.now).lines[WEB].reason is Reason.SURGING
+
+
+def test_pods_that_keep_off_target_nodes_however_often_they_are_made_again_are_left_after_two_rounds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A webhook adds the rule of held pods to every new one."""
+    world = released(2)
+
+    def admit(_owner: ReplicaSet | StatefulSet, spec: PodSpec) -> PodSpec:
+        return msgspec.structs.replace(spec, node_terms=a_rule(TARGET_LABEL))
+
+    monkeypatch.setattr(world, "admit_pod", admit)
+    for name in ("old-1", "old-2"):
+        node = world.named(Node, name, "")
+        assert node is not None
+        world.put(msgspec.structs.replace(node, unschedulable=True))
+    operator, uids = Operator(world), set[str]()
+    for _ in range(60):
+        uids |= {pod.uid for pod in world.pods(WEB)}
+        operator.round()
+        nature.tick(world)
+        world.pass_time(10)
+    assert world.migration is not None
+    (line,) = world.migration.status.workloads
+    assert line.made_again == 4
+    assert len(uids) <= 8, "two that were moved, and those that came after them"
+    assert (line.state, line.reason) == (WorkloadState.BLOCKED, Reason.MADE_AGAIN_TOO_OFTEN)
+    assert "stopped after 4 pending pods for 2 replicas were made again" in line.message
+    assert "stopped after 4 pending pods" in world.migration.status.needs
+
+
+def test_pods_of_one_workload_are_made_again_ever_more_slowly() -> None:
+    world = released(1)
+    made = Replace(WEB, "web-1", "one", 1)
+    memory = contested.Memory()
+    memory.note(made, world.now)
+    after = Replace(WEB, "web-2", "another", 1)
+    assert contested.wait(memory.changes, after, world.now)
+    assert not contested.wait(memory.changes, Replace(an_id("api"), "api-1", "other", 1), world.now)
+    assert not list(contested.told(memory.changes, [after])), "nobody has undone anything"

@@ -72,6 +72,16 @@ def kinds_left(world: World) -> list[str]:
     return sorted({type(step).__name__ for step in leftovers(look(world)).steps})
 
 
+def goes_without_its_finalizer(world: World) -> None:
+    """Nothing is left of what the placement records: its finalizer goes, then the placement."""
+    assert kinds_left(world) == ["WritePlacement"]
+    take(world, WritePlacement)
+    row = world.placement(SPACE)
+    assert row is not None
+    assert row.finalizers == ()
+    assert kinds_left(world) == ["DeletePlacement"]
+
+
 def ids(*found: WorkloadId) -> list[str]:
     return [id_.name for id_ in found]
 
@@ -111,14 +121,14 @@ def test_a_surge_is_undone_before_its_record_goes() -> None:
     unmark(world)
     assert kinds_left(world) == ["Scale"]
     take(world, Scale)
-    assert kinds_left(world) == ["DeletePlacement"]
+    goes_without_its_finalizer(world)
 
 
 def test_a_record_of_somebody_who_is_gone_is_dropped() -> None:
     world = over()
     unmark(world)
     say(world, {}, {"Deployment.ghost": Record(surge=Surge(2, 3))})
-    assert kinds_left(world) == ["DeletePlacement"]
+    goes_without_its_finalizer(world)
 
 
 def test_a_record_that_cannot_be_read_stays_with_its_placement_and_is_told() -> None:
@@ -241,7 +251,7 @@ def test_a_toleration_that_the_owner_took_off_needs_nothing_more() -> None:
     row = world.row_of(WEB)
     assert row is not None
     change(world, "web", template=msgspec.structs.replace(row.template, tolerations=()))
-    assert kinds_left(world) == ["DeletePlacement"]
+    goes_without_its_finalizer(world)
 
 
 def test_at_once_means_in_dependency_order_and_nobody_is_called_inert() -> None:

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from shiplift.api.marks import OFF_TARGET_LABEL, TARGET_LABEL
-from shiplift.api.workloads import OnNoCapacity, Turn
+from shiplift.api.workloads import OnNoCapacity, Turn, WorkloadState, WorkloadStatus
 from shiplift.engine.step import Outcomes
 from shiplift.facts import kinds
 from shiplift.facts.meta import Labels
@@ -21,8 +21,10 @@ from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.model import Reason
 from shiplift.workloads.names import SKIP
 from shiplift.workloads.steps import Evict, ForgetEviction, WritePlacement
+from shiplift.workloads.tell.report import status_of
 from tests.model import nature
 from tests.workloads.databases import a_database, a_pod, named
+from tests.workloads.players import Operator
 from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, change, evicting, look, say, under_way
 from tests.workloads.world import World
 
@@ -357,3 +359,98 @@ def test_a_budget_that_takes_a_pod_for_evicted_which_is_there_is_made_to_forget_
     world.put(msgspec.structs.replace(row, disruptions_allowed=0, disrupted_pods=(pod.name,)))
     steps = emptying_steps(look(world), "old-1", world.now)
     assert [step.pod for step in steps if isinstance(step, ForgetEviction)] == [pod.name]
+
+
+# --- the brake ---
+
+
+def packed(**workloads: int) -> World:
+    """Three old nodes with room to spare, and a target node without any."""
+    world = a_shop(**workloads)
+    for name in ("new-1", "new-2"):
+        world.remove(world.named(Node, name, ""))
+    for number in range(3, 6):
+        world.node(f"old-{number}")
+    world.node("new-0", "v1.36.3", room=0)
+    nature.settle(world)
+    return world
+
+
+def play(world: World, operator: Operator, rounds: int) -> None:
+    for _ in range(rounds):
+        operator.round()
+        nature.tick(world)
+        world.pass_time(5)
+
+
+def test_pods_that_come_back_to_the_node_that_is_emptied_are_evicted_no_more_after_two_rounds() -> None:
+    world = packed(web=6)
+    world.steers = False
+    play(world, operator := Operator(world), 200)
+    assert world.migration is not None
+    status = world.migration.status
+    (line,) = status.workloads
+    assert 0 < status.moves <= 12
+    assert line.made_room == status.moves
+    assert (line.state, line.reason) == (WorkloadState.BLOCKED, Reason.EVICTED_TOO_OFTEN)
+    assert "makes no more room after 12 evictions for 6 replicas" in line.message
+    assert "does a webhook take its node affinity off?" in line.message
+    assert "makes no more room" in status.needs
+    assert status.emptying == "", "a node that cannot be emptied is let go"
+    operator.die()
+    play(world, Operator(world), 20)
+    assert world.migration.status.moves == status.moves, "the count is in the status"
+
+
+def test_a_workload_that_waits_for_others_tells_too_that_it_makes_no_more_room() -> None:
+    world = packed(web=6, api=1)
+    world.order("order", [(an_id("web"), an_id("api"))])
+    world.steers = False
+    play(world, Operator(world), 200)
+    assert world.migration is not None
+    reasons = {one.name: one.reason for one in world.migration.status.workloads}
+    assert reasons["web"] == Reason.EVICTED_TOO_OFTEN
+
+
+def made_room(world: World, times: int) -> None:
+    """The status says so of `web`."""
+    row, migration = world.row_of(an_id("web")), world.migration
+    assert row is not None
+    assert migration is not None
+    line = WorkloadStatus(
+        kind=DEPLOYMENT,
+        namespace=row.namespace,
+        name=row.name,
+        state=WorkloadState.BLOCKED,
+        uid=row.uid,
+        made_room=times,
+        most_replicas=row.replicas,
+    )
+    world.publish(msgspec.structs.replace(migration.status, workloads=(line,)))
+
+
+def test_the_count_begins_anew_when_the_emptied_node_is_an_old_one_no_more() -> None:
+    world = a_shop(web=3)
+    place(world, web="old-2")
+    begin(world, "old-1")
+    made_room(world, 5)
+    assert [one.made_room for one in status_of(decide(look(world), world.now)).workloads] == [5]
+    change_node(world, "old-1", kubelet_version="v1.36.3")
+    assert [one.made_room for one in status_of(decide(look(world), world.now)).workloads] == [0]
+
+
+def test_a_pause_begins_to_count_anew() -> None:
+    world = a_shop(web=3)
+    begin(world, "old-1")
+    made_room(world, 6)
+    world.migrate(paused=True)
+    assert [one.made_room for one in status_of(decide(look(world), world.now)).workloads] == [0]
+
+
+def test_others_make_room_while_one_workload_does_no_more() -> None:
+    world = packed(web=3, api=1)
+    place(world, web="old-1", api="old-2")
+    made_room(world, 6)
+    decision = decide(look(world), NOW)
+    assert decision.lines[an_id("web")].reason is Reason.EVICTED_TOO_OFTEN
+    assert decision.emptying == "old-2"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import msgspec
 import pytest
 
-from shiplift.api.marks import HOLD_LEDGER, MANAGED_BY, MANAGER
+from shiplift.api.marks import HELD_LABEL, HOLD_LEDGER, MANAGED_BY, MANAGER
 from shiplift.api.workloads import Hold, Mode
 from shiplift.engine.step import Answer, Outcome, Outcomes
 from shiplift.facts import kinds
@@ -15,6 +16,7 @@ from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.facts.selectors import Selector
 from shiplift.facts.workloads import PodDisruptionBudget
+from shiplift.workloads.act.budgets import given_back
 from shiplift.workloads.decide import holds
 from shiplift.workloads.decide.cleaning import leftovers
 from shiplift.workloads.decide.holds import Holding, holding
@@ -24,8 +26,9 @@ from shiplift.workloads.steps import DeleteHold, Evict, HoldBudget, MakeHold, Re
 from tests.model import nature
 from tests.workloads import server
 from tests.workloads.databases import DB, PRIMARY, a_database, label, named
-from tests.workloads.views import DEPLOYMENT, an_id, change, change_pod, look, under_way
-from tests.workloads.world import SPACE, World
+from tests.workloads.players import Operator, finish, residue, run
+from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, change, change_pod, look, under_way
+from tests.workloads.world import NEW, SPACE, World
 
 WEB, API = an_id("web"), an_id("api")
 
@@ -421,3 +424,73 @@ def test_what_ends_a_hold_is_told_by_who_made_it() -> None:
     assert holds.undo(ours) == DeleteHold(SPACE, name, row.uid, row.resource_version)
     assert holds.undo(theirs) == RestoreBudget(SPACE, "web", row.uid)
     assert [holds.is_hold(one) for one in (row, ours, theirs, another)] == [False, True, True, False]
+
+
+# --- the record of a budget that is held ---
+
+
+def web_is_held(limits: dict[str, Any]) -> tuple[World, str, Operator]:
+    """web waits for db, and is held by its own budget."""
+    world = under_way((DEPLOYMENT, "web", 2), (STATEFUL_SET, "db", 1), hold=Hold.ALWAYS)
+    world.order("order", [(an_id("web"), an_id("db", STATEFUL_SET))])
+    uid = world.budget("web", {"app": "web"}, limits)
+    operator = Operator(world)
+    while HOLD_LEDGER not in world.documents[uid]["metadata"].get("annotations", {}):
+        operator.round()
+    return world, uid, operator
+
+
+def without_annotation(world: World, uid: str) -> dict[str, Any]:
+    document = copy.deepcopy(world.documents[uid])
+    del document["metadata"]["annotations"]
+    world.write_budget(document)
+    return document
+
+
+@pytest.mark.parametrize(
+    "limits", [{"minAvailable": 1}, {"minAvailable": "50%"}, {"maxUnavailable": 1}, {"maxUnavailable": "50%"}]
+)
+def test_a_held_budget_is_given_back_though_somebody_took_the_record_off(limits: dict[str, Any]) -> None:
+    world, uid, operator = web_is_held(limits)
+    held = dict(without_annotation(world, uid)["spec"])
+    operator.round()
+    assert world.documents[uid]["spec"] == held, "it is held still"
+    finish(world, operator=operator)
+    after = world.documents[uid]
+    assert after["spec"] == {**limits, "selector": after["spec"]["selector"]}
+    assert not after["metadata"].get("labels")
+    assert world.versions(an_id("web")) == [NEW, NEW]
+
+
+def test_aborted_a_held_budget_without_its_record_is_given_back_too() -> None:
+    world, uid, operator = web_is_held({"minAvailable": 1})
+    without_annotation(world, uid)
+    world.migrate(abort=True)
+    run(world, operator=operator)
+    assert world.documents[uid]["spec"]["minAvailable"] == 1
+    assert residue(world) == []
+
+
+def test_without_its_record_what_somebody_else_set_stays_and_our_label_goes() -> None:
+    world, uid, operator = web_is_held({"minAvailable": 1})
+    theirs = without_annotation(world, uid)
+    theirs = {**theirs, "spec": {**theirs["spec"], "minAvailable": 2}}
+    world.write_budget(theirs)
+    world.migrate(abort=True)
+    run(world, operator=operator)
+    assert world.documents[uid]["spec"]["minAvailable"] == 2
+    assert residue(world) == []
+
+
+@pytest.mark.parametrize("text", ["", "other.1", "minAvailable.x", "minAvailable.1pct.2"])
+def test_a_label_that_is_not_as_we_write_it_changes_no_limit(text: str) -> None:
+    live = {"metadata": {"labels": {HELD_LABEL: text}}, "spec": {"minAvailable": "100%"}}
+    assert given_back(live).patch == [{"op": "remove", "path": "/metadata/labels/shiplift.dev~1held"}]
+
+
+def test_a_budget_without_a_limit_has_none_again() -> None:
+    held = {"metadata": {"labels": {HELD_LABEL: "maxUnavailable"}}, "spec": {"maxUnavailable": 0}}
+    assert {one["path"] for one in given_back(held).patch} == {
+        "/spec/maxUnavailable",
+        "/metadata/labels/shiplift.dev~1held",
+    }

@@ -283,7 +283,7 @@ def test_an_abort_is_the_end_of_a_move() -> None:
     told(world)
     world.migrate(abort=True)
     decision = decide(look(world), world.now)
-    found = status_of(decision, Evicted(made_room=2)).last
+    found = status_of(decision, Evicted(made_room={an_id("web"): 2})).last
     assert found is not None
     assert (found.outcome, found.workloads.summary, found.pods.summary) == ("Aborted", "0/2", "1/6")
     assert found.moves == 2

@@ -287,9 +287,9 @@ def test_moves_add_up_and_begin_anew_with_another_target() -> None:
     world = a_shop()
     assert world.migration is not None
     world.publish(msgspec.structs.replace(world.migration.status, moves=5))
-    assert status_of(decide(look(world), world.now), Evicted(made_room=2)).moves == 7
+    assert status_of(decide(look(world), world.now), Evicted(made_room={an_id("web"): 2})).moves == 7
     world.migrate(target=OLD)
-    assert status_of(decide(look(world), world.now), Evicted(made_room=2)).moves == 2
+    assert status_of(decide(look(world), world.now), Evicted(made_room={an_id("web"): 2})).moves == 2
 
 
 def test_since_is_kept_while_nothing_moves_and_stuck_is_said_after_the_deadline() -> None:

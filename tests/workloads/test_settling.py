@@ -149,6 +149,18 @@ def test_the_count_is_not_waited_for_for_ever() -> None:
     assert left(world) is None
 
 
+def test_a_start_that_is_yet_to_come_does_not_prolong_the_wait_for_the_count() -> None:
+    """Written by a leader whose clock was ahead."""
+    world = a_shop(0, count=3)
+    assert world.migration is not None
+    ahead = world.now + timedelta(hours=1)
+    world.publish(msgspec.structs.replace(world.migration.status, started_at=ahead))
+    world.pass_time(599)
+    assert left(world) == 1
+    world.pass_time(1)
+    assert left(world) is None
+
+
 # --- only before the first move ---
 
 

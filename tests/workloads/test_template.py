@@ -10,7 +10,7 @@ import pytest
 from benchmarks.rows import make
 from shiplift.api.marks import UPGRADE_TAINT
 from shiplift.api.values import LabelSelector
-from shiplift.api.workloads import MigrationState, Mode, TolerantPods, WorkloadKind
+from shiplift.api.workloads import Cleanup, MigrationState, Mode, TolerantPods, WorkloadKind, WorkloadState
 from shiplift.engine.step import Outcome, Outcomes
 from shiplift.facts import kinds
 from shiplift.facts.meta import Labels, Owner
@@ -59,6 +59,123 @@ def decided(world: World, outcomes: Outcomes | None = None) -> Migrating:
 def line_of(world: World, id_: WorkloadId) -> tuple[str, str]:
     found = status_of(decided(world)).workloads
     return next((one.reason or "", one.message) for one in found if one.name == id_.name)
+
+
+# --- a template that somebody puts back ---
+
+
+def put_back(world: World) -> bool:
+    """GitOps puts the template of `web` back as it knows it; whether it had to."""
+    row = world.row_of(WEB)
+    assert row is not None
+    if not row.template.tolerations:
+        return False
+    template = msgspec.structs.replace(row.template, tolerations=())
+    world.put(msgspec.structs.replace(row, template=template, generation=row.generation + 1))
+    return True
+
+
+def play(world: World, operator: Operator, rounds: int, every: int) -> int:
+    """So many rounds of 5 s each, of which GitOps looks in some; how often it put the template back."""
+    times = 0
+    for number in range(rounds):
+        operator.round()
+        nature.tick(world)
+        world.pass_time(5)
+        times += not number % every and put_back(world)
+    return times
+
+
+@pytest.mark.parametrize("every", [2, 40])
+def test_a_template_that_is_put_back_again_and_again_is_left_alone_and_says_who_may_do_it(every: int) -> None:
+    """Also where all pods have arrived each time before it is."""
+    world = under_way((DEPLOYMENT, "web", 2), mode=Mode.TEMPLATE)
+    nature.settle(world)
+    operator = Operator(world)
+    assert play(world, operator, 400, every) == 4
+    assert world.migration is not None
+    status = world.migration.status
+    (line,) = status.workloads
+    assert (line.state, line.reason) == (WorkloadState.BLOCKED, Reason.TEMPLATE_PUT_BACK)
+    assert "somebody, such as a GitOps controller, takes our toleration" in line.message
+    assert "use mode Inject, let them ignore the tolerations" in line.message
+    assert "GitOps" in status.needs
+    operator.die()
+    assert play(world, Operator(world), 20, 1) == 0, "the count is in the status"
+    world.migrate(paused=True)
+    operator = Operator(world)
+    operator.round()
+    world.migrate(paused=False)
+    finish(world, operator=operator)
+    assert world.versions(WEB) == [NEW, NEW]
+
+
+def test_a_workload_whose_owner_writes_the_toleration_too_goes_on_by_itself() -> None:
+    world = under_way((DEPLOYMENT, "web", 2), mode=Mode.TEMPLATE)
+    nature.settle(world)
+    operator = Operator(world)
+    play(world, operator, 60, 2)
+    row = world.row_of(WEB)
+    assert row is not None
+    own = (Toleration(UPGRADE_TAINT, "Exists"),)
+    template = msgspec.structs.replace(row.template, tolerations=own)
+    world.put(msgspec.structs.replace(row, template=template, generation=row.generation + 1))
+    finish(world, operator=operator)
+    assert world.versions(WEB) == [NEW, NEW]
+
+
+# --- a toleration of the owner's, written as ours ---
+
+
+OWN = Toleration(UPGRADE_TAINT, "Equal", NEW, "NoSchedule")
+
+
+def with_own(cleanup: Cleanup = Cleanup.IMMEDIATE) -> World:
+    world = under_way((DEPLOYMENT, "web", 2), mode=Mode.TEMPLATE, cleanup=cleanup)
+    row = world.row_of(WEB)
+    assert row is not None
+    change(world, "web", template=msgspec.structs.replace(row.template, tolerations=(OWN,)))
+    nature.settle(world)
+    return world
+
+
+def tolerations(world: World) -> tuple[Toleration, ...]:
+    row = world.row_of(WEB)
+    assert row is not None
+    return row.template.tolerations
+
+
+@pytest.mark.parametrize("cleanup", Cleanup)
+def test_a_toleration_that_the_owner_wrote_himself_stays_and_is_not_ours(cleanup: Cleanup) -> None:
+    world = with_own(cleanup)
+    finish(world)
+    assert tolerations(world) == (OWN,)
+    assert world.placements() == []
+    assert world.migration is not None
+    assert world.migration.status.inert_tolerations == ()
+
+
+def test_it_stays_with_another_target_too() -> None:
+    world = with_own()
+    operator = run(world)
+    world.migrate(target=OLD)
+    run(world, operator=operator)
+    assert OWN in tolerations(world)
+    assert len(tolerations(world)) == 2
+    world.migrate(abort=True)
+    run(world, operator=operator)
+    assert tolerations(world) == (OWN,)
+
+
+def test_once_the_owner_took_it_off_the_workload_gets_ours_which_goes_in_the_end() -> None:
+    world = with_own()
+    operator = Operator(world)
+    while not world.placements():
+        operator.round()
+    assert put_back(world)
+    finish(world, operator=operator)
+    assert tolerations(world) == ()
+    assert world.versions(WEB) == [NEW, NEW]
 
 
 # --- a hold that somebody forbids ---

@@ -63,7 +63,8 @@ def say(
     spec = WorkloadPlacementSpec(
         target=label_value(target), turns=turns or {}, ledger=RECORDS.encode(records or {})
     )
-    world.write_placement(namespace, spec)
+    binds = any(one.binds for one in (records or {}).values())
+    world.write_placement(namespace, spec, (FINALIZER,) if binds else ())
     world.learn()
 
 

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
+from benchmarks.rows import make
 from shiplift.api.base import ObjectMeta
 from shiplift.api.marks import OFF_TARGET_LABEL, TARGET_LABEL
 from shiplift.api.values import selector_of
@@ -177,12 +178,40 @@ class World(model.World):
         for row in self.customs(kinds.WORKLOAD_MIGRATION):
             self.remove(row, kinds.WORKLOAD_MIGRATION)
 
-    def write_placement(self, namespace: str, spec: WorkloadPlacementSpec) -> None:
+    def write_placement(
+        self, namespace: str, spec: WorkloadPlacementSpec, finalizers: tuple[str, ...] | None = None
+    ) -> None:
+        """With the finalizers that it has, unless others are given; deleted, it goes with the last."""
+        known = self.placement(namespace) or make(
+            Custom,
+            PLACEMENT,
+            namespace=namespace,
+            uid=f"placement-{namespace}-{self.number()}",
+            generation=0,
+            object=None,
+        )
+        row = msgspec.structs.replace(
+            known,
+            generation=known.generation + 1,
+            object=WorkloadPlacement(spec=spec),
+            finalizers=known.finalizers if finalizers is None else finalizers,
+        )
+        if row.deleting and not row.finalizers:
+            self.remove(known, kinds.WORKLOAD_PLACEMENT)
+        else:
+            self.put(row, kinds.WORKLOAD_PLACEMENT)
+
+    def end_placement(self, namespace: str) -> None:
+        """Somebody deletes it: it goes at once, or with its last finalizer."""
         known = self.placement(namespace)
-        object_ = WorkloadPlacement(spec=spec)
-        generation = known.generation + 1 if known else 1
-        uid = known.uid if known else f"placement-{namespace}-{self.number()}"
-        self.put_custom(kinds.WORKLOAD_PLACEMENT, PLACEMENT, namespace, object_, generation, uid)
+        if known is None or not known.finalizers:
+            for row in [known] if known else []:
+                self.remove(row, kinds.WORKLOAD_PLACEMENT)
+        elif not known.deleting:
+            gone = msgspec.structs.replace(
+                known, generation=known.generation + 1, deleting=int(self.now.timestamp())
+            )
+            self.put(gone, kinds.WORKLOAD_PLACEMENT)
 
     def placements(self) -> list[Custom]:
         return self.customs(kinds.WORKLOAD_PLACEMENT)

@@ -23,6 +23,9 @@ HOLD_PREFIX = "shiplift-hold-"
 """How the names of our own PodDisruptionBudgets begin: each holds one workload."""
 HOLD_LEDGER = "shiplift.dev/hold-ledger"
 """The annotation on a user's PodDisruptionBudget that says how it was before we held it."""
+HELD_LABEL = "shiplift.dev/held"
+"""The label on such a PodDisruptionBudget that says it once more (`minAvailable.1`, `maxUnavailable.50pct`),
+for where somebody takes the annotation off."""
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
 MANAGER = "shiplift"

@@ -269,8 +269,25 @@ class WorkloadStatus(Value, frozen=True, kw_only=True):
     """Pods on target nodes."""
     evictions: Count = 0
     """How many of its pods were evicted for this target; begins anew when the migration is paused."""
+    made_room: Count = 0
+    """How many of its pods were evicted to make room on old nodes; begins anew when the migration is paused,
+    and when the node that was emptied for it is no old node any more."""
+    made_again: Count = 0
+    """How many pending pods of it, which could go to no target node, were deleted for this target, to be made
+    again; begins anew when the migration is paused."""
     most_replicas: Count = 0
     """The most replicas that it had since the first of them."""
+
+
+class PutBack(Value, frozen=True, kw_only=True):
+    """A workload whose template was given our toleration again, since somebody takes it off."""
+
+    workload: Line
+    """The workload: `<Kind> <namespace>/<name>`."""
+    uid: Uid
+    """Its uid."""
+    times: Count
+    """How often it was given again for this target; begins anew when the migration is paused."""
 
 
 class Wave(Value, frozen=True, kw_only=True):
@@ -374,6 +391,8 @@ class WorkloadMigrationStatus(Status, frozen=True, kw_only=True):
     relied_on: Annotated[tuple[Line, ...], ordered(most=2000)] = ()
     """Workloads that were moved and that others, not moved yet, depend on: they count as moved also when they
     are deleted."""
+    put_back: Annotated[tuple[PutBack, ...], ordered(most=500)] = ()
+    """Mode Template: workloads whose template somebody puts back, also those that were moved."""
     cycles: Annotated[tuple[Edge, ...], ordered(most=256)] = ()
     """Dependencies that close a cycle."""
     missing: Annotated[tuple[Edge, ...], ordered(most=256)] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shiplift.api.marks import HOLD_LEDGER, HOLD_PREFIX, is_made_hold
+from shiplift.api.marks import HELD_LABEL, HOLD_LEDGER, HOLD_PREFIX, is_made_hold
 from shiplift.facts.workloads import PodDisruptionBudget
 from shiplift.pdb.allowances import ALWAYS_ALLOW
 
@@ -23,4 +23,4 @@ def _has_lost_its_label(budget: PodDisruptionBudget) -> bool:
 
 def is_hold(budget: PodDisruptionBudget) -> bool:
     """Whether a budget was made or changed by us to hold a workload."""
-    return is_made_by_us(budget) or HOLD_LEDGER in budget.annotations
+    return is_made_by_us(budget) or HOLD_LEDGER in budget.annotations or HELD_LABEL in budget.labels

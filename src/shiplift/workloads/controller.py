@@ -66,8 +66,8 @@ class Workloads:
         return self._publisher.publish(decision)
 
     def close(self) -> None:
-        """Evictions that no status tells yet are told, so that the next leader counts on."""
-        if self._observer.evictions.untold().total:
+        """What is counted and no status tells yet is told, so that the next leader counts on."""
+        if self._observer.evictions.untold():
             self._publisher.tell_evictions(decide(self._observer.observe(Outcomes()), clock.now()))
 
 

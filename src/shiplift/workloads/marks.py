@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from shiplift.api.marks import OFF_TARGET_TAINT, UPGRADE_TAINT, label_value
+from shiplift.api.marks import (
+    OFF_TARGET_LABEL,
+    OFF_TARGET_TAINT,
+    TARGET_LABEL,
+    UPGRADE_TAINT,
+    label_value,
+)
 from shiplift.facts.nodes import Taint
-from shiplift.facts.pods import Pod, Toleration
+from shiplift.facts.pods import Pod, PodSpec, Toleration
+
+_OURS = (TARGET_LABEL, OFF_TARGET_LABEL)
 
 
 def upgrade_taint(target: str) -> Taint:
@@ -20,6 +28,16 @@ def off_target_taint(target: str) -> Taint:
 def is_our_toleration(one: Toleration, target: str) -> bool:
     """Ours is told by its key, by how it is written, and by its value for which target."""
     return one.key == UPGRADE_TAINT and one.operator == "Equal" and one.value == label_value(target)
+
+
+def keeps_off(template: PodSpec, target: str) -> bool:
+    """Whether a template itself keeps its pods off target nodes, by labels of ours that we give these nodes:
+    it was copied from a pod, say."""
+    terms = template.node_terms
+    if not terms:
+        return False
+    labels = {TARGET_LABEL: label_value(target)}
+    return not any(all(one.matches(labels) for one in term.labels if one.key in _OURS) for term in terms)
 
 
 def is_kept_off(pod: Pod, label: str, value: str) -> bool:

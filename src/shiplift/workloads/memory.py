@@ -1,8 +1,8 @@
 """What the parts of this layer tell each other within one process; for many threads, and lost without harm.
 
 `Evictions` are those that were made and are in no status yet: the status counts them for each workload, so
-that the brake survives a restart. What a crash loses is what was evicted since the status was last written,
-some seconds at most. `InForce` is which generation of each placement the API servers were last seen to go by:
+that the brake survives a restart. What a crash loses is what was done since the status was last written, some
+seconds at most. `InForce` is which generation of each placement the API servers were last seen to go by:
 what is not known is asked again.
 """
 
@@ -13,8 +13,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection
 
+from shiplift.engine.step import Step
 from shiplift.workloads.identity import WorkloadId
-from shiplift.workloads.model import Evicted
+from shiplift.workloads.model import Effort, Evicted
+from shiplift.workloads.steps import Evict, Force, Replace, SetTolerations
 
 
 class Evictions:
@@ -22,26 +24,35 @@ class Evictions:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._moved: Counter[WorkloadId] = Counter()
-        self._made_room = 0
+        self._counts: dict[Effort, Counter[WorkloadId]] = {effort: Counter() for effort in Effort}
 
-    def note(self, workload: WorkloadId, *, makes_room: bool = False) -> None:
-        """A pod of that workload was evicted."""
+    def note(self, step: Step) -> None:
+        """The step was taken; one that is not counted changes nothing."""
+        match step:
+            case Evict():
+                self._add(step.workload, Effort.MADE_ROOM if step.makes_room else Effort.MOVED)
+            case Force():
+                self._add(step.workload, Effort.MOVED)
+            case Replace():
+                self._add(step.workload, Effort.MADE_AGAIN)
+            case SetTolerations() if step.again:
+                self._add(step.workload, Effort.GIVEN_AGAIN)
+            case _:
+                pass
+
+    def _add(self, workload: WorkloadId, effort: Effort) -> None:
         with self._lock:
-            if makes_room:
-                self._made_room += 1
-            else:
-                self._moved[workload] += 1
+            self._counts[effort][workload] += 1
 
     def untold(self) -> Evicted:
         with self._lock:
-            return Evicted(dict(self._moved), self._made_room)
+            return Evicted(*(dict(self._counts[effort]) for effort in Effort))
 
     def told(self, evicted: Evicted) -> None:
         """These are in the status now."""
         with self._lock:
-            self._moved -= Counter(evicted.moved)
-            self._made_room -= evicted.made_room
+            for effort in Effort:
+                self._counts[effort] -= Counter(evicted.of(effort))
 
 
 class InForce:

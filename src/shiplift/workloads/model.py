@@ -32,6 +32,7 @@ from shiplift.facts.selectors import Selector
 from shiplift.facts.workloads import Deployment, HorizontalPodAutoscaler, PodDisruptionBudget, StatefulSet
 from shiplift.room.occupancy import Room
 from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.names import FINALIZER
 from shiplift.workloads.record import Record
 from shiplift.workloads.steps import MarkNode
 
@@ -122,6 +123,12 @@ class Reason(AnyReason):
     """A pod was made without our rule although the placement that names its workload was in force."""
     NODE_NOT_MARKED = "NodeNotMarked"
     """An old node has lacked its mark for too long; or, in mode Template, a node cannot be tainted."""
+    TEMPLATE_KEEPS_OFF = "TemplateKeepsOff"
+    """Its template itself keeps its pods off target nodes."""
+    MADE_AGAIN_TOO_OFTEN = "MadeAgainTooOften"
+    """Its new pods keep off target nodes again and again."""
+    TEMPLATE_PUT_BACK = "TemplatePutBack"
+    """Mode Template: somebody takes our toleration off its template again and again."""
     EVICTED_TOO_OFTEN = "EvictedTooOften"
     """Its pods come back to old nodes again and again."""
 
@@ -151,6 +158,8 @@ class Scope(msgspec.Struct, frozen=True):
     selector: Selector = Selector(NO_LABELS)
     excluded: frozenset[str] = frozenset()
     emptying: str = ""
+    opted_out: frozenset[str] = frozenset()
+    """Excluded namespaces of which we have records: their workloads are known, and none is moved."""
 
 
 class Fleet(msgspec.Struct, frozen=True):
@@ -272,6 +281,15 @@ class Placement(msgspec.Struct, frozen=True):
     """The listed workloads that are released."""
     tolerating: Mapping[WorkloadId, str] = {}
     """Mode Template: for which target each was released."""
+    surging: frozenset[WorkloadId] = frozenset()
+    """The workloads whose surge is recorded."""
+    binding: bool = False
+    """Whether a record says, or may say, what has to be undone before it is lost."""
+
+    @property
+    def is_misguarded(self) -> bool:
+        """Whether it lacks our finalizer, or has it without need."""
+        return (FINALIZER in self.row.finalizers) != self.binding
 
     def is_in_force(self, seen: Mapping[str, int]) -> bool:
         """Whether the API servers were seen, by uid and generation, to go by the placement as it stands."""
@@ -286,17 +304,54 @@ class Placements(msgspec.Struct, frozen=True):
     """By the target that they are for."""
     namespaces: Mapping[str, frozenset[str]] = {}
     """Likewise."""
+    surging: frozenset[WorkloadId] = frozenset()
+    misguarded: frozenset[str] = frozenset()
+    """Namespaces whose placement lacks our finalizer, or has it without need."""
+    going: frozenset[str] = frozenset()
+    """Namespaces whose placement somebody has deleted, and that has our finalizer."""
+
+
+class Effort(Enum):
+    """What is done to a workload, and done again where somebody undoes it: so it is counted. The value is the
+    field of the status that counts it: of its line, but for what is told of workloads that were moved too."""
+
+    MOVED = "evictions"
+    MADE_ROOM = "made_room"
+    MADE_AGAIN = "made_again"
+    GIVEN_AGAIN = "put_back"
+
+
+IN_LINES = (Effort.MOVED, Effort.MADE_ROOM, Effort.MADE_AGAIN)
+"""What the lines of workloads count."""
 
 
 class Evicted(msgspec.Struct, frozen=True):
-    """How many pods of each workload went to the target, and how many only made room."""
+    """How often each was done to each workload."""
 
     moved: Mapping[WorkloadId, int] = {}
-    made_room: int = 0
+    made_room: Mapping[WorkloadId, int] = {}
+    made_again: Mapping[WorkloadId, int] = {}
+    given_again: Mapping[WorkloadId, int] = {}
+    """Our toleration, to a template."""
+
+    def of(self, effort: Effort) -> Mapping[WorkloadId, int]:
+        match effort:
+            case Effort.MOVED:
+                return self.moved
+            case Effort.MADE_ROOM:
+                return self.made_room
+            case Effort.MADE_AGAIN:
+                return self.made_again
+            case Effort.GIVEN_AGAIN:
+                return self.given_again
 
     @property
     def total(self) -> int:
-        return self.made_room + sum(self.moved.values())
+        """Evictions, whatever for."""
+        return sum(self.made_room.values()) + sum(self.moved.values())
+
+    def __bool__(self) -> bool:
+        return any(self.of(effort) for effort in Effort)
 
 
 class Stray(msgspec.Struct, frozen=True):
@@ -304,6 +359,10 @@ class Stray(msgspec.Struct, frozen=True):
 
     workload: WorkloadId
     pod: str
+
+
+def _none_scales(_id: WorkloadId) -> None:
+    return None
 
 
 def _none_picked(_budget: PodDisruptionBudget) -> Iterable[Pod]:
@@ -361,8 +420,8 @@ class View(msgspec.Struct, frozen=True):
     """Old nodes that lack their mark, or lost it a moment ago, and for how many seconds."""
     unasked: float = 0.0
     """For how many seconds no API server has been asked which placements it goes by."""
-    evicted: Mapping[WorkloadId, int] = {}
-    """Pods of each workload that were evicted and are in no status yet."""
+    evicted: Evicted = Evicted()
+    """What was done to workloads and is in no status yet."""
     missing_rights: tuple[str, ...] = ()
     """Rights that the mode needs and the operator does not have, each as `verb resource.group`."""
     seen_ready: Mapping[str, int] = {}
@@ -378,6 +437,8 @@ class View(msgspec.Struct, frozen=True):
     others: tuple[Pod, ...] = ()
     """Pods that are not moved (of Jobs, of workloads that are left alone, of nobody), and that the taint of
     mode Template keeps off target nodes: those on old nodes, and those on none."""
+    autoscaler: Callable[[WorkloadId], HorizontalPodAutoscaler | None] = _none_scales
+    """What scales a workload, whether or not the workload is there."""
     returned: frozenset[WorkloadId] = frozenset()
     """Workloads that have arrived, and of which pods are on old nodes again or on their way from there."""
 

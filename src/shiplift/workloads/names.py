@@ -13,7 +13,8 @@ MIGRATION = "cluster"
 
 FINALIZER = "shiplift.dev/undo"
 """On the WorkloadMigration for as long as something of ours may be in the cluster: it is not gone before all
-is undone, by an operator or by `shiplift undo`."""
+is undone, by an operator or by `shiplift undo`. On a WorkloadPlacement for as long as it records what has to
+be undone."""
 SURGE_LEDGER = "shiplift.dev/surge-ledger"
 """The annotation on a pod that we put first to go; says what its deletion cost was."""
 SKIP = "shiplift.dev/skip-migration"

@@ -27,6 +27,11 @@ class Surge(msgspec.Struct, frozen=True, omit_defaults=True):
     gave_up: str = ""
     """Why it is taken back for good; when that is done, `after` is `before`."""
 
+    @property
+    def is_taken_back(self) -> bool:
+        """Whether it was given up, and nothing of it is left but the record."""
+        return bool(self.gave_up) and self.after == self.before
+
 
 class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     """What we changed on one workload; nothing of it is left when the record is gone."""
@@ -37,9 +42,17 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     """The digest of the template when its toleration became inert: once it is another, the owner has rolled
     it out."""
     surge: Surge | None = None
+    own: str = ""
+    """The target whose taint the template tolerated before us, in our very words: that toleration stays."""
 
     def __bool__(self) -> bool:
         return bool(self.toleration or self.surge)
+
+    @property
+    def binds(self) -> bool:
+        """Whether something has to be undone before it may be lost; an inert toleration may stay."""
+        surges = self.surge is not None and not self.surge.is_taken_back
+        return surges or bool(self.toleration and not self.inert and self.toleration != self.own)
 
 
 NO_RECORD = Record()

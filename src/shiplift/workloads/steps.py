@@ -102,6 +102,8 @@ class WritePlacement(Step, frozen=True):
     ledger: dict[str, str]
     news: str
     """What is new in it, for people."""
+    finalizers: tuple[str, ...] | None = None
+    """All that it is to have, where these are others than it has."""
 
     @property
     def key(self) -> str:
@@ -269,6 +271,11 @@ class Replace(PodStep, frozen=True):
     def key(self) -> str:
         return f"replace {self.uid}"
 
+    @property
+    def change(self) -> str:
+        """By its workload: where the next pods are like this one, they are not deleted at full speed."""
+        return f"replace pods of {self.workload}"
+
     def describe(self) -> str:
         return f"have pending pod {self.pod} of {self.workload} made again, for the nodes that are left"
 
@@ -425,6 +432,10 @@ class SetTolerations(Step, frozen=True):
     workload: WorkloadId
     uid: str
     target: str
+    again: bool = False
+    """Whether somebody has taken it off since it was given."""
+    keeps: str = ""
+    """The target for which it has one of the owner's."""
 
     @property
     def key(self) -> str:

@@ -148,7 +148,7 @@ ALL: tuple[Mutant, ...] = (
         "placement left behind",
         "new pods are sent somewhere for ever",
         "workloads/decide/cleaning.py",
-        "return (steps or [placements.deletion(placement)]), {}",
+        "return (steps or [placements.taken_away(placement)]), {}",
         "return steps, {}",
         (("chain", _CLEAN),),
     ),
@@ -172,8 +172,8 @@ ALL: tuple[Mutant, ...] = (
         "record gone before its change",
         "what is to be undone is forgotten in the same moment",
         "workloads/decide/cleaning.py",
-        'return [SetTolerations(tally.id, tally.row.uid, "")], record',
-        'return [SetTolerations(tally.id, tally.row.uid, "")], Record()',
+        'return [SetTolerations(tally.id, tally.row.uid, "", keeps=record.own)], record',
+        'return [SetTolerations(tally.id, tally.row.uid, "", keeps=record.own)], Record()',
         (
             ("template-budgets", _undoing("statefulsets", Failure.CONFLICT)),
             ("template-budgets", _undoing("deployments", Failure.CONFLICT)),
@@ -229,10 +229,10 @@ ALL: tuple[Mutant, ...] = (
 
             def first(live):
                 wanted.extend(_held(live).patch)
-                return Edit([one for one in wanted if "annotations" not in one["path"]])
+                return Edit([one for one in wanted if "metadata" not in one["path"]])
 
             change(client, step, subject, first)
-            rest = [one for one in wanted if "annotations" in one["path"]]
+            rest = [one for one in wanted if "metadata" in one["path"]]
             return change(client, step, subject, lambda _: Edit(rest))""",
         tuple(("budgets", Crash(_SPEC_OF_API, point)) for point in CrashPoint),
     ),

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from shiplift.api.marks import HOLD_LEDGER, UPGRADE_TAINT, label_value
+from shiplift.api.marks import HOLD_LEDGER, TARGET_LABEL, UPGRADE_TAINT, label_value
 from shiplift.api.values import LabelSelector
 from shiplift.api.workloads import (
     Hold,
@@ -25,6 +25,7 @@ from shiplift.facts.kinds import WORKLOAD_MIGRATION, WORKLOAD_ORDER
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod, PodSpec, Toleration
+from shiplift.facts.selectors import NodeTerm, Requirement
 from shiplift.facts.workloads import PodDisruptionBudget
 from shiplift.workloads.decide import placements
 from shiplift.workloads.decide.decision import decide
@@ -75,6 +76,15 @@ def released(world: World, **records: Record) -> World:
 
 def a_shop(replicas: int = 3, **spec: Any) -> World:
     return under_way((DEPLOYMENT, "web", replicas), **spec)
+
+
+def a_template_that_keeps_off() -> World:
+    world = a_shop()
+    row = world.row_of(WEB)
+    assert row is not None
+    terms = (NodeTerm((Requirement(TARGET_LABEL, "NotIn", (NEW,)),)),)
+    change(world, "web", template=msgspec.structs.replace(row.template, node_terms=terms))
+    return world
 
 
 def without_target_nodes(world: World) -> World:
@@ -259,6 +269,12 @@ SEEN: tuple[Situation, ...] = (
         "its namespace has more than 1 workloads; move it yourself, or leave it out",
     ),
     (
+        a_template_that_keeps_off,
+        "its template lets its pods onto target nodes",
+        Reason.TEMPLATE_KEEPS_OFF,
+        "its template keeps its pods off the target nodes: take shiplift.dev/target-version",
+    ),
+    (
         lambda: without_target_nodes(a_shop(mode=Mode.TEMPLATE)),
         "nodes of the target version are there",
         Reason.WAITING_FOR_NODES,
@@ -290,7 +306,7 @@ SEEN: tuple[Situation, ...] = (
     ),
     (a_shop, "its release is written down", Reason.ITS_TURN, "its release is being written down"),
     (
-        lambda: released(a_shop(), web=Record(surge=Surge(3, 4))),
+        lambda: released(a_shop(on_blocked=OnBlockedWorkload.SURGE), web=Record(surge=Surge(3, 4))),
         "no surge of it is under way",
         Reason.SURGING,
         "adds a replica",
@@ -391,7 +407,7 @@ def test_what_closes_a_gate_is_what_the_operator_decides(
 def test_before_the_closed_gate_all_are_open_and_after_it_none_is_reached() -> None:
     found = way(without_room(a_shop()))
     assert [gate.passing for gate in found.workload] == [
-        *[Passing.OPEN] * 8,
+        *[Passing.OPEN] * 9,
         Passing.CLOSED,
         *[Passing.NOT_REACHED] * 9,
     ]

@@ -18,8 +18,8 @@ from shiplift.workloads.memory import Evictions, InForce
 class Actor:
     """Takes the steps of this layer through one client.
 
-    `in_force` notes which placements are, `changes` what was changed that is not ours, `evictions` whose pods
-    were evicted.
+    `in_force` notes which placements are, `changes` what was changed that is not ours, `evictions` what
+    is counted for the brake.
     """
 
     def __init__(
@@ -32,7 +32,8 @@ class Actor:
         self._client = client
         self._changes = changes
         self._placements = Placements(client, in_force)
-        self._pods = Pods(client, self._placements, evictions or Evictions())
+        self._pods = Pods(client, self._placements)
+        self._evictions = evictions or Evictions()
 
     def act(self, step: Step) -> Outcome:
         """One step, and what came of it."""
@@ -44,6 +45,7 @@ class Actor:
             return Outcome.failed(step, f"{error} (hint: {error.hint})")
         if outcome.ok:
             self._changes.note(step, clock.now())
+            self._evictions.note(step)
         return outcome
 
     def _take(self, step: Step) -> Outcome:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
-from shiplift.api.marks import HOLD_LEDGER, MANAGED_BY, MANAGER
+from shiplift.api.marks import HELD_LABEL, HOLD_LEDGER, MANAGED_BY, MANAGER
 from shiplift.engine import ledger
-from shiplift.engine.ledger import Change
-from shiplift.engine.pointer import ABSENT, get, pointer
+from shiplift.engine.ledger import Change, Entry, Ledger
+from shiplift.engine.pointer import ABSENT, get, patch, pointer
 from shiplift.engine.step import Outcome
 from shiplift.facts import kinds
 from shiplift.kube.changing import Edit, Subject, change
@@ -15,6 +16,13 @@ from shiplift.kube.client import Client
 from shiplift.kube.outcomes import LATER, Json, done, selector_json
 from shiplift.workloads.steps import DeleteHold, ForgetEviction, HoldBudget, MakeHold, RestoreBudget
 
+_AT_LEAST, _AT_MOST = "minAvailable", "maxUnavailable"
+_NOTHING: Json = {_AT_LEAST: "100%", _AT_MOST: 0}
+"""What each field says where no pod may go."""
+_LABEL = pointer("metadata", "labels", HELD_LABEL)
+_PERCENT = "pct"
+"""In the value of a label."""
+_LIMIT = re.compile(rf"[0-9]{{1,9}}({_PERCENT})?|")
 BudgetStep = HoldBudget | MakeHold | RestoreBudget | DeleteHold | ForgetEviction
 _KIND = kinds.POD_DISRUPTION_BUDGET
 CUT_OFF = timedelta(seconds=10)
@@ -55,22 +63,47 @@ def _subject(step: HoldBudget | RestoreBudget, namespace: str) -> Subject:
 
 
 def _held(live: Json) -> Edit:
-    return _edit(ledger.change_in_place(live, HOLD_LEDGER, [_nothing_allowed(live)]))
+    return _edit(ledger.change_in_place(live, HOLD_LEDGER, nothing_allowed(live)))
 
 
 def _restored(live: Json) -> Edit:
-    return _edit(ledger.undo_in_place(live, HOLD_LEDGER))
+    return _edit(given_back(live))
 
 
 def _edit(patched: ledger.Patched) -> Edit:
     return Edit(patched.patch, "; ".join(one.describe() for one in patched.kept))
 
 
-def _nothing_allowed(live: Json) -> Change:
-    """In the field that the budget uses already: with both set, its owner could not apply it again."""
-    if get(live, pointer("spec", "minAvailable")) is not ABSENT:
-        return Change("/spec/minAvailable", "100%")
-    return Change("/spec/maxUnavailable", 0)
+def nothing_allowed(live: Json) -> list[Change]:
+    """In the field that the budget uses already: with both set, its owner could not apply it again. What the
+    budget said is on a label too."""
+    field = _AT_LEAST if get(live, pointer("spec", _AT_LEAST)) is not ABSENT else _AT_MOST
+    said = get(live, pointer("spec", field))
+    return [
+        Change(pointer("spec", field), _NOTHING[field]),
+        Change(_LABEL, field if said is ABSENT else f"{field}.{said}".replace("%", _PERCENT)),
+    ]
+
+
+def given_back(live: Json) -> ledger.Patched:
+    """The patch that gives a budget back what it said: by its record, or where somebody took that off, by its
+    label."""
+    if get(live, ledger.ANNOTATIONS + pointer(HOLD_LEDGER)) is not ABSENT:
+        return ledger.undo_in_place(live, HOLD_LEDGER)
+    undone = _by_label(get(live, _LABEL)).undo(live)
+    return ledger.Patched(patch(live, undone.document), undone.kept)
+
+
+def _by_label(text: Json) -> Ledger:
+    """The record that a label stands for; of one that is not as we write it, only the label is ours."""
+    if text is ABSENT:
+        return Ledger()
+    field, _, limit = str(text).partition(".")
+    label = Entry(_LABEL, ABSENT, text)
+    if field not in _NOTHING or not _LIMIT.fullmatch(limit):
+        return Ledger((label,))
+    said = int(limit) if limit.isdecimal() else limit.replace(_PERCENT, "%") or ABSENT
+    return Ledger((Entry(pointer("spec", field), said, _NOTHING[field]), label))
 
 
 def _forget_eviction(client: Client, step: ForgetEviction) -> Outcome:

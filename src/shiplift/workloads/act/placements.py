@@ -65,6 +65,8 @@ class Placements:
     def _write(self, step: WritePlacement) -> Outcome:
         try:
             written = self._replaced(step) if step.uid else self._created(step)
+            if _is_gone(written.object) and (step.turns or step.ledger):
+                written = self._created(step)
         except AlreadyExists:
             if kept := self._kept_by(step.namespace):
                 return Outcome.refused(step, kept, LATER)
@@ -74,7 +76,8 @@ class Placements:
         return done(step, written)
 
     def _created(self, step: WritePlacement) -> Written:
-        about = {"name": PLACEMENT, "labels": {MANAGED_BY: MANAGER}}
+        about: Json = {"name": PLACEMENT, "labels": {MANAGED_BY: MANAGER}}
+        about |= {"finalizers": list(step.finalizers)} if step.finalizers else {}
         return self._client.create(_KIND, {"metadata": about, "spec": _spec(step)}, step.namespace)
 
     def _kept_by(self, namespace: str) -> str:
@@ -86,10 +89,13 @@ class Placements:
         return f"it is being deleted and kept by finalizers of others ({keepers}); let it go"
 
     def _replaced(self, step: WritePlacement) -> Written:
+        patch: list[Json] = [{"op": "replace", "path": "/spec", "value": _spec(step)}]
+        if step.finalizers is not None:
+            patch.append({"op": "add", "path": "/metadata/finalizers", "value": list(step.finalizers)})
         return self._client.patch(
             _KIND,
             PLACEMENT,
-            [{"op": "replace", "path": "/spec", "value": _spec(step)}],
+            patch,
             step.namespace,
             type=PatchType.JSON,
             uid=step.uid,
@@ -119,6 +125,13 @@ class Placements:
         seen = self._asking.asked_of_all((namespace, uid))
         self._seen.note(uid, seen.generation, asked)
         return seen
+
+
+def _is_gone(placement: Json) -> bool:
+    """Whether somebody had deleted it, and it went with its last finalizer: it is made again at once, so that
+    pods are steered and nothing is forgotten."""
+    about = placement["metadata"]
+    return bool(about.get("deletionTimestamp")) and not about.get("finalizers")
 
 
 def _spec(step: WritePlacement) -> Json:

@@ -13,7 +13,6 @@ from shiplift.kube.errors import Look, Unknown
 from shiplift.kube.outcomes import SOON, Json, done
 from shiplift.workloads.act.placements import Placements
 from shiplift.workloads.act.tolerations import toleration
-from shiplift.workloads.memory import Evictions
 from shiplift.workloads.names import SURGE_LEDGER
 from shiplift.workloads.steps import Evict, Force, LetOn, MarkPod, PodStep, Replace, Rescue
 
@@ -22,10 +21,10 @@ FIRST_TO_GO = "-2147483648"
 
 
 class Pods:
-    """Ends and changes pods; counts those that were evicted."""
+    """Ends and changes pods."""
 
-    def __init__(self, client: Client, placements: Placements, evictions: Evictions) -> None:
-        self._client, self._placements, self._evictions = client, placements, evictions
+    def __init__(self, client: Client, placements: Placements) -> None:
+        self._client, self._placements = client, placements
 
     def take(self, step: PodStep | LetOn) -> Outcome:
         match step:
@@ -57,9 +56,6 @@ class Pods:
             # it may be on its way out: until the store tells, no other pod goes instead
             doubt = (Gone(kinds.POD, step.uid),) if error.look is Look.STILL_UNKNOWN else ()
             return Outcome.unknown(step, error.message, *doubt)
-        if not isinstance(step, Replace):
-            makes_room = isinstance(step, Evict) and step.makes_room
-            self._evictions.note(step.workload, makes_room=makes_room)
         return done(step, written)
 
 

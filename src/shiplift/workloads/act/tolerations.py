@@ -16,10 +16,12 @@ def toleration(target: str) -> Json:
     }
 
 
-def is_ours(one: Json) -> bool:
-    """A toleration as we write it; a user's own for the same taint stays."""
-    return (one.get("key"), one.get("operator", "Equal"), one.get("effect")) == (
+def is_ours(one: Json, *, keeps: str = "") -> bool:
+    """A toleration as we write it; a user's own for the same taint stays, also the one for the target
+    `keeps`, which is written as ours."""
+    ours = (one.get("key"), one.get("operator", "Equal"), one.get("effect")) == (
         UPGRADE_TAINT,
         "Equal",
         "NoSchedule",
     )
+    return ours and not (keeps and one.get("value") == label_value(keeps))

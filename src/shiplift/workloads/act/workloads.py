@@ -23,14 +23,14 @@ def set_tolerations(client: Client, step: SetTolerations) -> Outcome:
     """Our toleration on the template, or none of ours; those of others stay."""
     id_ = step.workload
     subject = Subject(WORKLOADS[id_.kind], id_.name, id_.namespace, step.uid, "workload")
-    return change(client, step, subject, lambda live: _tolerating(step.target, live))
+    return change(client, step, subject, lambda live: _tolerating(step, live))
 
 
-def _tolerating(target: str, live: Json) -> Edit:
+def _tolerating(step: SetTolerations, live: Json) -> Edit:
     old = get(live, TEMPLATE_TOLERATIONS)
     have: list[Json] = [] if old is ABSENT else old
-    others = [one for one in have if not is_ours(one)]
-    wanted = [*others, toleration(target)] if target else others
+    others = [one for one in have if not is_ours(one, keeps=step.keeps)]
+    wanted = [*others, toleration(step.target)] if step.target else others
     if wanted:
         return Edit([{"op": "add", "path": TEMPLATE_TOLERATIONS, "value": wanted}])
     return Edit([] if old is ABSENT else [{"op": "remove", "path": TEMPLATE_TOLERATIONS}])

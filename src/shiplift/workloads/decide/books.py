@@ -53,6 +53,7 @@ class Books:
         self.stop: Line | None = brake.stop_of_all(view)
         """What keeps every pod where it is."""
         self.counted = brake.counted(view)
+        self.put_back = brake.put_back(view)
         self.brakes = bool(self.stop or self.counted or view.evicted)
         """Whether the brake has anything to look at: there are many workloads."""
         self.without_placement = placements.without_placement(view)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from shiplift.api.marks import TARGET_LABEL, label_value
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import StatefulSet
 from shiplift.pdb.coverage import one_of_each
 from shiplift.room.booking import Booking, NoSlot
+from shiplift.workloads.marks import is_kept_off
 from shiplift.workloads.model import Tally
 
 
@@ -21,6 +23,12 @@ def in_order(tally: Tally) -> list[Pod]:
 def first_of_each(tally: Tally) -> Sequence[Pod]:
     """Of the pods to move, the first of those that are covered alike."""
     return one_of_each(tally, in_order(tally)) if tally.apart else tally.away[:1]
+
+
+def misplaced(tally: Tally, target: str) -> list[Pod]:
+    """Pending pods that can never go to target nodes: they were made while the workload was held."""
+    value = label_value(target)
+    return [pod for pod in tally.pending if pod.unschedulable and is_kept_off(pod, TARGET_LABEL, value)]
 
 
 def book_expected(booking: Booking, tally: Tally) -> Sequence[Pod]:

@@ -19,7 +19,7 @@ from shiplift.engine import retries
 from shiplift.engine.decision import await_change, requeue
 from shiplift.engine.step import Step
 from shiplift.facts import kinds
-from shiplift.workloads.decide import finalizing, freshness, holds, placements, surging
+from shiplift.workloads.decide import finalizing, forgone, freshness, holds, placements, surging
 from shiplift.workloads.decide.template_digest import digest, is_comparable
 from shiplift.workloads.identity import WORKLOADS, WorkloadId, owned_by, workload_id
 from shiplift.workloads.marks import is_our_toleration
@@ -150,7 +150,9 @@ def _placement(
         id_ = owned_by(placement.row.namespace, owner)
         tally = view.tallies.get(id_)
         if tally is None:
-            records |= {owner: record} if id_ in unknown else {}
+            left = forgone.taken_back(view, id_, None, record.surge) if record.surge else ()
+            steps += left
+            records |= {owner: record} if left or id_ in unknown else {}
             continue
         own, kept = _record(view, tally, record, marked=marked)
         steps += own
@@ -158,8 +160,10 @@ def _placement(
             records[owner] = kept
     texts = {**RECORDS.encode(records), **{one: placement.spec.ledger[one] for one in placement.broken}}
     if not texts:
-        return (steps or [placements.deletion(placement)]), {}
-    shortened = _shortened(placement, texts)
+        return (steps or [placements.taken_away(placement)]), {}
+    binding = bool(placement.broken) or any(record.binds for record in records.values())
+    finalizers = None if binding else placements.finalizers(placement, binding=False)
+    shortened = _shortened(placement, texts, finalizers)
     kept = {owned_by(placement.row.namespace, owner): record for owner, record in records.items()}
     return [*steps, *([shortened] if shortened else [])], kept
 
@@ -170,17 +174,19 @@ def _record(view: View, tally: Tally, record: Record, *, marked: bool) -> tuple[
         undone = surging.undo(tally, record.surge)
         if undone:
             return list(undone), record
-        record = Record(record.toleration, record.inert)
-    ours = any(is_our_toleration(one, record.toleration) for one in tally.row.template.tolerations)
+        record = msgspec.structs.replace(record, surge=None)
+    ours = record.toleration != record.own and any(
+        is_our_toleration(one, record.toleration) for one in tally.row.template.tolerations
+    )
     if not record.toleration or not ours:
         return [], Record()
     if marked:
         return [], record
     if _due(view, tally, record):
-        return [SetTolerations(tally.id, tally.row.uid, "")], record
+        return [SetTolerations(tally.id, tally.row.uid, "", keeps=record.own)], record
     if is_comparable(record.inert) or view.spec.cleanup is Cleanup.IMMEDIATE:
         return [], record
-    return [], Record(record.toleration, digest(tally.row))
+    return [], msgspec.structs.replace(record, inert=digest(tally.row))
 
 
 def _due(view: View, tally: Tally, record: Record) -> bool:
@@ -205,12 +211,16 @@ def _turn(view: View, tally: Tally) -> bool:
     )
 
 
-def _shortened(placement: Placement, texts: Mapping[str, str]) -> WritePlacement | None:
+def _shortened(
+    placement: Placement, texts: Mapping[str, str], finalizers: tuple[str, ...] | None
+) -> WritePlacement | None:
+    """What takes out of a placement all but these records; one that is deleted goes with its finalizer."""
     spec, row = placement.spec, placement.row
-    if not spec.turns and dict(spec.ledger) == dict(texts):
+    if finalizers is None and not spec.turns and dict(spec.ledger) == dict(texts):
         return None
+    news = "only records are left"
     return WritePlacement(
-        row.namespace, row.uid, row.resource_version, spec.target, {}, dict(texts), "only records are left"
+        row.namespace, row.uid, row.resource_version, spec.target, {}, dict(texts), news, finalizers
     )
 
 

@@ -7,7 +7,7 @@ new, which keeps every listed pod off it without cordoning it. These moves are e
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from datetime import datetime
 
 from shiplift.api.workloads import OnNoCapacity
@@ -21,44 +21,50 @@ from shiplift.room.occupancy import Room
 from shiplift.workloads.decide import placements
 from shiplift.workloads.decide.candidates import book_expected, in_order
 from shiplift.workloads.decide.forgetting import forget_evictions
+from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Role, Tally, View
 from shiplift.workloads.steps import Evict
 
+_NOBODY: frozenset[WorkloadId] = frozenset()
 
-def chosen(view: View, *, stuck: bool, full: bool = True) -> str:
+
+def chosen(view: View, *, stuck: bool, full: bool = True, stopped: Container[WorkloadId] = _NOBODY) -> str:
     """The node to empty: the one begun, as long as it is old and can be emptied; else the emptiest.
 
-    None is begun unless nobody can move (`stuck`), and none goes on when nobody waits for room (`full`).
+    None is begun unless nobody can move (`stuck`), and none goes on when nobody waits for room (`full`). Pods
+    of workloads that the brake has `stopped` stay where they are.
     """
     if view.spec.on_no_capacity is not OnNoCapacity.CONSOLIDATE:
         return ""
     begun = view.status.emptying
-    if view.fleet.roles.get(begun) is Role.OFF and _goes_on(view, begun, full=full):
+    if view.fleet.roles.get(begun) is Role.OFF and _goes_on(view, begun, stopped, full=full):
         return begun
-    return _emptiest(view, view.old_room) if stuck else ""
+    return _emptiest(view, view.old_room, stopped) if stuck else ""
 
 
-def _goes_on(view: View, node: str, *, full: bool) -> bool:
+def _goes_on(view: View, node: str, stopped: Container[WorkloadId], *, full: bool) -> bool:
     """One that is empty waits for somebody to change it; with pods that cannot leave none gets empty."""
     here = [tally for tally in view.tallies.values() if any(pod.node == node for pod in tally.away)]
     if not here:
         return True
-    bound = any(node in _closed_by(view, tally) for tally in here)
+    bound = any(node in _closed_by(view, tally, stopped) for tally in here)
     return full and not bound and _fit_elsewhere(view, view.old_room(node), node)
 
 
-def _closed_by(view: View, tally: Tally) -> set[str]:
+def _closed_by(view: View, tally: Tally, stopped: Container[WorkloadId]) -> set[str]:
     """The nodes with pods of a workload that nothing takes away."""
+    if tally.skipped or tally.id in stopped:
+        return {pod.node for pod in tally.away}
     stuck = _stuck(view, tally)
-    return {pod.node for pod in tally.away if tally.skipped or budgets_of(tally, pod) in stuck}
+    return {pod.node for pod in tally.away if budgets_of(tally, pod) in stuck}
 
 
-def _emptiest(view: View, room: Callable[[str], Room]) -> str:
+def _emptiest(view: View, room: Callable[[str], Room], stopped: Container[WorkloadId]) -> str:
     there: Counter[str] = Counter()
     closed: set[str] = set(view.fleet.cordoned)
     released = placements.released(view)
     for id_, tally in view.tallies.items():
-        closed |= _closed_by(view, tally)
+        closed |= _closed_by(view, tally, stopped)
         for pod in tally.away:
             there[pod.node] += 1
             if id_ in released:

@@ -9,7 +9,7 @@ What is kept true, whatever happens in between:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -21,15 +21,17 @@ from shiplift.engine import contested, retries
 from shiplift.engine.decision import LookAgain, await_change, requeue
 from shiplift.engine.step import Step
 from shiplift.facts import kinds
-from shiplift.workloads.decide import consolidate, finalizing, freshness, holds, others, placements
+from shiplift.workloads.decide import brake, consolidate, finalizing, freshness, holds, others, placements
 from shiplift.workloads.decide.books import Books
 from shiplift.workloads.decide.cleaning import SOON, cleaning, not_sure
 from shiplift.workloads.decide.forewarning import forewarnings
+from shiplift.workloads.decide.forgone import Forgone, forgone
 from shiplift.workloads.decide.gates import BLOCKING
 from shiplift.workloads.decide.moves import Moves
 from shiplift.workloads.decide.rescue import Rescued, out_of_turn, rescued
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Line, Migrating, Reason, Tally, View
+from shiplift.workloads.names import PLACEMENT
 from shiplift.workloads.steps import (
     PodStep,
 )
@@ -164,8 +166,10 @@ def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
     books = _books(view, now, rescue)
     moves = Moves(books)
     moves.all()
-    emptying = "" if view.spec.paused else _emptying(view, moves)
-    steps = _steps(view, _Plan(books.may_move - moves.unplaced, books.held, moves, rescue, emptying))
+    stopped = _stops_of_making_room(view, books)
+    emptying = "" if view.spec.paused else _emptying(view, moves, stopped)
+    plan = _Plan(books.may_move - moves.unplaced, books.held, moves, rescue, emptying, forgone(view))
+    steps = _steps(view, plan)
     reason, message, stalled = _headline(view, moves, steps, books.held, met)
     if stalled:
         steps = [step for step in steps if step not in moves.steps]
@@ -180,7 +184,7 @@ def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
         stalled=stalled,
         moving=True,
         met=met,
-        lines={**moves.lines, **rescue.refused} if rescue.refused else moves.lines,
+        lines=_told_lines(moves, stopped, rescue),
         exceptions=out_of_turn(view, rescue.exceptions, now),
         emptying=emptying,
         notes=(
@@ -192,13 +196,28 @@ def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
     )
 
 
-def _emptying(view: View, moves: Moves) -> str:
+def _stops_of_making_room(view: View, books: Books) -> Mapping[WorkloadId, Line]:
+    """Workloads of which no pod makes room any more, also where they only wait for others."""
+    if view.spec.on_no_capacity is not OnNoCapacity.CONSOLIDATE or not books.brakes:
+        return {}
+    return brake.stops_of_making_room(view, books.released)
+
+
+def _told_lines(
+    moves: Moves, stopped: Mapping[WorkloadId, Line], rescue: Rescued
+) -> Mapping[WorkloadId, Line]:
+    """What is refused comes before why a workload does not move, and that before why it makes no room."""
+    return {**stopped, **moves.lines, **rescue.refused} if stopped or rescue.refused else moves.lines
+
+
+def _emptying(view: View, moves: Moves, stopped: Collection[WorkloadId]) -> str:
     """The old node that is emptied to make room."""
     if view.spec.on_no_capacity is not OnNoCapacity.CONSOLIDATE:
         return ""
     waits = {line.reason for line in moves.lines.values()}
     full = not waits.isdisjoint((Reason.NO_SLOT, Reason.CONSOLIDATING))
-    return consolidate.chosen(view, stuck=waits == {Reason.NO_SLOT}, full=full)
+    stuck = waits - {Reason.EVICTED_TOO_OFTEN} == {Reason.NO_SLOT}
+    return consolidate.chosen(view, stuck=stuck, full=full, stopped=stopped)
 
 
 def _rescue(view: View, now: datetime) -> Rescued:
@@ -239,19 +258,21 @@ class _Plan(NamedTuple):
     moves: Moves
     rescue: Rescued
     emptying: str
+    forgone: Forgone
 
 
 def _steps(view: View, plan: _Plan) -> list[Step]:
     """All that can be done now; each kind of step waits until what it relies on is seen to be there."""
     steps: list[Step] = [*finalizing.put_on(view), *view.fleet.labels.values(), *plan.held.steps]
-    steps += others.let_on(view)
+    steps += [*others.let_on(view), *plan.forgone.steps]
     if view.target.mode is Mode.TEMPLATE:
         if view.fleet.taints and not plan.held.complete:
             return steps
         steps += [step for name, step in view.fleet.taints.items() if name not in view.fleet.labels]
         if view.fleet.taints:
             return steps
-    written = placements.placement_steps(view, plan.may_move, plan.moves.records)
+    records = {**plan.forgone.records, **plan.moves.records}
+    written = placements.placement_steps(view, plan.may_move, records)
     steps += [*written, *plan.rescue.steps, *placements.checks(view, plan.moves.checks)]
     if plan.moves.unprepared:
         return steps
@@ -346,7 +367,12 @@ def _notes(view: View, held: holds.Holding) -> tuple[str, ...]:
     broken = [text for one in view.placements.values() for text in one.broken.values()]
     large = [text] if (text := _too_large(view)) else []
     said = (*large, *map(str, view.unreadable), *map(str, view.order.absent), *view.order.problems)
-    return (*said, *broken, *held.notes)
+    going = (
+        f"WorkloadPlacement {name}/{PLACEMENT} is being deleted; it goes when what it records is undone, and"
+        " is made again while the migration needs it"
+        for name in sorted(view.all_placements.going)
+    )
+    return (*said, *broken, *held.notes, *going)
 
 
 def _untold(view: View, steps: Iterable[Step]) -> Iterator[str]:

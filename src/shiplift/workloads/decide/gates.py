@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from shiplift.api.marks import OFF_TARGET_LABEL, TARGET_LABEL
 from shiplift.api.workloads import (
     Mode,
     OnBlockedWorkload,
@@ -37,8 +38,8 @@ from shiplift.workloads.decide.architectures import ARCHITECTURE
 from shiplift.workloads.decide.books import Books
 from shiplift.workloads.decide.candidates import first_of_each
 from shiplift.workloads.decide.forgetting import forget_evictions
-from shiplift.workloads.decide.surging import can_surge, is_taken_back, surge
-from shiplift.workloads.marks import off_target_taint, upgrade_taint
+from shiplift.workloads.decide.surging import can_surge, surge
+from shiplift.workloads.marks import is_our_toleration, keeps_off, off_target_taint, upgrade_taint
 from shiplift.workloads.model import Line, Reason, Tally
 from shiplift.workloads.names import SKIP
 from shiplift.workloads.record import Record
@@ -166,6 +167,22 @@ def _fits_into_placement(books: Books, tally: Tally) -> Closed | None:
     return _closed(WorkloadState.BLOCKED, Reason.TOO_MANY, text)
 
 
+def _template_lets_on(books: Books, tally: Tally) -> Closed | None:
+    """What is made from it would be made again and again; a slot is looked for as if our marks were not in
+    it. A surge that is under way is seen to its end."""
+    view, template = books.view, tally.row.template
+    if template.node_terms is None or not keeps_off(template, view.target.version):
+        return None
+    if placements.record_of(view, tally.id).surge is not None:
+        return None
+    text = (
+        f"its template keeps its pods off the target nodes: take {TARGET_LABEL} and {OFF_TARGET_LABEL} out of"
+        " the node affinity of its template, which are for shiplift to set"
+    )
+    line = Line(WorkloadState.BLOCKED, Reason.TEMPLATE_KEEPS_OFF, text)
+    return Closed(line, unplaced=tally.id not in books.released)
+
+
 def _target_nodes(books: Books, _tally: Tally) -> Closed | None:
     text = f"no node runs {books.view.target.version} yet"
     return Closed(Line(WorkloadState.HELD, Reason.WAITING_FOR_NODES, text), unplaced=True)
@@ -213,8 +230,16 @@ def _room_to_begin(books: Books, tally: Tally) -> Closed | None:
         return None
     for pod in tally.away if _consolidates(books) else tally.away[:1]:
         if (slot := books.no_slot(pod)) is not None:
-            return msgspec.structs.replace(_no_slot(slot), unplaced=True)
+            return msgspec.structs.replace(_makes_room_no_more(books, tally) or _no_slot(slot), unplaced=True)
     return None
+
+
+def _makes_room_no_more(books: Books, tally: Tally) -> Closed | None:
+    """Where pods that were to make room came back again and again, nobody waits for room to be made."""
+    if not books.brakes or not _consolidates(books):
+        return None
+    line = brake.stop_of_making_room(books.view, tally, books.counted)
+    return None if line is None else Closed(line)
 
 
 def _release_is_written(books: Books, tally: Tally) -> Closed | None:
@@ -233,7 +258,11 @@ def _toleration_to_record(books: Books, tally: Tally) -> Record | None:
     record = placements.record_of(view, tally.id)
     if record.toleration == view.target.version:
         return None
-    return Record(toleration=view.target.version, surge=record.surge)
+    target = view.target.version
+    theirs = not record.toleration and any(
+        is_our_toleration(one, target) for one in tally.row.template.tolerations
+    )
+    return Record(toleration=target, surge=record.surge, own=target if theirs else record.own)
 
 
 def _consolidates(books: Books) -> bool:
@@ -252,7 +281,7 @@ def _surge_is_over(books: Books, tally: Tally) -> Closed | None:
     record = placements.record_of(books.view, tally.id)
     if record.surge is None:
         return None
-    if is_taken_back(record.surge) and tally.away and never_evictable(books, tally)[0] is None:
+    if record.surge.is_taken_back and tally.away and never_evictable(books, tally)[0] is None:
         line = Line(WorkloadState.RELEASED, Reason.SURGING, "its budget lets pods go by now")
         return Closed(line, record=msgspec.structs.replace(record, surge=None))
     return _surging(books, tally)
@@ -279,7 +308,8 @@ def _nothing_stops_all(books: Books, _tally: Tally) -> Closed | None:
 
 
 def _evicted_seldom(books: Books, tally: Tally) -> Closed | None:
-    line = brake.stop_of(books.view, tally, books.counted)
+    view, counted = books.view, books.counted
+    line = brake.stop_of(view, tally, counted) or brake.stop_of_making_again(view, tally, counted)
     return None if line is None else Closed(line)
 
 
@@ -296,7 +326,15 @@ def _template_tolerates(books: Books, tally: Tally) -> Closed | None:
         return None
     if view.spec.paused:
         return _closed(WorkloadState.RELEASED, Reason.PAUSED, PAUSED)
-    step = SetTolerations(tally.id, tally.row.uid, view.target.version)
+    if (stop := brake.stop_of_giving_again(view, tally, books.put_back)) is not None:
+        return Closed(stop)
+    record = placements.record_of(view, tally.id)
+    if record.own == view.target.version:
+        line = Line(WorkloadState.MOVING, Reason.MOVING, "its owner took a toleration off: it gets ours")
+        return Closed(line, record=msgspec.structs.replace(record, own=""))
+    step = SetTolerations(tally.id, tally.row.uid, view.target.version, keeps=record.own)
+    if step.change in view.changes or tally.row.uid in books.put_back:
+        step = msgspec.structs.replace(step, again=True)
     return Closed(Line(WorkloadState.MOVING, Reason.MOVING, step.describe()), steps=(step,), asked=True)
 
 
@@ -335,6 +373,7 @@ WORKLOAD_GATES = (
         mode=Mode.TEMPLATE,
     ),
     Gate("its namespace's placement can name it", _fits_into_placement, before_release=True),
+    Gate("its template lets its pods onto target nodes", _template_lets_on),
     Gate(
         "nodes of the target version are there",
         _target_nodes,
@@ -375,7 +414,7 @@ WORKLOAD_GATES = (
         "its pods were not evicted again and again",
         _evicted_seldom,
         concerns=lambda books: books.brakes,
-        known_to_operator=(Reason.EVICTED_TOO_OFTEN,),
+        known_to_operator=(Reason.EVICTED_TOO_OFTEN, Reason.MADE_AGAIN_TOO_OFTEN),
     ),
     Gate(
         "its PodDisruptionBudget is given back",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shiplift.api.marks import TARGET_LABEL, label_value
 from shiplift.api.workloads import Mode, WorkloadState
 from shiplift.engine import retries
 from shiplift.engine.step import Answer, Step
@@ -18,10 +17,9 @@ from shiplift.pdb.allowances import lane_of
 from shiplift.pdb.coverage import budgets_of
 from shiplift.workloads.decide import gates, placements
 from shiplift.workloads.decide.books import Books
-from shiplift.workloads.decide.candidates import first_of_each, in_order
+from shiplift.workloads.decide.candidates import first_of_each, in_order, misplaced
 from shiplift.workloads.decide.gates import Closed
 from shiplift.workloads.identity import WorkloadId
-from shiplift.workloads.marks import is_kept_off
 from shiplift.workloads.model import Line, Reason, Tally
 from shiplift.workloads.record import Record
 from shiplift.workloads.steps import Evict, Force, PodStep, Replace, SetTolerations
@@ -128,13 +126,10 @@ class Moves:
             self._evict(tally)
 
     def _replace_misplaced(self, tally: Tally) -> None:
-        """Pending pods that were made while the workload was held can never go to target nodes."""
-        value = label_value(self.view.target.version)
-        for pod in tally.pending:
-            if pod.unschedulable and is_kept_off(pod, TARGET_LABEL, value):
-                relied_on = placements.relied_on(self.view, tally.id)
-                step = Replace(tally.id, pod.name, pod.uid, pod.resource_version, *relied_on)
-                self._do(step, tally, Reason.PENDING)
+        for pod in misplaced(tally, self.view.target.version):
+            relied_on = placements.relied_on(self.view, tally.id)
+            step = Replace(tally.id, pod.name, pod.uid, pod.resource_version, *relied_on)
+            self._do(step, tally, Reason.PENDING)
 
     def _blocked(self, tally: Tally) -> bool:
         """Whether no pod that is left can ever be evicted, and what the policy makes of it."""

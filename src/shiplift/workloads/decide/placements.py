@@ -14,7 +14,7 @@ from shiplift.engine import retries
 from shiplift.facts.kinds import WORKLOAD_PLACEMENT
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Placement, View
-from shiplift.workloads.names import PLACEMENT
+from shiplift.workloads.names import FINALIZER, PLACEMENT
 from shiplift.workloads.record import NO_RECORD, RECORDS, Record
 from shiplift.workloads.steps import CheckInForce, DeletePlacement, WritePlacement
 
@@ -63,11 +63,10 @@ def placement_steps(view: View, may_move: frozenset[WorkloadId], changed: Record
     namespaces |= (
         _outdated(view, may_move) if inject else {one for one in view.placements if _retarget(view, one)}
     )
+    namespaces |= view.all_placements.misguarded
     namespaces -= view.unreadable_in(WORKLOAD_PLACEMENT).keys()
     wanted = _turns(view, may_move, namespaces) if inject and namespaces else {}
-    steps = (
-        _placement(view, one, wanted.get(one, {}), _records(view, one, changed)) for one in sorted(namespaces)
-    )
+    steps = (_placement(view, one, wanted.get(one, {}), changed) for one in sorted(namespaces))
     return [step for step in steps if step is not None]
 
 
@@ -123,24 +122,44 @@ def _records(view: View, namespace: str, changed: Records) -> dict[str, str]:
     return kept
 
 
-def _placement(
-    view: View, namespace: str, turns: dict[str, Turn], ledger: dict[str, str]
-) -> WritePlacement | None:
+def _binds(view: View, namespace: str, changed: Records) -> bool:
+    """Whether the records, as they become, say what has to be undone before they may be lost."""
     placement = view.placements.get(namespace)
+    fresh = {id_.owner_key: record for id_, record in changed.items() if id_.namespace == namespace}
+    if any(record.binds for record in fresh.values()):
+        return True
+    if placement is None:
+        return False
+    kept = (record for owner, record in placement.records.items() if owner not in fresh)
+    return bool(placement.broken) or any(record.binds for record in kept)
+
+
+def finalizers(placement: Placement | None, *, binding: bool) -> tuple[str, ...] | None:
+    """What a placement is to have, where it has others; it lasts for as long as its records bind."""
+    have = placement.row.finalizers if placement else ()
+    if (FINALIZER in have) == binding:
+        return None
+    others = tuple(one for one in have if one != FINALIZER)
+    return (*others, FINALIZER) if binding else others
+
+
+def _placement(view: View, namespace: str, turns: dict[str, Turn], changed: Records) -> WritePlacement | None:
+    placement, ledger = view.placements.get(namespace), _records(view, namespace, changed)
     target = label_value(view.target.version)
+    guards = finalizers(placement, binding=_binds(view, namespace, changed))
     if placement is None:
         return (
-            WritePlacement(namespace, "", 0, target, turns, ledger, _news({}, turns))
+            WritePlacement(namespace, "", 0, target, turns, ledger, _news({}, turns), guards)
             if turns or ledger
             else None
         )
     spec = placement.spec
-    if spec.target == target and spec.turns == turns and spec.ledger == ledger:
+    if guards is None and spec.target == target and spec.turns == turns and spec.ledger == ledger:
         return None
     row = placement.row
     before = spec.turns if spec.target == target else {}
     return WritePlacement(
-        namespace, row.uid, row.resource_version, target, turns, ledger, _news(before, turns)
+        namespace, row.uid, row.resource_version, target, turns, ledger, _news(before, turns), guards
     )
 
 
@@ -195,7 +214,12 @@ def _looked_after(view: View) -> set[str]:
     return set(sorted(name for name, one in view.placements.items() if one.listed)[:1])
 
 
-def deletion(placement: Placement) -> DeletePlacement:
-    """The placement taken away."""
-    row = placement.row
-    return DeletePlacement(row.namespace, row.uid, row.resource_version)
+def taken_away(placement: Placement) -> WritePlacement | DeletePlacement:
+    """What takes a placement away of which no record is left: our finalizer goes first."""
+    row, spec = placement.row, placement.spec
+    if FINALIZER not in row.finalizers:
+        return DeletePlacement(row.namespace, row.uid, row.resource_version)
+    guards = finalizers(placement, binding=False)
+    return WritePlacement(
+        row.namespace, row.uid, row.resource_version, spec.target, {}, {}, "no record is left", guards
+    )

@@ -38,7 +38,7 @@ def wait(view: View, released: Collection[WorkloadId], now: datetime) -> Wait | 
 
 def _has_begun(view: View, released: Collection[WorkloadId]) -> bool:
     """Workloads that had arrived before are released too, in mode Inject, and were not moved."""
-    if view.status.moves or view.evicted:
+    if view.status.moves or view.evicted.moved:
         return True
     return not view.order.met.issuperset(released) if view.target.mode is Mode.INJECT else bool(released)
 
@@ -49,6 +49,7 @@ def _for_count(view: View, joined: list[Joined], now: datetime) -> Wait | None:
     if there >= wanted:
         return None
     began = view.status.started_at.timestamp() if view.status.started_at else 0.0
+    began = began if began <= now.timestamp() else 0.0  # of a clock that was ahead
     last = max((began, *(float(one.created) for one in joined)))
     left = last + duration(view.spec.progress_deadline).total_seconds() - now.timestamp()
     text = (

@@ -23,10 +23,11 @@ from shiplift.api.values import duration
 from shiplift.api.workloads import OnBlockedWorkload
 from shiplift.engine.step import Step
 from shiplift.facts.pods import Pod
-from shiplift.facts.workloads import Deployment
+from shiplift.facts.workloads import Deployment, HorizontalPodAutoscaler
 from shiplift.room.booking import NoSlot
 from shiplift.workloads.decide import placements
 from shiplift.workloads.decide.candidates import in_order
+from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Reason, Tally, View
 from shiplift.workloads.names import SURGE_LEDGER
 from shiplift.workloads.record import Record, Surge
@@ -55,11 +56,6 @@ class Surging(msgspec.Struct, frozen=True):
 def can_surge(tally: Tally) -> bool:
     """Whether one more of its replicas can take the place of any other."""
     return isinstance(tally.row, Deployment)
-
-
-def is_taken_back(plan: Surge) -> bool:
-    """Whether it was given up, and nothing of it is left but the record."""
-    return bool(plan.gave_up) and plan.after == plan.before
 
 
 def surge(view: View, tally: Tally, no_slot: NoSlotFor, now: datetime) -> Surging:
@@ -126,14 +122,15 @@ def _there(tally: Tally) -> int:
 
 
 def _raise_or_rest(view: View, tally: Tally, record: Record, plan: Surge, now: datetime) -> Surging:
-    """Lowered, or not raised yet: again as long as pods are left to move, and only from a full house."""
+    """Lowered, or not raised yet: again as long as pods are left to move that are to be surged, and only from
+    a full house."""
     marked = _marked(tally)
     if tally.leaving or len(tally.pods) != plan.before or tally.ready < plan.before:
         return Surging(Reason.SURGING, "waits for the pod that goes")
-    if not tally.away or view.spec.paused:
+    if not tally.away or view.spec.paused or view.spec.on_blocked is not OnBlockedWorkload.SURGE:
         if marked:
             return Surging(Reason.SURGING, "unmarks its pods", tuple(_unmark(tally, pod) for pod in marked))
-        return Surging(Reason.SURGING, "all pods are moved", record=_with(record, None))
+        return Surging(Reason.SURGING, "its surge is over", record=_with(record, None))
     return _raise(view, tally, record, plan, now)
 
 
@@ -144,7 +141,7 @@ def _raise(view: View, tally: Tally, record: Record, plan: Surge, now: datetime)
         return Surging(Reason.SURGING, "one replica more for the next pod", record=_with(record, again))
     if _is_set_back(view, tally, plan):
         return _give_up(record, plan, "somebody else sets its replicas back whenever a surge raises them")
-    if floor := _floor(tally, plan, plan.after):
+    if floor := _floor(tally, plan, max(plan.after, plan.floor_before)):
         return Surging(Reason.SURGING, "raises the floor of its autoscaler", (floor,))
     step = _scaled(tally, plan.after, "one more, for the time of a move")
     return Surging(Reason.SURGING, "adds a replica", (step,))
@@ -182,8 +179,11 @@ def _swap(view: View, tally: Tally, record: Record, plan: Surge, now: datetime) 
 
 
 def _seconds_left(view: View, tally: Tally, plan: Surge, now: datetime) -> float:
-    """How long the replica more still has; a record without a time is judged by its pod."""
-    began = plan.at or max((pod.created for pod in tally.pods), default=0)
+    """How long the replica more still has; a record without a time, or of a clock that was ahead, is judged
+    by its pod."""
+    began = plan.at
+    if not began or began > now.timestamp():
+        began = max((pod.created for pod in tally.pods), default=0)
     return began + duration(view.spec.progress_deadline).total_seconds() - now.timestamp()
 
 
@@ -211,12 +211,12 @@ def _give_up(record: Record, plan: Surge, why: str) -> Surging:
 
 def _take_back(view: View, tally: Tally, record: Record, plan: Surge) -> Surging:
     """Lower the replicas, and say why until somebody has acted."""
-    if not is_taken_back(plan) and (steps := _lowering(tally, plan)):
+    if not plan.is_taken_back and (steps := _lowering(tally, plan)):
         return Surging(Reason.SURGE_FAILED, f"{plan.gave_up}; it is being taken back", steps)
     if view.spec.paused or not tally.away or view.spec.on_blocked is not OnBlockedWorkload.SURGE:
         return Surging(Reason.SURGING, "its surge is forgotten", record=_with(record, None))
     text = f"{plan.gave_up}; it was taken back: {_TRY_AGAIN}"
-    done = None if is_taken_back(plan) else msgspec.structs.replace(plan, after=plan.before)
+    done = None if plan.is_taken_back else msgspec.structs.replace(plan, after=plan.before)
     return Surging(Reason.SURGE_FAILED, text, record=_with(record, done) if done else None)
 
 
@@ -243,14 +243,19 @@ def _overtaken(tally: Tally, record: Record, plan: Surge) -> Surging:
 
 def undo(tally: Tally, plan: Surge) -> tuple[Step, ...]:
     """Take back what a surge has changed; nothing when all of it is as it was."""
-    if is_taken_back(plan):
+    if plan.is_taken_back:
         return ()
     steps: list[Step] = [_unmark(tally, pod) for pod in _marked(tally)]
-    if floor := _floor(tally, plan, plan.floor_before):
-        steps.append(floor)
+    steps += undo_floor(tally.id, tally.autoscaler, plan)
     if tally.row.replicas == plan.after:
         steps.append(_scaled(tally, plan.before, "as it was"))
     return tuple(steps)
+
+
+def undo_floor(id_: WorkloadId, scaler: HorizontalPodAutoscaler | None, plan: Surge) -> tuple[Step, ...]:
+    """Take back what a surge has changed on the autoscaler of a workload, which may be gone itself."""
+    floor = None if plan.is_taken_back else _floor_of(id_, scaler, plan, plan.floor_before)
+    return () if floor is None else (floor,)
 
 
 def _marked(tally: Tally) -> list[Pod]:
@@ -267,14 +272,19 @@ def _scaled(tally: Tally, replicas: int, why: str) -> Scale:
 
 
 def _floor(tally: Tally, plan: Surge, wanted: int) -> Scale | None:
+    return _floor_of(tally.id, tally.autoscaler, plan, wanted)
+
+
+def _floor_of(
+    id_: WorkloadId, scaler: HorizontalPodAutoscaler | None, plan: Surge, wanted: int
+) -> Scale | None:
     """The autoscaler's floor, where there is one and it is still what we know; somebody else's stays."""
-    scaler = tally.autoscaler
     if scaler is None or scaler.name != plan.autoscaler or scaler.min_replicas == wanted:
         return None
     if scaler.min_replicas not in (plan.floor_before, plan.after):
         return None
     return Scale(
-        tally.id,
+        id_,
         scaler.name,
         scaler.uid,
         scaler.resource_version,

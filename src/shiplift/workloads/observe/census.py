@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import ClassVar, Protocol, TypeVar
 
+import msgspec
+
 from shiplift.api.marks import OFF_TARGET_LABEL, label_value
 from shiplift.api.workloads import Mode, WorkloadKind
 from shiplift.facts import kinds
@@ -172,6 +174,10 @@ class Census:
         """Architectures of target nodes that no old node has; one that a node does not tell is none."""
         there = {self._rows[name].architecture for name, own in self._roles.items() if own is Role.TARGET}
         return frozenset(there - {self._rows[name].architecture for name in off} - {""})
+
+    def autoscaler(self, id_: WorkloadId) -> HorizontalPodAutoscaler | None:
+        """What scales a workload, whether or not the workload is there."""
+        return self._autoscalers.get(id_)
 
     def joined(self) -> Iterator[Joined]:
         """The target nodes: when each was made, and whether it is Ready."""
@@ -554,6 +560,8 @@ class Census:
         counted = tally(
             id_, row, sets, pods, self._roles, cover, self._autoscalers.get(id_), seen_ready=self.seen_ready
         )
+        if id_.namespace in self._scope.opted_out:
+            counted = msgspec.structs.replace(counted, skipped=True)
         return with_evicting(counted, evicting) if evicting else counted
 
     def _looks_as_if_it_stayed(self, pod: Pod) -> bool:

@@ -169,7 +169,10 @@ class Observer:
             wanted = refused(wanted, migration, _intolerant(snapshot, wanted))
         placements = self._read_placements(snapshot)
         moving = migration if wanted.version else None
-        scope = Scope(wanted, selector, _excluded(moving), moving.status.emptying if moving else "")
+        excluded = _excluded(moving)
+        recorded = frozenset(name for name in excluded if name in placements and placements[name].records)
+        emptying = moving.status.emptying if moving else ""
+        scope = Scope(wanted, selector, excluded - recorded, emptying, recorded)
         self._forget_marks_of_others(wanted.version)
         # to undo a record its workload must be known, whoever is excluded by now
         self._counting = bool(wanted.version) or any(one.spec.ledger for one in placements.values())
@@ -240,7 +243,7 @@ class Observer:
             strays=self._strays.look(census.fresh, placements) if wanted.mode is Mode.INJECT else (),
             unmarked=self._unmarked.look(fleet, wanted.version),
             unasked=self.in_force.unasked(),
-            evicted=self.evictions.untold().moved,
+            evicted=self.evictions.untold(),
             missing_rights=self._missing_rights() if wanted.mode is Mode.TEMPLATE else (),
             seen_ready=census.seen_ready,
             ran=census.ran,
@@ -248,15 +251,17 @@ class Observer:
             unscheduled=census.unscheduled,
             picked=partial(_picked, snapshot if self._counting else None),
             others=census.others(),
+            autoscaler=census.autoscaler,
             returned=self._returned.look(order, census, placements, status.workloads if begun else ()),
         )
 
     def _read_placements(self, snapshot: Snapshot) -> dict[str, Placement]:
-        """Each is read once for each version of it."""
+        """Each is read once for each version of it. One that is deleted counts while our finalizer keeps it:
+        what it says is in force, and what it records is not undone yet."""
         found: dict[str, Placement] = {}
         changed = False
         for row in snapshot.customs(kinds.WORKLOAD_PLACEMENT):
-            if not row.deleting:
+            if not row.deleting or FINALIZER in row.finalizers:
                 known = self._placements.get(row.namespace)
                 if known is None or known.row is not row:
                     known, changed = _placement(row), True
@@ -310,6 +315,8 @@ def _placement(row: Custom) -> Placement:
         listed=frozenset(ids[owner] for owner in spec.turns),
         released=frozenset(ids[owner] for owner, turn in spec.turns.items() if turn is Turn.RELEASED),
         tolerating={ids[owner]: one.toleration for owner, one in records.items() if one.toleration},
+        surging=frozenset(ids[owner] for owner, one in records.items() if one.surge),
+        binding=bool(broken) or any(one.binds for one in records.values()),
     )
 
 
@@ -324,6 +331,9 @@ def _placed(placements: Mapping[str, Placement]) -> Placements:
         frozenset[WorkloadId]().union(*(one.listed for one in placements.values())),
         {target: frozenset(ids) for target, ids in released.items()},
         {target: frozenset(names) for target, names in namespaces.items()},
+        frozenset[WorkloadId]().union(*(one.surging for one in placements.values())),
+        frozenset(namespace for namespace, one in placements.items() if one.is_misguarded),
+        frozenset(namespace for namespace, one in placements.items() if one.row.deleting),
     )
 
 

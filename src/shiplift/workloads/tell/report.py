@@ -6,7 +6,7 @@ every look (an estimate, a message's count) alone is no reason to write it again
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from shiplift.api.values import Progress, duration
 from shiplift.api.workloads import (
     MigrationState,
     NodesOfVersion,
+    PutBack,
     WorkloadKind,
     WorkloadMigrationStatus,
     WorkloadState,
@@ -26,10 +27,12 @@ from shiplift.api.workloads import (
 from shiplift.engine import conditions, progress
 from shiplift.engine.conditions import Statement
 from shiplift.engine.progress import Weight
+from shiplift.workloads.decide.brake import is_counted, told
 from shiplift.workloads.decide.cleaning import inert
 from shiplift.workloads.decide.waiting import line_of
 from shiplift.workloads.identity import WorkloadId
-from shiplift.workloads.model import Evicted, Line, Migrating, Reason, Tally, View
+from shiplift.workloads.identity import named as named_workload
+from shiplift.workloads.model import IN_LINES, Effort, Evicted, Line, Migrating, Reason, Role, Tally, View
 from shiplift.workloads.names import SKIP
 from shiplift.workloads.tell.counts import Counts
 from shiplift.workloads.tell.last_move import last_move
@@ -41,6 +44,7 @@ _MOST_VERSIONS = 64
 _LONGEST = 1000
 _MOST_INERT = 500
 _MOST_RELIED_ON = 1000
+_MOST_PUT_BACK = 500
 _LINE_BYTES = 300
 _MOST_BYTES = 400_000
 """An object may have about 1.5 MB, and the uids of those that have arrived need up to half of it."""
@@ -102,6 +106,7 @@ def _under_way(
         workloads=listed,
         met=decision.met,
         relied_on=_relied_on(view, met),
+        put_back=_put_back(view, before, evicted),
         cycles=view.order.cycles,
         missing=view.order.missing,
         exceptions=decision.exceptions,
@@ -148,23 +153,58 @@ def _relied_on(view: View, done: set[str]) -> tuple[str, ...]:
     return tuple(sorted(str(id_)[:256] for id_ in named)[:_MOST_RELIED_ON])
 
 
+def _put_back(view: View, before: WorkloadMigrationStatus, evicted: Evicted) -> tuple[PutBack, ...]:
+    """Counted on from what was told, of workloads that are there still; a pause begins anew."""
+    if view.spec.paused or not (before.put_back or evicted.given_again):
+        return ()
+    earlier = {one.uid: one.times for one in before.put_back}
+    named = {str(id_): id_ for id_ in evicted.given_again} | {
+        one.workload: named_workload(one.workload) for one in before.put_back
+    }
+    found = (
+        PutBack(workload=text, uid=tally.row.uid, times=times)
+        for text, id_ in sorted(named.items())
+        if (tally := view.tallies.get(id_)) is not None
+        and (times := earlier.get(tally.row.uid, 0) + evicted.given_again.get(id_, 0))
+    )
+    return tuple(sorted(found, key=lambda one: -one.times)[:_MOST_PUT_BACK])
+
+
 def _workloads(
     told: _Told, before: Iterable[WorkloadStatus], waiting: Iterable[tuple[Tally, Line]]
 ) -> tuple[WorkloadStatus, ...]:
-    """Workloads that have not arrived, first those that need somebody."""
+    """Workloads that have not arrived, first those that need somebody. Where not all fit, those stay that the
+    brake counts: what is not listed is counted from nought again."""
     earlier = {WorkloadId(one.kind.value, one.namespace, one.name): one for one in before}
     lines = sorted(waiting, key=lambda pair: (_NEEDS_SOMEBODY.index(pair[1].state), pair[0].id))
-    listed: list[WorkloadStatus] = []
+    listed: dict[int, WorkloadStatus] = {}
     size = 0
-    for tally, line in lines[:MOST_LISTED]:
+    for place, tally, line in _most_important(lines, _counted(earlier, told.evicted))[:MOST_LISTED]:
         known = earlier.get(tally.id)
         known = known if known is not None and known.uid == tally.row.uid else None
         one = _with_evictions(told.view, tally, _one(told, tally, line, known), known, told.evicted)
         size += _LINE_BYTES + len(one.message) + len(one.name) + len(one.namespace)
         if size > _MOST_BYTES:
             break
-        listed.append(one)
-    return tuple(listed)
+        listed[place] = one
+    return tuple(one for _, one in sorted(listed.items()))
+
+
+def _counted(earlier: Mapping[WorkloadId, WorkloadStatus], evicted: Evicted) -> set[WorkloadId]:
+    """Workloads to which something was done that the brake counts."""
+    found = {id_ for id_, one in earlier.items() if is_counted(one)}
+    return found.union(*(evicted.of(effort) for effort in IN_LINES))
+
+
+def _most_important(
+    lines: Sequence[tuple[Tally, Line]], counted: Collection[WorkloadId]
+) -> list[tuple[int, Tally, Line]]:
+    """The lines, each after its place: the first of all, those that are counted, then the others. Of those
+    that are counted, the ones that have all their pods need it least."""
+    placed = [(place, tally, line) for place, (tally, line) in enumerate(lines)]
+    if counted:
+        placed.sort(key=lambda one: (one[0] > 0 and one[1].id not in counted, one[0] > 0 and one[1].complete))
+    return placed
 
 
 def _one(told: _Told, tally: Tally, line: Line, earlier: WorkloadStatus | None) -> WorkloadStatus:
@@ -189,11 +229,26 @@ def _with_evictions(
     view: View, tally: Tally, one: WorkloadStatus, earlier: WorkloadStatus | None, evicted: Evicted
 ) -> WorkloadStatus:
     """Counted on from what was told; a pause begins anew."""
-    evictions = evicted.moved.get(tally.id, 0) + (earlier.evictions if earlier else 0)
-    if not evictions or view.spec.paused:
+    counts = {
+        effort.value: times
+        for effort in IN_LINES
+        if (times := evicted.of(effort).get(tally.id, 0) + _told(view, earlier, effort))
+    }
+    if not counts or view.spec.paused:
         return one
     most = max(tally.row.replicas, earlier.most_replicas if earlier else 0)
-    return msgspec.structs.replace(one, evictions=evictions, most_replicas=most)
+    return msgspec.structs.replace(one, **counts, most_replicas=most)
+
+
+def _told(view: View, earlier: WorkloadStatus | None, effort: Effort) -> int:
+    """What still counts of what was told: who made room on a node that is no old one any more is done."""
+    if earlier is None or (effort is Effort.MADE_ROOM and _is_changed(view, view.status.emptying)):
+        return 0
+    return told(earlier, effort)
+
+
+def _is_changed(view: View, node: str) -> bool:
+    return bool(node) and view.fleet.roles.get(node) is not Role.OFF
 
 
 def _no_progress(earlier: WorkloadStatus, line: Line, pods: Progress) -> bool:
