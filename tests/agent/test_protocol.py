@@ -110,3 +110,17 @@ def test_versions_are_found_by_software() -> None:
 
 def test_only_packages_disturb_pods() -> None:
     assert [one for one in Operation if one.wants_cordon] == [Operation.PACKAGES]
+
+
+@pytest.mark.parametrize(
+    ("desired", "current", "expected"),
+    [
+        ("1.36.3", "1.36.3", True),
+        ("1.36.3", "1.36.3-1.1", True),
+        ("1.36.3-1.1", "1.36.3-2.1", False),
+        ("1.36.3", "1.36.30", False),
+        ("1.36.3", "", False),
+    ],
+)
+def test_a_version_without_a_revision_wants_any_revision(desired: str, current: str, expected: bool) -> None:
+    assert protocol.fits(desired, current) is expected

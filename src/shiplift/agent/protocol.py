@@ -65,6 +65,12 @@ def current_versions(annotations: Mapping[str, str]) -> dict[str, str]:
     return _versions(annotations, _CURRENT)
 
 
+def fits(desired: str, current: str) -> bool:
+    """Whether a version is the one that is wanted. `1.36.3` wants any package of that version, whatever its
+    revision, as in `1.36.3-1.1`; a version that names its revision wants just that one."""
+    return current == desired or current.startswith(f"{desired}-")
+
+
 def _versions(annotations: Mapping[str, str], suffix: str) -> dict[str, str]:
     found = {key.removesuffix(suffix): value for key, value in annotations.items() if key.endswith(suffix)}
     return {name: found[name] for name in sorted(found) if _SOFTWARE.fullmatch(name)}

@@ -24,6 +24,11 @@ HOLD_PREFIX = "shiplift-hold-"
 HOLD_LEDGER = "shiplift.dev/hold-ledger"
 """The annotation on a user's PodDisruptionBudget that says how it was before we held it."""
 
+CORDONED_BY = "node.shiplift.dev/cordoned-by"
+"""The annotation on a node that a NodeRollout has cordoned: the name of the rollout."""
+SKIP_ROLLOUT = "node.shiplift.dev/skip-rollout"
+"""The annotation by which a node is left out of every rollout, with the value `true`."""
+
 MANAGED_BY = "app.kubernetes.io/managed-by"
 MANAGER = "shiplift"
 """The value of `MANAGED_BY` on all that we make."""
