@@ -16,7 +16,7 @@ from shiplift.drain.blocking import Refusal
 from shiplift.drain.filters import judge_all
 from shiplift.drain.holds import MIGRATION
 from shiplift.drain.model import Why
-from shiplift.drain.plan import MOST_BLOCKERS, Plan, Scene, blockers, plan
+from shiplift.drain.plan import MOST_BLOCKERS, Plan, Scene, blockers, plan, spending
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import PodDisruptionBudget
 from tests.drain.pods import DAEMON_SET, NOW, a_budget, a_pod, around
@@ -56,7 +56,7 @@ def test_of_a_budget_as_many_go_as_it_has_to_give_in_one_lane() -> None:
     assert evicted(found) == ["web-0", "web-1"]
     assert {one.lane for one in found.evictions} == {budget.uid}
     assert waits(found) == {"web-2": Why.AFTER_OTHERS}
-    assert found.waits[0].message == "PodDisruptionBudget shop/web lets other pods of this node go first"
+    assert found.waits[0].message == "PodDisruptionBudget shop/web lets other pods go first"
     assert blockers(found, NOW) == ()
 
 
@@ -65,6 +65,15 @@ def test_evictions_under_way_are_counted_and_not_sent_again() -> None:
     assert evicted(found) == ["web-1"]
     assert [pod.name for pod in found.going] == ["web-0"]
     assert waits(found) == {"web-2": Why.AFTER_OTHERS}
+
+
+def test_two_nodes_that_are_drained_together_do_not_spend_a_budget_twice() -> None:
+    budget = a_budget(allowed=1)
+    first = plan(a_scene([a_pod("web-0")], budget))
+    assert spending(first) == {budget.uid: 1}
+    second = plan(a_scene([a_pod("web-1")], budget, spent=spending(first)))
+    assert (evicted(second), waits(second)) == ([], {"web-1": Why.AFTER_OTHERS})
+    assert spending(plan(a_scene([a_pod(ready=False)], budget))) == {}
 
 
 def test_a_pod_that_is_not_ready_takes_nothing_of_its_budget_and_goes_first() -> None:

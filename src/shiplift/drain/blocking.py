@@ -69,7 +69,7 @@ def _exhausted(asked: Question) -> Wait | None:
         return None
     (budget,) = asked.budgets
     if allowed_alone(budget):
-        others = f"PodDisruptionBudget {asked.names[0]} lets other pods of this node go first"
+        others = f"PodDisruptionBudget {asked.names[0]} lets other pods go first"
         return Wait(asked.pod, Why.AFTER_OTHERS, others, asked.names)
     needs = explained_alone(budget)
     return Wait(asked.pod, Why.BUDGET_EXHAUSTED, needs, asked.names, _lets_go(budget))

@@ -95,7 +95,7 @@ class Why(StrEnum):
     REFUSED = "Refused"
     """The API server refused otherwise, and is asked again."""
     AFTER_OTHERS = "AfterOthers"
-    """Its budget has something to give, and other pods of this node get it first."""
+    """Its budget has something to give, and other pods that are drained get it first."""
     LAST = "Last"
     """It goes when all others are gone: it is the operator's own."""
 

@@ -25,6 +25,7 @@ LATE = 30
 """Seconds after the time at which a pod has to be gone; one that is not is in the way."""
 _LONGEST_LINE, _LONGEST_MESSAGE = 256, 4096
 _NO_REFUSALS: Mapping[str, Refusal] = {}
+_NOTHING_SPENT: Mapping[str, int] = {}
 
 
 def _nobody(_: Pod) -> None:
@@ -48,6 +49,8 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     """Who, besides budgets, keeps a pod for a while."""
     evicting: Collection[str] = ()
     """Pods, by uid, whose eviction is under way or was granted, and that do not show it yet."""
+    spent: Mapping[str, int] = _NOTHING_SPENT
+    """By the uid of a budget: what drains of other nodes take of what it has to give (see `spending`)."""
     refusals: Mapping[str, Refusal] = _NO_REFUSALS
     """By uid: what the API server answered last."""
     goes_last: Callable[[Pod], bool] = _none_last
@@ -60,6 +63,9 @@ class Eviction(msgspec.Struct, frozen=True):
 
     pod: Pod
     lane: str = ""
+    """The uid of its budget."""
+    counted: bool = False
+    """Whether it takes one of what its budget has to give."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,7 +140,8 @@ class _Allotment:
 
     def __init__(self, scene: Scene, under_way: Sequence[Pod]) -> None:
         self._scene = scene
-        self._spent = Counter(
+        self._spent = Counter(scene.spent)
+        self._spent.update(
             budgets[0].uid
             for pod in under_way
             if len(budgets := scene.covering(pod)) == 1 and not is_free(pod, budgets)
@@ -147,9 +154,9 @@ class _Allotment:
             if (wait := keeping(self._question(pod, budgets))) is not None:
                 waits.append(wait)
                 continue
-            evictions.append(Eviction(pod, budgets[0].uid if budgets else ""))
-            if not is_free(pod, budgets):
-                self._spent[budgets[0].uid] += 1
+            lane, counted = budgets[0].uid if budgets else "", not is_free(pod, budgets)
+            evictions.append(Eviction(pod, lane, counted))
+            self._spent[lane] += counted
         return Plan(evictions=tuple(evictions), waits=tuple(waits))
 
     def _question(self, pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> Question:
@@ -157,6 +164,11 @@ class _Allotment:
         refusal = self._scene.refusals.get(pod.uid)
         counts = refusal is not None and refusal.again > self._scene.now
         return Question(pod, budgets, left, self._scene.hold(pod), refusal if counts else None)
+
+
+def spending(found: Plan) -> Counter[str]:
+    """What a plan takes of budgets, by uid: for the plans of other nodes that are made with it."""
+    return Counter(one.lane for one in found.evictions if one.counted)
 
 
 def blockers(found: Plan, now: int) -> tuple[Blocker, ...]:
