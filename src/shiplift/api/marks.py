@@ -28,6 +28,9 @@ CORDONED_BY = "node.shiplift.dev/cordoned-by"
 """The annotation on a node that a NodeRollout has cordoned: the name of the rollout."""
 SKIP_ROLLOUT = "node.shiplift.dev/skip-rollout"
 """The annotation by which a node is left out of every rollout, with the value `true`."""
+QUORUM_HOLD = "shiplift.dev/quorum-hold"
+"""The annotation on a StatefulSet whose pods must stay while its binary is swapped; its value is the name of
+the QuorumService."""
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
 MANAGER = "shiplift"
