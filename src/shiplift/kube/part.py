@@ -28,6 +28,8 @@ class Context(msgspec.Struct, frozen=True):
     epoch: int
     kept: dict[str, Any] = {}
     """What the layer keeps from one term of this process to the next."""
+    namespace: str = ""
+    """The operator's own."""
 
 
 @runtime_checkable
@@ -66,6 +68,12 @@ class LayerPart(msgspec.Struct, frozen=True):
     """What cannot work where a server does not know all of `manifests`, and what to do there instead."""
     collector: Callable[[Store], Collector] | None = None
     """Its own metrics, read at each scrape."""
+    rules_in: Mapping[str, tuple[Mapping[str, Any], ...]] = {}
+    """By namespace: what it may do there, besides."""
+    granted_rules: tuple[Mapping[str, Any], ...] = ()
+    """What it may do where an administrator grants it, namespace by namespace; it is fenced everywhere."""
+    claims: str = ""
+    """The name of the ConfigMap of the operator's own namespace that holds its claims; empty without any."""
 
     @property
     def custom_kinds(self) -> tuple[Kind, ...]:

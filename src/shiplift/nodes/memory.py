@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Collection
 from typing import Generic, NamedTuple, TypeVar
 
+from shiplift.engine import contested
 from shiplift.nodes.model import Hooked, HookState, LeaseSeen
 
 T = TypeVar("T")
@@ -49,7 +50,7 @@ class Leases:
 
 
 class Jobs:
-    """The Jobs of hooks that are known, each as it was when last read; one that has ended is not read again."""
+    """The Jobs of hooks that are known, each as it was when last read; one that has ended is read once."""
 
     EVERY = 2.0
     """Seconds between two looks at a Job that runs: nobody tells when it ends."""
@@ -95,10 +96,21 @@ def _goes_on(one: Hooked | None) -> bool:
     return one is None or one.state is HookState.RUNNING
 
 
+class Memory(NamedTuple):
+    """What is noted by who acts, for who observes."""
+
+    leases: Leases
+    jobs: Jobs
+    changes: contested.Memory
+    """Of what is not ours."""
+
+
 class Kept(Generic[T]):
     """The answer to a question, good for some seconds; asked from one thread, made void from any."""
 
-    def __init__(self, ask: Callable[[], T], seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, ask: Callable[[], T], seconds: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._ask, self._seconds, self._clock = ask, seconds, clock
         self._answer: T | None = None
         self._until = float("-inf")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from shiplift.engine import clock, contested
+from shiplift.engine import clock
 from shiplift.engine.step import Outcome, Step
-from shiplift.kube.claims import ClaimBook
 from shiplift.kube.client import Client
 from shiplift.kube.errors import KubeError
 from shiplift.kube.outcomes import refusal
@@ -15,31 +14,25 @@ from shiplift.nodes.act import leases, pods, rollouts
 from shiplift.nodes.act.control_plane import ControlPlane
 from shiplift.nodes.act.hooks import Hooks
 from shiplift.nodes.act.nodes import Nodes
-from shiplift.nodes.memory import Jobs, Leases
+from shiplift.nodes.memory import Memory
 
 
 class Actor:
     """Takes the steps of this layer through one client.
 
-    `desired` says which software a node, by name, has a desired version of; `claims_changed` hears that the
-    claims on the control plane are others now.
+    `desired` says which software a node, by name, has a desired version of.
     """
 
-    def __init__(  # noqa: PLR0913 - what it acts through, and what it notes
+    def __init__(
         self,
         client: Client,
-        book: ClaimBook,
-        epoch: int,
+        control_plane: ControlPlane,
         desired: Callable[[str], Iterable[str]],
-        changes: contested.Memory,
-        leases: Leases,
-        jobs: Jobs,
-        claims_changed: Callable[[], None] = lambda: None,
+        memory: Memory,
     ) -> None:
-        self._client, self._changes, self._leases = client, changes, leases
+        self._client, self._memory, self._control_plane = client, memory, control_plane
         self._nodes = Nodes(client, desired)
-        self._hooks = Hooks(client, jobs)
-        self._control_plane = ControlPlane(book, epoch, claims_changed)
+        self._hooks = Hooks(client, memory.jobs)
 
     def act(self, step: Step) -> Outcome:
         """One step, and what came of it."""
@@ -48,7 +41,7 @@ class Actor:
         except KubeError as error:
             return refusal(step, error)
         if outcome.ok:
-            self._changes.note(step, clock.now())
+            self._memory.changes.note(step, clock.now())
         return outcome
 
     def _take(self, step: Step) -> Outcome:
@@ -58,7 +51,7 @@ class Actor:
             case steps.Evict():
                 return pods.end(self._client, step)
             case steps.CheckLease():
-                return leases.check(self._client, self._leases, step)
+                return leases.check(self._client, self._memory.leases, step)
             case steps.MakeHook() | steps.DeleteHook():
                 return self._hooks.take(step)
             case steps.SetFinalizer():

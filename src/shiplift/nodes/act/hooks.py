@@ -1,5 +1,5 @@
-"""Steps on the Jobs of hooks. A Job runs in the namespace and as the account that its hook names, whatever its
-template says, and never as the operator. Its name is fixed, so that it is never run twice."""
+"""Steps on the Jobs of hooks. A Job runs in the namespace and as the account that its hook names, whatever
+its template says, and never as the operator. Its name is fixed, so that it is never run twice."""
 
 from __future__ import annotations
 

@@ -27,9 +27,7 @@ class Nodes:
     def take(self, step: NodeStep) -> Outcome:
         patch = self._patch(step)
         version = str(step.version)
-        return done(
-            step, self._client.patch(NODE, step.name, patch, uid=step.uid, resource_version=version)
-        )
+        return done(step, self._client.patch(NODE, step.name, patch, uid=step.uid, resource_version=version))
 
     def _patch(self, step: NodeStep) -> Json:
         match step:

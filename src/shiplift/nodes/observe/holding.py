@@ -21,12 +21,12 @@ from shiplift.api.workloads import (
     WorkloadState,
     WorkloadStatus,
 )
+from shiplift.drain.holds import owner_key
 from shiplift.facts.custom import Custom
 from shiplift.facts.nodes import Node, Taint
 from shiplift.facts.pods import Pod, tolerated
 from shiplift.nodes.model import Migration
 
-_HASH = "pod-template-hash"
 NO_MIGRATION = Migration()
 
 
@@ -45,12 +45,16 @@ class Moving(NamedTuple):
     turns: Mapping[str, Mapping[str, Turn]]
     """By namespace, then by owner."""
 
-    def word(self, pod: Pod) -> str:
-        """Why nobody else may evict a pod that is on an old node, in words; empty where anybody may."""
+    def turn(self, pod: Pod) -> Turn | None:
+        """Whether a pod that is on an old node is held or moved; None where anybody may evict it."""
         turns = self.turns.get(pod.namespace)
         if not turns or pod.finished or (turn := turns.get(owner_key(pod))) is None:
-            return ""
-        if self.template and tolerated(pod.spec.tolerations, self._taint):
+            return None
+        return None if self.template and tolerated(pod.spec.tolerations, self._taint) else turn
+
+    def word(self, pod: Pod) -> str:
+        """Why nobody else may evict a pod that is on an old node; empty where anybody may."""
+        if (turn := self.turn(pod)) is None:
             return ""
         why = "is being moved" if turn is Turn.RELEASED else "waits for its turn to be moved"
         return f"pod {pod.namespace}/{pod.name} {why}"
@@ -89,23 +93,18 @@ def _listed(workloads: Iterable[WorkloadStatus]) -> dict[str, Mapping[str, Turn]
     return {**found}
 
 
-def owner_key(pod: Pod) -> str:
-    """How a WorkloadPlacement names the pod's workload; empty where it is of none that is moved."""
-    owner = pod.controller
-    if owner is None:
-        return ""
-    if owner.kind != "ReplicaSet":
-        return f"{owner.kind}.{owner.name}"
-    suffix = f"-{pod.labels.get(_HASH, '')}"
-    return f"Deployment.{owner.name.removesuffix(suffix)}" if len(suffix) > 1 else ""
-
-
 class Holding:
     """Which old nodes hold pods of workloads that are moved; each look costs as much as has changed."""
 
     def __init__(self) -> None:
         self._moving: Moving | None = None
         self._told = NO_MIGRATION
+
+    def is_still(
+        self, told: Migration, pods: Pods, nodes: Mapping[str, Node], changed: Iterable[str]
+    ) -> bool:
+        """Whether that is what there is to know, now that pods on these nodes have changed."""
+        return self.look(pods, self._moving, nodes, changed) is told
 
     def look(
         self, pods: Pods, moving: Moving | None, nodes: Mapping[str, Node], changed: Iterable[str]

@@ -20,7 +20,9 @@ def hooked(job: Json) -> Hooked:
 
 def _state(job: Json) -> tuple[HookState, str]:
     said = {
-        one["type"]: one for one in (job.get("status") or {}).get("conditions") or () if one["status"] == "True"
+        one["type"]: one
+        for one in (job.get("status") or {}).get("conditions") or ()
+        if one["status"] == "True"
     }
     for kind, state in (("Failed", HookState.FAILED), ("Complete", HookState.SUCCEEDED)):
         if found := said.get(kind):
