@@ -163,8 +163,8 @@ class Drain(msgspec.Struct, frozen=True):
     """Why no wait helps, in words; empty where one may."""
     detaching: int = 0
     """Volumes that are still attached, though their pods are gone."""
-    kept: tuple[Evictable, ...] = ()
-    """Pods that budgets keep, and nothing else does."""
+    blocked: tuple[Evictable, ...] = ()
+    """Pods that only a budget keeps: what `onBlocked: Force` ends."""
 
     @property
     def over(self) -> bool:

@@ -37,10 +37,11 @@ _BY_BUDGET = (
     Why.NEVER_EVICTABLE,
     Why.BUDGET_EXHAUSTED,
     Why.AFTER_OTHERS,
-    Why.REFUSED,
 )
-_DRAINED = (NodeState.CORDONED, NodeState.DRAINING)
+DRAINED = (NodeState.CORDONED, NodeState.DRAINING)
 """The states in which pods of a node are evicted."""
+IN_FLIGHT = (*DRAINED, NodeState.WAITING, NodeState.CHANGING, NodeState.REVERTING, NodeState.VERIFYING)
+"""The states in which it matters which pods a node has."""
 _MOVED = Hold(MIGRATION.by, "it is being moved", "it goes when there is room for it on a node of the target")
 
 
@@ -101,7 +102,7 @@ class Drains:
             volumes=self._attached(asked.node, judged),
         )
         found = plan(scene)
-        if asked.record.state in _DRAINED:
+        if asked.record.state in DRAINED:
             self._taken.update(spending(found))
         return _drain(found, self._seconds)
 
@@ -176,14 +177,14 @@ def _refusals(outcomes: Outcomes) -> Iterator[tuple[str, Refusal]]:
 
 
 def _drain(found: Plan, now: int) -> Drain:
-    kept = (one for one in found.waits if one.why in _BY_BUDGET)
+    blocked = (one for one in found.waits if one.why in _BY_BUDGET)
     return Drain(
         left=found.to_go,
         now=tuple(_evictable(one.pod, one.lane) for one in found.evictions),
         blockers=blockers(found, now),
         never=_never(found),
         detaching=len(found.volumes),
-        kept=tuple(_evictable(one.pod) for one in kept),
+        blocked=tuple(_evictable(one.pod) for one in blocked),
     )
 
 

@@ -6,7 +6,7 @@ While nothing that matters has changed the view is the one from before: what was
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple, Protocol, cast
 
@@ -25,7 +25,7 @@ from shiplift.kube.store import Snapshot
 from shiplift.nodes.memory import JobName, Jobs, Kept, Leases, Memory
 from shiplift.nodes.model import Drain, Hooked, Member, Unreadable, View
 from shiplift.nodes.observe.api_servers import api_servers
-from shiplift.nodes.observe.drains import Asked, Drains
+from shiplift.nodes.observe.drains import DRAINED, IN_FLIGHT, Asked, Drains
 from shiplift.nodes.observe.holding import Holding, Moving, moving
 from shiplift.nodes.observe.members import Members, has_ours
 from shiplift.nodes.observe.news import Heard, News
@@ -43,7 +43,7 @@ READS = (
     kinds.WORKLOAD_MIGRATION,
     kinds.WORKLOAD_PLACEMENT,
 )
-_AFTER_CONTROL_PLANE = (RolloutPass.WORKERS, RolloutPass.DONE)
+_OF_CONTROL_PLANE = (RolloutPass.CONTROL_PLANE, RolloutPass.CONTROL_PLANE_KUBELETS)
 _DRAINING_SECONDS, _RECORDED_SECONDS = 1.0, 10.0
 """For how long a view is kept while nodes are drained, and while nodes are changed: what a drain waits for
 may be over without an event."""
@@ -112,8 +112,8 @@ class Observer:
         if view is not None and not news.matters and self._holds(view, news, outcomes):
             return view
         self._view = None  # what was heard is taken: whatever goes wrong now, look again
-        records = _records(_rollouts(self._store.snapshot(kinds.NODE_ROLLOUT)))
-        self._heard.go_by(records is not None, {one.name for one in records or ()})
+        rollouts = _rollouts(self._store.snapshot(kinds.NODE_ROLLOUT))
+        self._heard.go_by(bool(rollouts), {record.name for _, record in _in_flight(rollouts)})
         with paused_collection:
             view = self._look(self._store.snapshot(*READS), news, outcomes)
         self._view, self._clean = view, _is_clean(view)
@@ -172,8 +172,7 @@ class Observer:
         """Of nodes that are there and recorded, in the order in which rollouts and records are."""
         asked = [
             Asked(member.row, record, rollout.spec)
-            for rollout in rollouts
-            for record in rollout.status.nodes
+            for rollout, record in _in_flight(rollouts)
             if (member := members.get(record.name)) is not None and member.uid == record.uid
         ]
         if not asked:
@@ -191,10 +190,12 @@ def _rollouts(snapshot: Snapshot) -> tuple[NodeRollout, ...]:
     return tuple(cast("NodeRollout", row.object) for row in rows)
 
 
-def _records(rollouts: Iterable[NodeRollout]) -> list[NodeStatus] | None:
-    """All that is written down of nodes; None where there is no rollout."""
-    found = [one.status.nodes for one in rollouts]
-    return [record for records in found for record in records] if found else None
+def _in_flight(rollouts: Iterable[NodeRollout]) -> Iterator[tuple[NodeRollout, NodeStatus]]:
+    """The records of nodes that are being changed."""
+    for rollout in rollouts:
+        for record in rollout.status.nodes:
+            if record.state in IN_FLIGHT:
+                yield rollout, record
 
 
 def _migration(snapshot: Snapshot) -> WorkloadMigration | None:
@@ -223,10 +224,8 @@ def _is_through(member: Member) -> bool:
 
 def _touches_control_plane(rollouts: Iterable[NodeRollout], members: Mapping[str, Member]) -> bool:
     """Whether a control-plane node is being changed, or may be soon."""
-    if not any(one.control_plane for one in members.values()):
-        return False
     return any(
-        rollout.status.running_pass not in _AFTER_CONTROL_PLANE
+        rollout.status.running_pass in _OF_CONTROL_PLANE
         or any(_is_plane(members.get(record.name)) for record in rollout.status.nodes)
         for rollout in rollouts
     )
@@ -237,9 +236,10 @@ def _is_plane(member: Member | None) -> bool:
 
 
 def _kept_for(view: View) -> float:
-    if any(not one.over for one in view.drains.values()):
+    states = {record.state for _, record in _in_flight(view.rollouts)}
+    if not states.isdisjoint(DRAINED):
         return _DRAINING_SECONDS
-    return _RECORDED_SECONDS if view.drains else float("inf")
+    return _RECORDED_SECONDS if states else float("inf")
 
 
 def _same(one: Outcomes, other: Outcomes) -> bool:
