@@ -37,6 +37,7 @@ LONGEST_MESSAGE = 512
 
 _SOFTWARE = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
 _UID = re.compile(r"[0-9A-Za-z-]{1,40}")
+_TOKEN_TEXT = re.compile(r"[0-9A-Za-z.-]{1,128}")
 
 
 class ProtocolError(ValueError):
@@ -161,6 +162,8 @@ def order_of(annotations: Mapping[str, str]) -> Order | None:
     """The order on a node; None where there is none."""
     if (body := _read(annotations, CHANGES_ALLOWED)) is None:
         return None
+    if "protocol" not in body:
+        raise ProtocolError(CHANGES_ALLOWED, f"it names no protocol, and {PROTOCOL} is the one known here")
     try:
         reboot = Reboot(body.get("reboot", Reboot.IF_REQUIRED.value))
     except ValueError:
@@ -171,6 +174,15 @@ def order_of(annotations: Mapping[str, str]) -> Order | None:
         reboot,
         body.get("back") is True,
     )
+
+
+def token_text(annotations: Mapping[str, str]) -> str:
+    """The token of an order that cannot be read otherwise, to answer by; `unreadable` where it has none."""
+    try:
+        token = str((_parsed(annotations, CHANGES_ALLOWED) or {}).get("token", ""))
+    except ProtocolError:
+        token = ""
+    return token if _TOKEN_TEXT.fullmatch(token) else "unreadable"
 
 
 class Result(Enum):
