@@ -19,7 +19,9 @@ from typing import Any
 PROTOCOL = 1
 """Which protocol this is. A side that does not know the number of the other does nothing, and says so."""
 
-_DESIRED, _CURRENT = ".shiplift.dev/desired-version", ".shiplift.dev/current-version"
+_DESIRED = ".shiplift.dev/desired-version"
+CURRENT_VERSION = ".shiplift.dev/current-version"
+"""How the keys of current versions end, which are the agent's; before it stands the software."""
 CHANGES_ALLOWED = "node.shiplift.dev/changes-allowed"
 """The controller's: the order."""
 READY = "node.shiplift.dev/ready"
@@ -55,7 +57,7 @@ def desired_key(software: str) -> str:
 
 def current_key(software: str) -> str:
     """The agent's: the version that a node has of that software, as seen a moment ago."""
-    return software + _CURRENT
+    return software + CURRENT_VERSION
 
 
 def desired_versions(annotations: Mapping[str, str]) -> dict[str, str]:
@@ -63,7 +65,7 @@ def desired_versions(annotations: Mapping[str, str]) -> dict[str, str]:
 
 
 def current_versions(annotations: Mapping[str, str]) -> dict[str, str]:
-    return _versions(annotations, _CURRENT)
+    return _versions(annotations, CURRENT_VERSION)
 
 
 def fits(desired: str, current: str) -> bool:
