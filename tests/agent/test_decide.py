@@ -153,6 +153,24 @@ def test_what_was_answered_is_never_done_again(record: Record | None) -> None:
     assert actions(node(answered), replace(MACHINE, record=record)) == ()
 
 
+def test_what_was_kept_of_an_order_that_was_not_claimed_is_read_anew() -> None:
+    before = replace(RECORD, desired={"kubelet": "1.35.9"})
+    assert actions(node(ORDERED), replace(MACHINE, record=before))[0] == Keep(RECORD)
+
+
+def test_what_was_begun_is_claimed_again_where_somebody_took_the_claim_off() -> None:
+    assert actions(node(ORDERED), replace(MACHINE, record=BEGUN))[0] == Keep(BEGUN)
+
+
+def test_the_work_of_another_order_is_no_answer_to_this_one() -> None:
+    other = Record(order(attempt=9), NEW, begun=True)
+    for work in (Work(Progress.DONE), Work(Progress.FAILED, "no space left")):
+        assert actions(node(CLAIMED), replace(MACHINE, record=other, work=work)) == (
+            Keep(BEGUN),
+            Begin(BEGUN),
+        )
+
+
 def test_a_record_that_was_lost_is_made_anew_from_the_order() -> None:
     assert actions(node(CLAIMED)) == (Keep(BEGUN), Begin(BEGUN))
 
@@ -207,8 +225,12 @@ def test_what_disturbs_no_pod_needs_no_cordon(operation: Operation) -> None:
     assert actions(claimed, replace(MACHINE, record=Record(given, {}))) == (Keep(record), Begin(record))
 
 
-@pytest.mark.parametrize(("record", "result"), [(RECORD, Result.REFUSED), (BEGUN, Result.FAILED)])
-def test_a_node_that_was_uncordoned_after_the_claim_is_left_alone(record: Record, result: Result) -> None:
+@pytest.mark.parametrize(
+    ("record", "result"), [(RECORD, Result.REFUSED), (BEGUN, Result.FAILED), (None, Result.FAILED)]
+)
+def test_a_node_that_was_uncordoned_after_the_claim_is_left_alone(
+    record: Record | None, result: Result
+) -> None:
     said = answer(node(CLAIMED, cordoned=False), replace(MACHINE, record=record))
     assert said is not None
     assert said.result is result

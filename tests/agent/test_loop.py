@@ -60,6 +60,16 @@ def test_a_claim_that_was_not_written_is_not_acted_on() -> None:
     assert agent.due is None
 
 
+def test_what_follows_a_write_that_failed_is_left_for_the_next_loop() -> None:
+    world = Refusing()
+    world.give(order())
+    world.patch({protocol.READY: f"false {order().token}"})
+    agent = Loop(world, world, AGENT_VERSION)
+    agent.once(0)
+    assert world.begun == []
+    assert world.record is not None
+
+
 class Blind(World):
     def read(self) -> Seen | None:
         return None
