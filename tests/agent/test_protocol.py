@@ -81,11 +81,12 @@ def test_garbage_is_refused_by_the_name_of_its_annotation(key: str, reader: obje
     ("text", "says"),
     [
         ('{"protocol":2,"token":"x"}', "protocol '2' is not 1"),
-        ('{"token":"x"}', "'x' is no token"),
-        ('{"token":"Dance.1.a.b"}', "'Dance' is no operation"),
-        ('{"token":"Packages.1..b"}', "names no rollout or no node"),
-        ('{"token":7}', "token has to be a text"),
-        ('{"token":"Packages.1.a.b","reboot":"Never"}', "reboot 'Never' is not known"),
+        ('{"token":"Packages.1.a.b"}', "names no protocol"),
+        ('{"protocol":1,"token":"x"}', "'x' is no token"),
+        ('{"protocol":1,"token":"Dance.1.a.b"}', "'Dance' is no operation"),
+        ('{"protocol":1,"token":"Packages.1..b"}', "names no rollout or no node"),
+        ('{"protocol":1,"token":7}', "token has to be a text"),
+        ('{"protocol":1,"token":"Packages.1.a.b","reboot":"Never"}', "reboot 'Never' is not known"),
         ("[]", "is no JSON object"),
         ("true", "is no JSON object"),
         ("{", "is no JSON"),
@@ -94,6 +95,21 @@ def test_garbage_is_refused_by_the_name_of_its_annotation(key: str, reader: obje
 def test_a_bad_order_says_what_is_wrong(text: str, says: str) -> None:
     with pytest.raises(ProtocolError, match=says):
         protocol.order_of({protocol.CHANGES_ALLOWED: text})
+
+
+@pytest.mark.parametrize(
+    ("text", "token"),
+    [
+        ('{"protocol":2,"token":"Dance.1.a.b"}', "Dance.1.a.b"),
+        ('{"protocol":2,"token":"two words"}', "unreadable"),
+        ('{"protocol":2,"token":7}', "7"),
+        ('{"protocol":2}', "unreadable"),
+        ("{", "unreadable"),
+        ("", "unreadable"),
+    ],
+)
+def test_an_order_that_cannot_be_read_is_answered_by_its_token(text: str, token: str) -> None:
+    assert protocol.token_text({protocol.CHANGES_ALLOWED: text}) == token
 
 
 def test_versions_are_found_by_software() -> None:

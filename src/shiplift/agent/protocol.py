@@ -19,7 +19,9 @@ from typing import Any
 PROTOCOL = 1
 """Which protocol this is. A side that does not know the number of the other does nothing, and says so."""
 
-_DESIRED, _CURRENT = ".shiplift.dev/desired-version", ".shiplift.dev/current-version"
+_DESIRED = ".shiplift.dev/desired-version"
+CURRENT_VERSION = ".shiplift.dev/current-version"
+"""How the keys of current versions end, which are the agent's; before it stands the software."""
 CHANGES_ALLOWED = "node.shiplift.dev/changes-allowed"
 """The controller's: the order."""
 READY = "node.shiplift.dev/ready"
@@ -37,6 +39,7 @@ LONGEST_MESSAGE = 512
 
 _SOFTWARE = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
 _UID = re.compile(r"[0-9A-Za-z-]{1,40}")
+_TOKEN_TEXT = re.compile(r"[0-9A-Za-z.-]{1,128}")
 
 
 class ProtocolError(ValueError):
@@ -54,7 +57,7 @@ def desired_key(software: str) -> str:
 
 def current_key(software: str) -> str:
     """The agent's: the version that a node has of that software, as seen a moment ago."""
-    return software + _CURRENT
+    return software + CURRENT_VERSION
 
 
 def desired_versions(annotations: Mapping[str, str]) -> dict[str, str]:
@@ -62,7 +65,7 @@ def desired_versions(annotations: Mapping[str, str]) -> dict[str, str]:
 
 
 def current_versions(annotations: Mapping[str, str]) -> dict[str, str]:
-    return _versions(annotations, _CURRENT)
+    return _versions(annotations, CURRENT_VERSION)
 
 
 def fits(desired: str, current: str) -> bool:
@@ -161,6 +164,8 @@ def order_of(annotations: Mapping[str, str]) -> Order | None:
     """The order on a node; None where there is none."""
     if (body := _read(annotations, CHANGES_ALLOWED)) is None:
         return None
+    if "protocol" not in body:
+        raise ProtocolError(CHANGES_ALLOWED, f"it names no protocol, and {PROTOCOL} is the one known here")
     try:
         reboot = Reboot(body.get("reboot", Reboot.IF_REQUIRED.value))
     except ValueError:
@@ -171,6 +176,15 @@ def order_of(annotations: Mapping[str, str]) -> Order | None:
         reboot,
         body.get("back") is True,
     )
+
+
+def token_text(annotations: Mapping[str, str]) -> str:
+    """The token of an order that cannot be read otherwise, to answer by; `unreadable` where it has none."""
+    try:
+        token = str((_parsed(annotations, CHANGES_ALLOWED) or {}).get("token", ""))
+    except ProtocolError:
+        token = ""
+    return token if _TOKEN_TEXT.fullmatch(token) else "unreadable"
 
 
 class Result(Enum):
