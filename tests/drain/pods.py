@@ -25,7 +25,13 @@ def a_pod(name: str = "web-1", owner: Owner | None = REPLICA_SET, **given: Any) 
     """A pod of a Deployment, Ready, unless told otherwise."""
     spec = {name: given.pop(name) for name in PodSpec.__struct_fields__ if name in given}
     labels = Labels(given.pop("labels", {"app": "web"}))
-    known: dict[str, Any] = {"namespace": "shop", "node": NODE, "phase": "Running", "ready": True, "uid": name}
+    known: dict[str, Any] = {
+        "namespace": "shop",
+        "node": NODE,
+        "phase": "Running",
+        "ready": True,
+        "uid": name,
+    }
     owners = (owner,) if owner else ()
     return make(Pod, name, spec=PodSpec(**spec), labels=labels, owners=owners, **known | given)
 

@@ -17,7 +17,10 @@ from tests.drain.pods import NOW, STATEFUL_SET, a_budget, a_pod
 
 HELD = "held by WorkloadMigration cluster: its turn has not come"
 UNCOUNTABLE = Condition(
-    "DisruptionAllowed", "False", "SyncFailed", "rollouts.argoproj.io does not implement the scale subresource"
+    "DisruptionAllowed",
+    "False",
+    "SyncFailed",
+    "rollouts.argoproj.io does not implement the scale subresource",
 )
 
 

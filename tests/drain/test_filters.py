@@ -110,7 +110,11 @@ def test_every_reason_can_be_told() -> None:
 
 def test_pods_are_told_in_the_order_of_their_names() -> None:
     judged = judge_all([a_pod("b"), a_pod("a", namespace="zoo"), a_pod("a")], around())
-    assert [(one.pod.namespace, one.pod.name) for one in judged] == [("shop", "a"), ("shop", "b"), ("zoo", "a")]
+    assert [(one.pod.namespace, one.pod.name) for one in judged] == [
+        ("shop", "a"),
+        ("shop", "b"),
+        ("zoo", "a"),
+    ]
 
 
 PODS = st.builds(
@@ -134,9 +138,7 @@ AROUND = st.builds(
 @given(PODS, AROUND)
 def test_leave_that_is_asked_for_only_ever_lets_more_go(pod: Pod, about: Any) -> None:
     """More permission never turns a pod that goes into one that must not."""
-    more = about._replace(
-        settings=about.settings._replace(delete_empty_dir_data=True, evict_unmanaged=True)
-    )
+    more = about._replace(settings=about.settings._replace(delete_empty_dir_data=True, evict_unmanaged=True))
     before, after = judge(pod, about), judge(pod, more)
     assert after.verdict is before.verdict or (before.verdict, after.verdict) == (CANNOT, EVICT)
     assert before.verdict is not CANNOT or before.reasons

@@ -138,7 +138,15 @@ NEVER = a_budget(expected_pods=2)
         (plan(a_scene([a_pod(), a_pod("other", labels=OTHER, deleting=NOW)], NEVER)), False, False),
         (plan(a_scene([a_pod()], a_budget())), True, False),
         (plan(a_scene([a_pod(owner=None)])), False, True),
-        (plan(a_scene([a_pod(), a_pod("operator", labels=OTHER)], NEVER, goes_last=lambda p: p.name != "web-1")), False, True),
+        (
+            plan(
+                a_scene(
+                    [a_pod(), a_pod("operator", labels=OTHER)], NEVER, goes_last=lambda p: p.name != "web-1"
+                )
+            ),
+            False,
+            True,
+        ),
         (plan(a_scene([])), True, False),
     ],
 )
@@ -189,7 +197,7 @@ PODS = st.lists(
 )
 BUDGETS = st.lists(
     st.builds(
-        lambda name, **more: a_budget(name, **more),
+        a_budget,
         st.sampled_from(["web", "other", "two"]),
         selects=st.sampled_from([{"app": "web"}, {"app": "other"}, {"tier": "two"}]),
         allowed=st.integers(0, 3),

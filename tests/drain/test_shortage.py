@@ -22,7 +22,10 @@ READY = Sibling("web-0", ready=True)
         ([sibling(a_pod("web-1", ready=False, phase="Failed"))], ""),
         ([READY, sibling(a_pod("web-1", ready=False))], "pod web-1 is not Ready: it is starting"),
         (
-            [sibling(a_pod("web-1", ready=False)), sibling(a_pod("web-2", ready=False, waiting="CrashLoopBackOff"))],
+            [
+                sibling(a_pod("web-1", ready=False)),
+                sibling(a_pod("web-2", ready=False, waiting="CrashLoopBackOff")),
+            ],
             "pod web-2 is not Ready: CrashLoopBackOff, and 1 more",
         ),
         (

@@ -1,4 +1,4 @@
-"""What keeps a pod that is to go: who or which budget, what it needs and has, and what would let the pod go."""
+"""What keeps a pod that is to go: who or which budget, what that needs and has, and what would let it go."""
 
 from __future__ import annotations
 

@@ -1,0 +1,270 @@
+"""The eyes of a drain: what of a cluster it reads, with the rights of whoever drains. I/O.
+
+The node, its pods and all budgets are watched. What else would help (VolumeAttachments, what a migration
+holds) is watched where it is there and may be read; where it may not, that is said once. DaemonSets,
+StatefulSets that a quorum service may hold, claims of pods that stay and the pods that an exhausted budget
+waits for are read live, by name or selector.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from itertools import islice
+from typing import Any, NamedTuple
+
+from shiplift.api.workloads import Turn, WorkloadMigration, WorkloadPlacement
+from shiplift.drain import holds, shortage, volumes
+from shiplift.drain.model import Hold, Judgement, Presence, Why
+from shiplift.drain.plan import Plan
+from shiplift.drain.shortage import Sibling
+from shiplift.drain.volumes import Claim, Volume
+from shiplift.facts import kinds
+from shiplift.facts.kinds import Kind
+from shiplift.facts.nodes import Node
+from shiplift.facts.pods import Pod
+from shiplift.facts.selectors import Requirement, Selector
+from shiplift.facts.storage import VolumeAttachment
+from shiplift.facts.workloads import PodDisruptionBudget
+from shiplift.kube.client import Client
+from shiplift.kube.errors import ApiError, Forbidden, KubeError, NotFound
+from shiplift.kube.rights import allowed
+from shiplift.kube.store import Snapshot, Store
+from shiplift.kube.watch import Watch
+
+Json = dict[str, Any]
+_SIBLINGS = 500
+"""So many pods of a budget are looked at."""
+_BETWEEN_LOOKS = 5.0
+"""Seconds between two looks at the pods of a budget."""
+_WITHOUT = {
+    kinds.VOLUME_ATTACHMENT: "whether volumes are detached is told by the status of the node alone",
+    kinds.WORKLOAD_PLACEMENT: "pods that a migration holds are known by PodDisruptionBudgets alone",
+    kinds.WORKLOAD_MIGRATION: "pods that a migration holds are known by PodDisruptionBudgets alone",
+}
+
+
+class Reads(NamedTuple):
+    """What can be read of a cluster."""
+
+    watches: tuple[Watch, ...]
+    has_quorum: bool
+    """Whether there may be quorum services."""
+    unread: tuple[str, ...]
+    """What may not be read, and what that means."""
+
+
+def reads(client: Client, node: str) -> Reads:
+    """What a drain of that node watches."""
+    watches = [
+        Watch(kinds.NODE, field_selector=f"metadata.name={node}"),
+        Watch(kinds.POD, field_selector=f"spec.nodeName={node}"),
+        Watch(kinds.POD_DISRUPTION_BUDGET),
+    ]
+    unread = list[str]()
+    for kind, without in _WITHOUT.items():
+        match _readable(client, kind):
+            case True:
+                watches.append(Watch(kind))
+            case False:
+                unread.append(f"{kind}s may not be read: {without}")
+            case None:
+                pass
+    return Reads(tuple(watches), _has_quorum(client), tuple(unread))
+
+
+def _has_quorum(client: Client) -> bool:
+    """Whether there is a quorum service; where that may not be read, there may be."""
+    try:
+        return next(iter(client.list(kinds.QUORUM_SERVICE, limit=1)), None) is not None
+    except NotFound:
+        return False
+    except Forbidden:
+        return True
+
+
+def _readable(client: Client, kind: Kind) -> bool | None:
+    """None where the cluster has no such kind."""
+    try:
+        next(iter(client.list(kind, limit=1)), None)
+    except NotFound:
+        return None
+    except Forbidden:
+        return False
+    return allowed(client, "watch", kind.group, kind.plural)
+
+
+def missing_rights(client: Client, namespaces: Iterable[str]) -> tuple[str, ...]:
+    """What a drain of pods in these namespaces takes and the user lacks."""
+    cordon = [] if allowed(client, "patch", "", "nodes") else ["patch nodes"]
+    evict = [
+        f"create pods/eviction in namespace {namespace}"
+        for namespace in sorted(set(namespaces))
+        if not allowed(client, "create", "", "pods/eviction", namespace)
+    ]
+    return (*cordon, *evict)
+
+
+class Looking:
+    """What a drain of one node sees."""
+
+    def __init__(self, client: Client, store: Store, node: str, found: Reads) -> None:
+        self.client, self.node = client, node
+        self._store, self._reads = store, found
+        self._kinds = {watch.kind for watch in found.watches}
+        self._daemon_sets: dict[tuple[str, str], Presence] = {}
+        self._volumes: dict[Claim, Volume] = {}
+        self._shortages: dict[str, tuple[float, str]] = {}
+        """By budget: when its pods were looked at, and whom it waits for."""
+
+    def snapshot(self) -> Snapshot:
+        return self._store.snapshot()
+
+    def daemon_set(self, pod: Pod) -> Presence:
+        """Whether the DaemonSet of a pod is there; asked until that is known."""
+        owner = pod.controller
+        key = pod.namespace, owner.name if owner else ""
+        known = self._daemon_sets.get(key, Presence.UNKNOWN)
+        if known is Presence.UNKNOWN:
+            known = self._daemon_sets[key] = self._presence(*key)
+        return known
+
+    def _presence(self, namespace: str, name: str) -> Presence:
+        try:
+            self.client.get(kinds.DAEMON_SET, name, namespace)
+        except NotFound:
+            return Presence.GONE
+        except KubeError:
+            return Presence.UNKNOWN
+        return Presence.THERE
+
+    def attached(self, snapshot: Snapshot, node: Node, judged: Iterable[Judgement]) -> tuple[str, ...]:
+        """The volumes that are still attached and are of no pod that stays."""
+        known = kinds.VOLUME_ATTACHMENT in self._kinds
+        attachments = snapshot.all(VolumeAttachment) if known else ()
+        if not volumes.attached(node, attachments):
+            return ()
+        staying = map(self._volume, volumes.claims_that_stay(judged))
+        return volumes.attached(node, attachments, staying)
+
+    def _volume(self, claim: Claim) -> Volume:
+        """That of a claim; one without a name where it cannot be read."""
+        if claim not in self._volumes:
+            try:
+                self._volumes[claim] = self._read_volume(claim)
+            except ApiError:
+                return Volume("")
+        return self._volumes[claim]
+
+    def _read_volume(self, claim: Claim) -> Volume:
+        live = self.client.get(kinds.PERSISTENT_VOLUME_CLAIM, claim.name, claim.namespace)
+        name = live["spec"].get("volumeName", "")
+        if not name:
+            return Volume("")
+        csi = self.client.get(kinds.PERSISTENT_VOLUME, name)["spec"].get("csi") or {}
+        return Volume(name, csi.get("driver", ""), csi.get("volumeHandle", ""))
+
+    def holds(self, snapshot: Snapshot) -> Callable[[Pod], Hold | None]:
+        """Who keeps a pod by a WorkloadPlacement. While a migration is paused, or undoes what it did, nodes
+        may be drained by hand."""
+        turns = self._turns(snapshot)
+        return lambda pod: holds.by_placement(pod, turns.get(pod.namespace, {}))
+
+    def _turns(self, snapshot: Snapshot) -> dict[str, dict[str, Turn]]:
+        if not {kinds.WORKLOAD_PLACEMENT, kinds.WORKLOAD_MIGRATION} <= self._kinds:
+            return {}
+        if not any(not (one.spec.paused or one.spec.abort) for one in self._migrations(snapshot)):
+            return {}
+        found = snapshot.customs(kinds.WORKLOAD_PLACEMENT)
+        return {
+            row.namespace: row.object.spec.turns for row in found if isinstance(row.object, WorkloadPlacement)
+        }
+
+    def _migrations(self, snapshot: Snapshot) -> list[WorkloadMigration]:
+        found = (row.object for row in snapshot.customs(kinds.WORKLOAD_MIGRATION))
+        return [one for one in found if isinstance(one, WorkloadMigration)]
+
+    def quorum_hold(self, pod: Pod) -> Hold | None:
+        """Whether a quorum service holds the StatefulSet of a pod; read right before its eviction."""
+        owner = pod.controller
+        if not self._reads.has_quorum or owner is None or owner.kind != "StatefulSet":
+            return None
+        try:
+            live = self.client.get(kinds.STATEFUL_SET, owner.name, pod.namespace)
+        except NotFound:
+            return None
+        return holds.by_quorum(pod, live["metadata"].get("annotations") or {})
+
+    def told(self, found: Plan, snapshot: Snapshot) -> Plan:
+        """The plan with what exhausted budgets wait for, and when a migration that holds pods may end."""
+        short = {one.budgets[0] for one in found.waits if one.why is Why.BUDGET_EXHAUSTED}
+        held = any(one.why is Why.HELD for one in found.waits)
+        budgets = [row for row in snapshot.all(PodDisruptionBudget) if f"{row.namespace}/{row.name}" in short]
+        return shortage.told(
+            found,
+            {f"{row.namespace}/{row.name}": self._shortage(row) for row in budgets},
+            self._migration_ends(snapshot) if held else "",
+        )
+
+    def _migration_ends(self, snapshot: Snapshot) -> str:
+        if kinds.WORKLOAD_MIGRATION not in self._kinds:
+            return ""
+        likely = [one.status.eta.likely for one in self._migrations(snapshot) if one.status.eta]
+        return f"at {_clock(likely[0])}" if likely else ""
+
+    def _shortage(self, budget: PodDisruptionBudget) -> str:
+        at, words = self._shortages.get(budget.uid, (float("-inf"), ""))
+        if time.monotonic() - at >= _BETWEEN_LOOKS:
+            words = shortage.missing(self._siblings(budget))
+            self._shortages[budget.uid] = time.monotonic(), words
+        return words
+
+    def _siblings(self, budget: PodDisruptionBudget) -> list[Sibling]:
+        if budget.selector is None:
+            return []
+        text = selector_text(budget.selector)
+        try:
+            found = self.client.list(kinds.POD, budget.namespace, label_selector=text, limit=_SIBLINGS)
+            return [_sibling(one) for one in islice(found, _SIBLINGS)]
+        except ApiError:
+            return []
+
+
+def _clock(moment: datetime) -> str:
+    return moment.astimezone().strftime("%H:%M")
+
+
+def selector_text(selector: Selector) -> str:
+    """A label selector as a query of the API."""
+    pairs = [f"{key}={value}" for key, value in selector.labels.items()]
+    return ",".join([*pairs, *map(_requirement, selector.expressions)])
+
+
+def _requirement(one: Requirement) -> str:
+    values = f"({','.join(one.values)})"
+    match one.operator:
+        case "Exists":
+            return one.key
+        case "DoesNotExist":
+            return f"!{one.key}"
+        case "NotIn":
+            return f"{one.key} notin {values}"
+        case _:
+            return f"{one.key} in {values}"
+
+
+def _sibling(live: Json) -> Sibling:
+    status: Json = live.get("status") or {}
+    said = {one["type"]: one for one in status.get("conditions") or []}
+    scheduled = said.get("PodScheduled", {})
+    unplaced = scheduled.get("message", "") if scheduled.get("status") == "False" else ""
+    waiting = [(one.get("state") or {}).get("waiting", {}) for one in status.get("containerStatuses") or []]
+    leaving = "deletionTimestamp" in live["metadata"] or status.get("phase") in ("Succeeded", "Failed")
+    return Sibling(
+        live["metadata"]["name"],
+        said.get("Ready", {}).get("status") == "True",
+        leaving,
+        unplaced,
+        next((one["reason"] for one in waiting if one.get("reason")), ""),
+    )
