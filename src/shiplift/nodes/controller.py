@@ -15,7 +15,7 @@ from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.facts.meta import Row
 from shiplift.facts.pods import Pod
-from shiplift.kube import authors, served
+from shiplift.kube import authors, node_trust, served
 from shiplift.kube.claims import ClaimBook
 from shiplift.kube.client import Client
 from shiplift.kube.errors import KubeError, NotFound
@@ -164,7 +164,7 @@ PART = LayerPart(
     wakes,
     Nodes,
     RULES,
-    manifests=tuple(authors.node_hooks()),
+    manifests=(*authors.node_hooks(), *node_trust.manifests()),
     collector=RolloutCollector,
     rules_in={NODE_LEASES: (rule(kinds.LEASE.group, [kinds.LEASE.plural], ["get"]),)},
     granted_rules=tuple(hook_rules()),
