@@ -134,7 +134,8 @@ def test_a_blocked_drain_names_pod_and_budget() -> None:
     told = on_node(DRAINING, a_record(NodeState.DRAINING, Reason.DRAIN_BLOCKED, blockers=blockers))
     assert told == Happening(
         "DrainBlocked",
-        "NodeRollout r: pod shop/web-1 is kept by PodDisruptionBudget shop/web: needs 2 healthy pods and has 2"
+        "NodeRollout r: pod shop/web-1 is kept by PodDisruptionBudget shop/web:"
+        " needs 2 healthy pods and has 2"
         ", and 1 more",
         warning=True,
     )
