@@ -122,6 +122,8 @@ class Member(msgspec.Struct, frozen=True):
     cordoned_by: str = ""
     """The rollout that has cordoned it."""
     opted_out: bool = False
+    leaving: bool = False
+    """Its machine is on its way out."""
 
     @property
     def name(self) -> str:
@@ -134,7 +136,7 @@ class Member(msgspec.Struct, frozen=True):
     @property
     def down(self) -> bool:
         """Whether it serves nobody, whoever's doing that is."""
-        return not self.row.ready or bool(self.row.deleting)
+        return not self.row.ready or bool(self.row.deleting) or self.leaving
 
 
 class Evictable(msgspec.Struct, frozen=True):
@@ -161,6 +163,8 @@ class Drain(msgspec.Struct, frozen=True):
     """Why no wait helps, in words; empty where one may."""
     detaching: int = 0
     """Volumes that are still attached, though their pods are gone."""
+    blocked: tuple[Evictable, ...] = ()
+    """Pods that only a budget keeps, held workloads apart: those that `onBlocked: Force` ends."""
 
     @property
     def over(self) -> bool:

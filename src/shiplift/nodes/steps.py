@@ -158,6 +158,8 @@ class MakeHook(Step, frozen=True):
     namespace: str
     job: str
     """The name of the Job: of this rollout, hook, node and attempt, so that it is never made twice."""
+    after: bool = False
+    """Whether it is one of the hooks after a node: one before may have the same name."""
 
     @property
     def key(self) -> str:
