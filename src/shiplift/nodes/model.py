@@ -164,7 +164,7 @@ class Drain(msgspec.Struct, frozen=True):
     detaching: int = 0
     """Volumes that are still attached, though their pods are gone."""
     blocked: tuple[Evictable, ...] = ()
-    """Pods that only a budget keeps: what `onBlocked: Force` ends."""
+    """Pods that only a budget keeps, held workloads apart: those that `onBlocked: Force` ends."""
 
     @property
     def over(self) -> bool:
