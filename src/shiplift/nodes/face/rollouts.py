@@ -232,6 +232,7 @@ def _changes(before: RolloutView | None, now: RolloutView) -> Iterable[str]:
 
 
 def why(one: NodeLine) -> str:
-    """What a node waits for; what keeps its pods is said where the message does not."""
+    """What a node waits for; which pod is kept is said where the message does not name it."""
     said = one.message or one.reason or "-"
-    return said if not one.blockers or "pod " in said else f"{said}; {one.blockers[0]}"
+    named = not one.blockers or one.blockers[0].split()[1] in said
+    return said if named else f"{said}; {one.blockers[0]}"

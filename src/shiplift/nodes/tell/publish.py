@@ -20,7 +20,7 @@ from shiplift.kube.events import EventType, Recorder, Regarding
 from shiplift.kube.statuses import Pace, Subject, barriers, put_off, write
 from shiplift.nodes.model import Rolling, Told
 from shiplift.nodes.tell.happenings import Happening, of_nodes, of_rollout
-from shiplift.nodes.tell.weight import WEIGHT
+from shiplift.nodes.tell.report import WEIGHT
 
 _ACTION = "Rollout"
 
