@@ -20,6 +20,7 @@ from shiplift.kube.credentials import Impersonation
 from shiplift.kube.errors import Forbidden, NotFound
 from shiplift.kube.manifests import kind_of
 from shiplift.local.cluster import Cluster
+from shiplift.local.components import API_ONLY, Settings
 from shiplift.local.testing import API_AND_ETCD
 from tests.until import until
 
@@ -79,33 +80,36 @@ def admin(clusters_folder: Path) -> Iterator[Client]:
     cluster.up(API_AND_ETCD)
     try:
         with cluster.client() as client:
-            for one in [crd.manifest(NODE_ROLLOUT), *node_trust.manifests()]:
-                client.create(kind_of(one), one)
-            _wait_in_force(client)
+            definition = crd.manifest(NODE_ROLLOUT)
+            client.create(kind_of(definition), definition)
+            install(client)
+            until(lambda: served(client))
             yield client
     finally:
         cluster.down()
 
 
-def _wait_in_force(admin: Client) -> None:
-    """The API server goes by a new policy, and serves a new kind, a moment later."""
+def install(admin: Client) -> None:
+    """The API server goes by a new policy a moment later."""
+    for one in node_trust.manifests():
+        admin.create(kind_of(one), one)
     thief = Thief(admin)
+    until(lambda: refused(lambda: thief.annotate({SKIP_ROLLOUT: uuid.uuid4().hex})))
 
-    def refused() -> bool:
-        try:
-            thief.annotate({SKIP_ROLLOUT: uuid.uuid4().hex})
-        except Forbidden:
-            return True
+
+def refused(call: Callable[[], object]) -> bool:
+    try:
+        call()
+    except Forbidden:
+        return True
+    return False
+
+
+def served(admin: Client) -> bool:
+    try:
+        return list(admin.list(NODE_ROLLOUT)) == []
+    except NotFound:
         return False
-
-    def served() -> bool:
-        try:
-            return list(admin.list(NODE_ROLLOUT)) == []
-        except NotFound:
-            return False
-
-    until(refused)
-    until(served)
 
 
 CAN: dict[str, Callable[[Thief], object]] = {
@@ -196,6 +200,21 @@ def test_the_cordon_of_a_rollout_stays_and_any_other_may_go(admin: Client) -> No
     assert admin.get(NODE, ours.name)["spec"]["unschedulable"]
     theirs = Thief(admin, cordoned=True)
     assert "unschedulable" not in theirs.cordon(False)["spec"]
+
+
+def test_the_oldest_server_that_we_support_goes_by_it_too(private_cluster: Callable[..., Cluster]) -> None:
+    with private_cluster(Settings(components=API_ONLY, emulate="1.33")).client() as old:
+        install(old)
+        thief = Thief(old, cordoned=True, annotations={CORDONED_BY: "to-1-36"})
+        assert all(
+            refused(call)
+            for call in (
+                lambda: thief.annotate({CHANGES_ALLOWED: "{}"}),
+                lambda: thief.label({TARGET_LABEL: "v1.36.3"}),
+                lambda: thief.cordon(False),
+            )
+        )
+        thief.annotate({READY: "false x"})
 
 
 def test_others_are_not_asked(admin: Client) -> None:
