@@ -305,7 +305,7 @@ def test_on_the_node_of_another_machine_nothing_is_done(annotations: dict[str, s
 DONE = Work(Progress.DONE)
 
 
-def restarts(given: Order, *, required: bool = False, since: str = "", boot: str = "boot-1") -> bool:
+def restarts(given: Order, *, required: bool = False, since: str | None = None, boot: str = "boot-1") -> bool:
     record = Record(given, NEW, begun=True, restarted_from=since)
     machine = replace(MACHINE, boot_id=boot, restart_required=required, record=record, work=DONE)
     seen = node(ORDERED | {READY: f"false {given.token}"})
@@ -320,17 +320,19 @@ def restarts(given: Order, *, required: bool = False, since: str = "", boot: str
 @pytest.mark.parametrize(
     ("reboot", "required", "since", "boot", "expected"),
     [
-        (Reboot.IF_REQUIRED, False, "", "boot-1", False),
-        (Reboot.IF_REQUIRED, True, "", "boot-1", True),
+        (Reboot.IF_REQUIRED, False, None, "boot-1", False),
+        (Reboot.IF_REQUIRED, True, None, "boot-1", True),
         (Reboot.IF_REQUIRED, True, "boot-1", "boot-2", False),
-        (Reboot.ALWAYS, False, "", "boot-1", True),
+        (Reboot.ALWAYS, False, None, "boot-1", True),
+        (Reboot.ALWAYS, False, None, "", True),
+        (Reboot.ALWAYS, False, "", "boot-1", False),
         (Reboot.ALWAYS, False, "boot-1", "boot-1", True),
         (Reboot.ALWAYS, False, "boot-1", "boot-2", False),
         (Reboot.ALWAYS, True, "boot-1", "boot-2", False),
     ],
 )
 def test_a_machine_is_restarted_once_where_the_order_or_its_packages_want_it(
-    reboot: Reboot, required: bool, since: str, boot: str, expected: bool
+    reboot: Reboot, required: bool, since: str | None, boot: str, expected: bool
 ) -> None:
     assert restarts(order(reboot=reboot), required=required, since=since, boot=boot) is expected
 

@@ -150,7 +150,7 @@ def _wants_restart(machine: Machine, record: Record) -> bool:
     """Once for each order: a machine that still wants one after it is not restarted for ever."""
     if record.order.token.operation is not Operation.PACKAGES:
         return False
-    if record.restarted_from:
+    if record.restarted_from is not None:
         return record.restarted_from == machine.boot_id
     return record.order.reboot is Reboot.ALWAYS or machine.restart_required
 

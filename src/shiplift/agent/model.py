@@ -34,8 +34,8 @@ class Record:
     """The versions that were wanted then, by software."""
     begun: bool = False
     """Whether the work may have been begun; the machine may then be half-way."""
-    restarted_from: str = ""
-    """The boot id that the machine had when its restart was asked for; empty until then."""
+    restarted_from: str | None = None
+    """The boot id that the machine had when its restart was asked for; None until then."""
 
     @property
     def token(self) -> str:

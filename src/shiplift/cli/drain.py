@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import sys
 import time
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Annotated
@@ -176,6 +177,7 @@ def _tell(client: Client, work: Draining, node: str) -> None:
 
     found = _asked(work, work.look())
     access.show(access.terminal(), _table(telling.rows(found, _helps())))
+    sys.stdout.flush()
     say(telling.summary(node, found))
     _check_rights(client, found)
     if not found.may_begin:
@@ -262,12 +264,15 @@ def _follow(work: Draining, node: str, limit: float) -> tuple[int, int]:
     """Until the node is empty; how many pods went and how many stay."""
     from shiplift.drain.telling import Teller, left
 
-    teller, began = Teller(), time.monotonic()
+    teller, began, stale = Teller(), time.monotonic(), False
     while True:
         found = work.look()
+        if work.stale is not stale:
+            stale = work.stale
+            _line("the API server does not answer: nothing is evicted" if stale else "the API server is back")
         for line in teller.lines(found, time.time()):
             _line(line)
-        if found.over:
+        if found.over and not stale:
             return teller.gone, len(found.left)
         if found.stuck:
             raise CommandError(f"node {node} cannot be drained: {left(found)}", _AS_FOUND)

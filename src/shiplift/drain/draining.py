@@ -67,7 +67,8 @@ class Draining:
         self._failed: KubeError | None = None
         self._first: frozenset[str] | None = None
         """The pods that were there when the node was cordoned."""
-        self._stale = False
+        self.stale = False
+        """Whether what was looked at last may be old."""
         self._woken = threading.Event()
 
     def __enter__(self) -> Self:
@@ -86,7 +87,7 @@ class Draining:
         if self._failed is not None:
             raise self._failed
         snapshot = self._looking.snapshot()
-        self._stale = bool(snapshot.stale())
+        self.stale = bool(snapshot.stale())
         node = self._node(snapshot)
         judged = self._judged(snapshot)
         self._settle(judged)
@@ -95,7 +96,7 @@ class Draining:
 
     def send(self, found: Plan) -> None:
         """Evict what the plan says; those of one budget one after the other."""
-        for one in () if self._stale else found.evictions:
+        for one in () if self.stale else found.evictions:
             with self._lock:
                 self._evicting[one.pod.uid] = None
             self._share.submit(partial(self._evict, one.pod), one.lane)

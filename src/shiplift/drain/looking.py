@@ -28,7 +28,7 @@ from shiplift.facts.selectors import Requirement, Selector
 from shiplift.facts.storage import VolumeAttachment
 from shiplift.facts.workloads import PodDisruptionBudget
 from shiplift.kube.client import Client
-from shiplift.kube.errors import ApiError, Forbidden, KubeError, NotFound
+from shiplift.kube.errors import Forbidden, KubeError, NotFound
 from shiplift.kube.rights import allowed
 from shiplift.kube.store import Snapshot, Store
 from shiplift.kube.watch import Watch
@@ -153,7 +153,7 @@ class Looking:
         if claim not in self._volumes:
             try:
                 self._volumes[claim] = self._read_volume(claim)
-            except ApiError:
+            except KubeError:
                 return Volume("")
         return self._volumes[claim]
 
@@ -226,8 +226,8 @@ class Looking:
         text = selector_text(budget.selector)
         try:
             found = self.client.list(kinds.POD, budget.namespace, label_selector=text, limit=_SIBLINGS)
-            return [_sibling(one) for one in islice(found, _SIBLINGS)]
-        except ApiError:
+            return [as_sibling(one) for one in islice(found, _SIBLINGS)]
+        except KubeError:
             return []
 
 
@@ -254,7 +254,8 @@ def _requirement(one: Requirement) -> str:
             return f"{one.key} in {values}"
 
 
-def _sibling(live: Json) -> Sibling:
+def as_sibling(live: Json) -> Sibling:
+    """What a pod, as it was read, tells of itself."""
     status: Json = live.get("status") or {}
     said = {one["type"]: one for one in status.get("conditions") or []}
     scheduled = said.get("PodScheduled", {})

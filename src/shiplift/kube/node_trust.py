@@ -73,10 +73,18 @@ _IS_NODE = (
     "request.userInfo.username.startsWith('system:node:')"
     " || request.userInfo.?groups.orValue([]).exists(one, one == 'system:nodes')"
 )
-_CHANGES = (
-    "oldObject == null || object.spec.?unschedulable != oldObject.spec.?unschedulable"
-    " || object.metadata.?annotations != oldObject.metadata.?annotations"
-    " || object.metadata.?labels != oldObject.metadata.?labels"
+_CHANGES = " || ".join(
+    (
+        "oldObject == null",
+        *(
+            f"object.{field}.orValue({empty}) != oldObject.{field}.orValue({empty})"
+            for field, empty in (
+                ("spec.?unschedulable", "false"),
+                ("metadata.?annotations", "{}"),
+                ("metadata.?labels", "{}"),
+            )
+        ),
+    )
 )
 
 

@@ -12,7 +12,8 @@ from shiplift.agent.protocol import Operation, Order, Reboot, Token, current_key
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.local.agents.failures import FAILS, Failure, ordered
-from shiplift.local.agents.machine import CONTROL_PLANE, Pace, SimulatedMachine
+from shiplift.local.agents.machine import Pace, SimulatedMachine
+from shiplift.local.agents.software import CONTROL_PLANE
 from shiplift.local.errors import LocalError
 from tests.view.rows import node
 

@@ -17,10 +17,8 @@ from shiplift.agent.model import Machine, Progress, Record, Work
 from shiplift.agent.protocol import Operation
 from shiplift.facts.nodes import Node, is_control_plane
 from shiplift.local.agents.failures import Failure, ordered
+from shiplift.local.agents.software import KUBELET, found_on, left_by, reported_of
 
-KUBELET, KUBEADM, CONTAINERD = "kubelet", "kubeadm", "containerd"
-CONTROL_PLANE = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
-_RUNTIME = "containerd://"
 _ON_CONTROL_PLANES = frozenset({Operation.SNAPSHOT, Operation.UPGRADE_APPLY})
 
 
@@ -41,7 +39,7 @@ class SimulatedMachine:
         self._row = row
         self._now = 0.0
         self._control_plane = is_control_plane(row)
-        self._software = _software(row)
+        self._software = found_on(row)
         self._record: Record | None = None
         self._work = Work()
         self._next: float | None = None
@@ -149,7 +147,7 @@ class SimulatedMachine:
 
     def _do(self, record: Record, *, rolls_back: bool) -> None:
         kubelet = self._software[KUBELET]
-        self._install(_installed(record, control_plane=self._control_plane))
+        self._install(left_by(record, control_plane=self._control_plane))
         if rolls_back and self._software[KUBELET] != kubelet:
             self._old_kubelet = self._now + self._pace.change, kubelet
         snapshot = record.order.token.operation is Operation.SNAPSHOT
@@ -157,39 +155,4 @@ class SimulatedMachine:
 
     def _install(self, software: Mapping[str, str]) -> None:
         self._software |= software
-        if KUBELET in software:
-            self._unreported["kubeletVersion"] = _kubernetes(software[KUBELET])
-        if CONTAINERD in software:
-            self._unreported["containerRuntimeVersion"] = _RUNTIME + software[CONTAINERD]
-
-
-def _software(row: Node) -> dict[str, str]:
-    """What a machine of such a node has; what its agent has said of the rest is so."""
-    version = row.kubelet_version.removeprefix("v")
-    has = dict.fromkeys((KUBELET, KUBEADM, "kubectl"), version)
-    has |= dict.fromkeys(CONTROL_PLANE, row.kubelet_version) if is_control_plane(row) else {}
-    if row.container_runtime.startswith(_RUNTIME):
-        has[CONTAINERD] = row.container_runtime.removeprefix(_RUNTIME)
-    said = protocol.current_versions(row.annotations)
-    if not protocol.fits(version, said.get(KUBELET, "")):
-        said.pop(KUBELET, None)
-    return has | said
-
-
-def _installed(record: Record, *, control_plane: bool) -> Mapping[str, str]:
-    """What an order leaves on a machine."""
-    operation, kubeadm = record.order.token.operation, record.desired.get(KUBEADM, "")
-    if operation is Operation.PACKAGES:
-        return record.desired
-    if operation not in {Operation.UPGRADE_APPLY, Operation.UPGRADE_NODE}:
-        return {}
-    version = record.order.version or (_kubernetes(kubeadm) if kubeadm else "")
-    components = dict.fromkeys(CONTROL_PLANE, version) if control_plane and version else {}
-    return components | ({KUBEADM: kubeadm} if kubeadm else {})
-
-
-def _kubernetes(package: str) -> str:
-    """The version that a package of Kubernetes installs: `1.36.3-1.1` is of v1.36.3. What comes before a
-    release (`1.37.0-rc.1`) has no such revision."""
-    version, _, revision = package.removeprefix("v").partition("-")
-    return f"v{version}" + (f"-{revision}" if revision[:1].isalpha() else "")
+        self._unreported |= reported_of(software)

@@ -105,10 +105,8 @@ class _Door:
         self.written = 0
         self._client = client
 
-    def read(self) -> Seen | None:
+    def read(self) -> Seen:
         row = self.row
-        if row.resource_version < self.written:
-            return None
         return Seen(row.uid, str(row.resource_version), row.machine_id, row.unschedulable, row.annotations)
 
     def write(self, write: Write) -> bool:

@@ -31,6 +31,8 @@ from shiplift.local.progress import Say, silent
 FIELD_MANAGER = "simulated-agent"
 _THREADS = 8
 _SYNC_SECONDS, _GRANTED_SECONDS = 60.0, 10.0
+_LAST_CALLS_SECONDS = 2.0
+"""How long calls under way may take when the program ends."""
 _AGAIN = 1.0
 """Seconds until a node whose agent could not be made is tried again."""
 
@@ -76,7 +78,7 @@ class Agents:
         self._store.stop()
         for thread in self._threads:
             if thread.ident is not None:
-                thread.join()
+                thread.join(_LAST_CALLS_SECONDS)
         self._client.close()
         self._admin.close()
 
@@ -84,10 +86,9 @@ class Agents:
         """On the reader's thread."""
         if isinstance(new, Node) and account.is_simulated(new):
             self._rows[new.name] = new
-        elif isinstance(old, Node):
-            self._rows.pop(old.name, None)
-        if isinstance(row := new or old, Node):
-            self._rounds.wake(row.name)
+            self._rounds.wake(new.name)
+        elif isinstance(old, Node) and self._rows.pop(old.name, None):
+            self._rounds.wake(old.name)
 
     def _work(self) -> None:
         while (name := self._rounds.take()) is not None:
