@@ -17,7 +17,7 @@ from shiplift.api.nodes import (
 )
 from shiplift.api.values import Condition, ConditionStatus, Progress
 from shiplift.nodes.model import Reason
-from shiplift.nodes.tell.happenings import Happening, of_nodes, of_rollout
+from shiplift.nodes.tell.happenings import Happening, blocked, of_nodes, of_rollout
 
 AT = datetime(2026, 11, 1, tzinfo=UTC)
 
@@ -98,7 +98,6 @@ VERIFYING = a_record(NodeState.VERIFYING, Reason.VERIFYING)
         (CHANGING, VERIFYING, "Changed", False),
         (VERIFYING, None, "RolledOut", False),
         (DRAINING, None, "GivenBack", False),
-        (DRAINING, a_record(NodeState.DRAINING, Reason.DRAIN_TIMED_OUT), "DrainTimedOut", True),
         (CHANGING, a_record(NodeState.REVERTING, Reason.AGENT_FAILED), "AgentFailed", True),
         (CHANGING, a_record(NodeState.FAILED, Reason.TIMED_OUT), "TimedOut", True),
         (CHANGING, a_record(NodeState.QUARANTINED, Reason.QUARANTINED), "Quarantined", True),
@@ -131,14 +130,16 @@ def test_a_blocked_drain_names_pod_and_budget() -> None:
         Blocker(pod="shop/web-1", budget="shop/web", message="needs 2 healthy pods and has 2"),
         Blocker(pod="shop/db-0", message="held by WorkloadMigration cluster"),
     )
-    told = on_node(DRAINING, a_record(NodeState.DRAINING, Reason.DRAIN_BLOCKED, blockers=blockers))
+    told = blocked("r", a_record(NodeState.DRAINING, Reason.DRAIN_BLOCKED, blockers=blockers))
     assert told == Happening(
         "DrainBlocked",
         "NodeRollout r: pod shop/web-1 is kept by PodDisruptionBudget shop/web:"
-        " needs 2 healthy pods and has 2"
-        ", and 1 more",
+        " needs 2 healthy pods and has 2, and 1 more",
         warning=True,
     )
-    told = on_node(DRAINING, a_record(NodeState.DRAINING, Reason.DRAIN_BLOCKED, blockers=blockers[1:]))
+    told = blocked("r", a_record(NodeState.DRAINING, Reason.DRAIN_BLOCKED, blockers=blockers[1:]))
     assert told is not None
     assert told.note == "NodeRollout r: pod shop/db-0 is kept: held by WorkloadMigration cluster"
+    told = blocked("r", a_record(NodeState.DRAINING, Reason.DRAIN_TIMED_OUT))
+    assert told == Happening("DrainTimedOut", "NodeRollout r: its message", warning=True)
+    assert blocked("r", DRAINING) is None

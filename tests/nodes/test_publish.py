@@ -38,7 +38,7 @@ class Server:
         self.refuses: dict[str, Exception] = {}
         self.events: list[tuple[Regarding, str]] = []
         self.publisher = Publisher(
-            cast("Client", self), cast("Recorder", self), lambda: Pace(lambda: self.now)
+            cast("Client", self), cast("Recorder", self), lambda: Pace(lambda: self.now), lambda: self.now
         )
 
     def patch(self, kind: Kind, name: str, patch: dict[str, Any], *_: Any, **given: Any) -> Server:
@@ -116,3 +116,24 @@ def test_a_status_that_is_refused_keeps_no_other_from_being_told() -> None:
         server.tell(told(NOTHING, after, "r"), told(NOTHING, after, "s"))
     assert [name for name, _ in server.written] == ["s"]
     assert server.events == [(Regarding(NODE_ROLLOUT, "s", uid="uid-s"), "Complete")]
+
+
+BLOCKED = NodeRolloutStatus(
+    nodes=(
+        NodeStatus(name="a", uid="u", state=NodeState.DRAINING, reason="DrainBlocked", message="1 pod left"),
+    )
+)
+
+
+def test_a_drain_that_is_blocked_for_long_is_told_once_and_again_when_it_happens_again() -> None:
+    server = Server()
+    for seconds in (0, 14, 1, 100):
+        server.now += seconds
+        server.tell(told(BLOCKED, BLOCKED))
+        assert len(server.events) == (1 if seconds in (1, 100) else 0)
+    assert server.events == [(Regarding(NODE, "a", uid="u"), "DrainBlocked")]
+    server.tell(told(NOTHING, NOTHING))
+    server.tell(told(BLOCKED, BLOCKED))
+    server.now += 15
+    server.tell(told(BLOCKED, BLOCKED))
+    assert len(server.events) == 2

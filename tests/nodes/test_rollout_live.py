@@ -1,4 +1,4 @@
-"""Whole rollouts on a real API server: the operator as its own account, agents with their nodes' own rights."""
+"""Whole rollouts on a real API server: the operator as its own account, agents with the rights of nodes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """What is worth an Event, and in which words.
 
 On the NodeRollout: it began, a pass began, it cannot go on by itself, it can again, it ended. On a Node: it
-was begun, drained, blocked, changed, it failed, is quarantined, was given back. Nothing else: how far things
+was begun, drained, changed, it failed, is quarantined, was given back; and that its drain is blocked, once it
+has been for a while: that a budget makes a drain wait for a moment is everyday. Nothing else: how far things
 are stands in the status.
 """
 
@@ -100,11 +101,6 @@ def _failed(turn: _Turn) -> Happening | None:
     return Happening(now.reason or now.state.value, turn.note, warning=True) if now.state in _FAILED else None
 
 
-def _is_blocked(turn: _Turn) -> Happening | None:
-    reason = turn.now.reason
-    return Happening(reason, _blocked(turn), warning=True) if reason in _BLOCKED else None
-
-
 def _skipped(turn: _Turn) -> Happening | None:
     now = turn.now
     return Happening(now.reason or "Skipped", turn.note) if now.state is NodeState.SKIPPED else None
@@ -125,17 +121,20 @@ def _changed(turn: _Turn) -> Happening | None:
     return Happening("Changed", turn.note) if changed else None
 
 
-_TELLING = (_failed, _is_blocked, _skipped, _begun, _drained, _changed)
+_TELLING = (_failed, _skipped, _begun, _drained, _changed)
 
 
-def _blocked(turn: _Turn) -> str:
-    """The first pod that stays, and what keeps it."""
-    if not turn.now.blockers:
-        return turn.note
-    first, more = turn.now.blockers[0], len(turn.now.blockers) - 1
+def blocked(rollout: str, record: NodeStatus) -> Happening | None:
+    """That the drain of a node is blocked: the first pod that stays, and what keeps it."""
+    if record.reason not in _BLOCKED:
+        return None
+    if not record.blockers:
+        return Happening(record.reason, f"NodeRollout {rollout}: {record.message}", warning=True)
+    first, more = record.blockers[0], len(record.blockers) - 1
     keeper = f" by PodDisruptionBudget {first.budget}" if first.budget else ""
     others = f", and {more} more" if more else ""
-    return f"NodeRollout {turn.rollout}: pod {first.pod} is kept{keeper}: {first.message}{others}"
+    note = f"NodeRollout {rollout}: pod {first.pod} is kept{keeper}: {first.message}{others}"
+    return Happening(record.reason, note, warning=True)
 
 
 def _gone(rollout: str, was: NodeStatus) -> Happening:
