@@ -49,6 +49,7 @@ def manifests(
     near = [*lease.rules(our.lease), *fence.rules(our), *_claim_rules(parts), *elsewhere.pop(namespace, ())]
     of_templates = [rule for part in parts for rule in part.template_rules]
     granted = [rule for part in parts for rule in part.granted_rules]
+    there = [rule for rules in elsewhere.values() for rule in rules]
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": rbac.about(ACCOUNT, namespace)},
@@ -66,7 +67,7 @@ def manifests(
         *bounds.manifests(our.username),
         *(_claims(part.claims, namespace) for part in parts if part.claims),
         # applied without the right to templates, the fence must hold for a right that was given before
-        *fence.manifests(our, [*wide, *of_templates, *granted, *near]),
+        *fence.manifests(our, [*wide, *of_templates, *granted, *there, *near]),
         *(dict(manifest) for part in parts for manifest in part.manifests),
     ]
 
