@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from shiplift.cli.access import followed
 from shiplift.facts import kinds
 from shiplift.kube.account import Account
 from shiplift.local.agents import FAILS
 from shiplift.nodes.controller import PART
+from shiplift.nodes.face.undo import undo_all
 from shiplift.operator import install
 from tests.audit import Audit
 from tests.nodes.rig import NEW, OLD, SPACE, Rig, Scene, scene
@@ -152,3 +154,20 @@ def _granted() -> set[str]:
     return {
         f"{verb} {resource}" for rule in found for verb in rule["verbs"] for resource in rule["resources"]
     }
+
+
+def test_everything_is_undone_without_an_operator(scene: Scene) -> None:
+    (node,), space = scene.nodes(1), scene.namespace()
+    scene.deployment(space, "web", 1)
+    scene.budget(space, "web", maxUnavailable=0)
+    rollout = scene.roll()
+    scene.rig.start()
+    until(lambda: scene.cordoned(node))
+    scene.rig.stop()
+    said: list[str] = []
+    with followed(scene.rig.cluster.credentials(), PART.watches) as store:
+        undone = undo_all(scene.client, store, said.append)
+    assert undone.changes > 0
+    assert said[0] == f"NodeRollout {rollout} is aborted, so that no operator begins again"
+    assert scene.residue() == []
+    assert scene.status(rollout)["phase"] == "Aborted"

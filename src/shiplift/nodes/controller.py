@@ -8,18 +8,13 @@ from datetime import datetime, timedelta
 from msgspec import structs
 
 from shiplift.engine.barrier import Barrier
-from shiplift.engine.claims import ClaimError, Claims
 from shiplift.engine.decision import Requeue, earliest, requeue
 from shiplift.engine.step import Outcome, Outcomes, Step
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.facts.meta import Row
-from shiplift.facts.pods import Pod
-from shiplift.kube import authors, node_trust, served
+from shiplift.kube import authors, node_trust
 from shiplift.kube.claims import ClaimBook
-from shiplift.kube.client import Client
-from shiplift.kube.errors import KubeError, NotFound
-from shiplift.kube.fence import whoami
 from shiplift.kube.grants import hook_rules
 from shiplift.kube.part import Context, LayerPart
 from shiplift.kube.rbac import rule
@@ -27,11 +22,11 @@ from shiplift.kube.watch import Watch
 from shiplift.nodes.act.actor import Actor
 from shiplift.nodes.act.control_plane import ControlPlane
 from shiplift.nodes.decide.decision import decide
-from shiplift.nodes.memory import JobName, Jobs
-from shiplift.nodes.model import Hooked, HookState, Rolling, View
+from shiplift.nodes.memory import Jobs
+from shiplift.nodes.model import HookState, Rolling, View
 from shiplift.nodes.names import CLAIMS, NODE_LEASES
-from shiplift.nodes.observe.hooks import hooked
-from shiplift.nodes.observe.observer import READS, Asking, Observer
+from shiplift.nodes.observe.asking import asking
+from shiplift.nodes.observe.observer import READS, Observer
 from shiplift.nodes.tell.metrics import RolloutCollector
 from shiplift.nodes.tell.publish import Publisher
 
@@ -87,59 +82,6 @@ def with_hooks(view: View, decision: Rolling) -> Rolling:
     if not any(one.state is HookState.RUNNING for one in view.hooks.values()):
         return decision
     return structs.replace(decision, look_again=earliest(decision.look_again, requeue(_HOOKS)))
-
-
-def asking(client: Client, book: ClaimBook) -> Asking:
-    """What is asked of the API server itself; where it does not answer, nobody knows."""
-    return Asking(
-        version=lambda: _version(client),
-        claims=lambda: _claims(book),
-        job=lambda name: _job(client, name),
-        is_gone=lambda pod: _is_gone(client, pod),
-        own_pod=lambda: _own_pod(client),
-    )
-
-
-def _version(client: Client) -> str:
-    try:
-        return served.version(client)
-    except KubeError:
-        return ""
-
-
-def _claims(book: ClaimBook) -> Claims | None:
-    try:
-        return book.open_claims()
-    except (KubeError, ClaimError):
-        return None
-
-
-def _job(client: Client, name: JobName) -> Hooked | None:
-    """None where it is gone; where that cannot be told the round is tried again."""
-    try:
-        return hooked(client.get(kinds.JOB, name[1], name[0]))
-    except NotFound:
-        return None
-
-
-def _is_gone(client: Client, pod: Pod) -> bool | None:
-    owner = pod.controller
-    if owner is None:
-        return None
-    try:
-        found = client.get(kinds.DAEMON_SET, owner.name, pod.namespace)
-    except NotFound:
-        return True
-    except KubeError:
-        return None
-    return found["metadata"]["uid"] != owner.uid
-
-
-def _own_pod(client: Client) -> str:
-    try:
-        return whoami(client).pod
-    except KubeError:
-        return ""
 
 
 def wakes(_kind: Kind, _old: Row | None, _new: Row | None) -> Iterable[Hashable]:

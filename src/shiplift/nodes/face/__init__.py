@@ -8,5 +8,6 @@ from shiplift.face.parts import Face
 FACE = Face(
     status="shiplift.nodes.face.status:STATUS",
     explain="shiplift.nodes.face.explain:EXPLAIN",
+    undo="shiplift.nodes.face.undo:undo_all",
     alerts="shiplift.nodes.face.alerts:ALERTS",
 )

@@ -1,0 +1,69 @@
+"""What is asked of the API server itself, live; where it does not answer, nobody knows."""
+
+from __future__ import annotations
+
+from shiplift.engine.claims import ClaimError, Claims
+from shiplift.facts import kinds
+from shiplift.facts.pods import Pod
+from shiplift.kube import served
+from shiplift.kube.claims import ClaimBook
+from shiplift.kube.client import Client
+from shiplift.kube.errors import KubeError, NotFound
+from shiplift.kube.fence import whoami
+from shiplift.nodes.memory import JobName
+from shiplift.nodes.model import Hooked
+from shiplift.nodes.observe.hooks import hooked
+from shiplift.nodes.observe.observer import Asking
+
+
+def asking(client: Client, book: ClaimBook) -> Asking:
+    """All that this layer asks, through one client."""
+    return Asking(
+        version=lambda: _version(client),
+        claims=lambda: _claims(book),
+        job=lambda name: _job(client, name),
+        is_gone=lambda pod: _is_gone(client, pod),
+        own_pod=lambda: _own_pod(client),
+    )
+
+
+def _version(client: Client) -> str:
+    try:
+        return served.version(client)
+    except KubeError:
+        return ""
+
+
+def _claims(book: ClaimBook) -> Claims | None:
+    try:
+        return book.open_claims()
+    except (KubeError, ClaimError):
+        return None
+
+
+def _job(client: Client, name: JobName) -> Hooked | None:
+    """None where it is gone; where that cannot be told the round is tried again."""
+    try:
+        return hooked(client.get(kinds.JOB, name[1], name[0]))
+    except NotFound:
+        return None
+
+
+def _is_gone(client: Client, pod: Pod) -> bool | None:
+    owner = pod.controller
+    if owner is None:
+        return None
+    try:
+        found = client.get(kinds.DAEMON_SET, owner.name, pod.namespace)
+    except NotFound:
+        return True
+    except KubeError:
+        return None
+    return found["metadata"]["uid"] != owner.uid
+
+
+def _own_pod(client: Client) -> str:
+    try:
+        return whoami(client).pod
+    except KubeError:
+        return ""
