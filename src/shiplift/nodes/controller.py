@@ -93,7 +93,6 @@ RULES = (
     rule("", ["nodes"], ["get", "patch"]),
     rule("", ["pods"], ["get", "delete"]),
     rule("", ["pods/eviction"], ["create"]),
-    rule("apps", ["daemonsets"], ["get"]),
     rule(kinds.GROUP, ["noderollouts"], ["get", "patch"]),
     rule(kinds.GROUP, ["noderollouts/status"], ["patch"]),
 )
