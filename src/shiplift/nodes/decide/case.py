@@ -43,6 +43,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     member: Member
     complete: bool = False
     """Whether the node has all that the rollout wants."""
+    crowded: str = ""
+    """Why nothing that is up may be taken away now, though it was chosen: what went down since."""
 
     @property
     def before(self) -> NodeBefore:
@@ -189,8 +191,8 @@ def parsed(token: str) -> Token:
     return Token.parsed(token)
 
 
-def last_attempt(member: Member, rollout_uid: str, of: Operation | None = None) -> int:
-    """The latest attempt of a rollout that the node tells of: an answered token is never used again."""
+def last_attempt(member: Member, rollout_uid: str, operation: Operation) -> int:
+    """The latest attempt at an operation that the node tells of: an answered token is never used again."""
     texts = [str(member.order.token)] if member.order else []
     texts += [member.readiness.token] if member.readiness else []
     texts += [member.answer.token] if member.answer else []
@@ -200,7 +202,7 @@ def last_attempt(member: Member, rollout_uid: str, of: Operation | None = None) 
             token = Token.parsed(text)
         except ProtocolError:
             continue
-        if token.rollout == rollout_uid and (of is None or token.operation is of):
+        if token.rollout == rollout_uid and token.operation is operation:
             attempts.append(token.attempt)
     return max(attempts)
 

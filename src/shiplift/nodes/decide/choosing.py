@@ -63,6 +63,8 @@ def _other_pass(course: Course) -> Line | None:
 
 def _control_plane(course: Course, leg: Leg, found: list[Member]) -> Choice:
     """One at a time, and only while all others are up."""
+    if course.flying:
+        return Choice()
     if why := claiming.others(course.view) or _others_flying(course):
         return Choice(line=Line(Reason.ROLLING, why))
     down = [one for one in course.view.members.values() if one.control_plane and one.down]
@@ -76,10 +78,9 @@ def _control_plane(course: Course, leg: Leg, found: list[Member]) -> Choice:
 
 
 def _others_flying(course: Course) -> str:
-    """A control-plane node at which something is being done, by this rollout or another."""
-    flying = {*course.flying, *course.busy}
+    """A control-plane node that another rollout is at."""
     for member in course.view.members.values():
-        if member.control_plane and member.uid in flying:
+        if member.control_plane and member.uid in course.busy:
             return f"control-plane node {member.name} is being changed"
     return ""
 
@@ -138,7 +139,7 @@ def _record(course: Course, leg: Leg, member: Member) -> NodeStatus:
     operation = wanted.operation(course.view, leg)
     versions = wanted.desired(course.spec, leg, member)
     uid = course.rollout.metadata.uid
-    attempt = min(max(known.attempt if known else 0, last_attempt(member, uid)) + 1, MOST_ATTEMPTS)
+    attempt = min(max(known.attempt if known else 0, last_attempt(member, uid, operation)) + 1, MOST_ATTEMPTS)
     return NodeStatus(
         name=member.name,
         uid=member.uid,

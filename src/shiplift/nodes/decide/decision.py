@@ -21,6 +21,7 @@ from shiplift.engine.decision import LookAgain, await_change, earliest, requeue
 from shiplift.engine.step import Step
 from shiplift.nodes.decide import choosing, claiming, ending, gates, passage
 from shiplift.nodes.decide import course as courses
+from shiplift.nodes.decide.budget import slots
 from shiplift.nodes.decide.case import Case, Passed
 from shiplift.nodes.decide.course import Course, Line
 from shiplift.nodes.decide.path import Path, RefusedError, path_to
@@ -114,6 +115,7 @@ def _path(view: View, rollout: NodeRollout, scope: Scope) -> tuple[Path, str]:
 def _cases(course: Course) -> dict[str, Case]:
     """Records whose node is there; those of nodes that are gone, or others now, end with them."""
     found: dict[str, Case] = {}
+    crowded = {True: _control_plane_down(course), False: _over_budget(course)}
     for uid, record in course.records.items():
         member = course.view.members.get(record.name)
         if member is not None and member.uid == uid:
@@ -124,8 +126,19 @@ def _cases(course: Course) -> dict[str, Case]:
                 record=record,
                 member=member,
                 complete=uid in course.done,
+                crowded=crowded[member.control_plane],
             )
     return found
+
+
+def _over_budget(course: Course) -> str:
+    taken = slots(course.spec, course.scope.workers, course.records, course.busy)
+    return "more workers are away than may be" if taken.unavailable > taken.limit else ""
+
+
+def _control_plane_down(course: Course) -> str:
+    down = [one.name for one in course.view.members.values() if one.control_plane and one.down]
+    return f"control-plane node {down[0]} is down" if down else ""
 
 
 def _beginning(course: Course) -> tuple[Line, tuple[NodeStatus, ...]]:

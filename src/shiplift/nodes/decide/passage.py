@@ -51,9 +51,20 @@ def _cordoning(case: Case) -> Passed:
     row, before = case.member.row, case.before
     if row.unschedulable and not before.unschedulable:
         return Passed(case.to(NodeState.CORDONED, Reason.CHOSEN, before=_cordoned_by_hand(case)).record)
+    if case.crowded and not case.member.down and not case.carries_ours:
+        return _not_begun(case)
     if (wait := _unclaimed(case)) is not None:
         return wait
     return Passed(case.to(NodeState.CORDONED, Reason.CHOSEN).record, (case.cordon(),))
+
+
+def _not_begun(case: Case) -> Passed:
+    """Nothing was done to it yet: another went down since it was chosen. A worker is chosen again when there is
+    room, a control-plane node waits."""
+    if case.member.control_plane:
+        return case.waits(Reason.NO_HEALTHY_CONTROL_PLANE, case.crowded)
+    steps = resting.closing(case)
+    return Passed(case.record, steps) if steps else Passed(None)
 
 
 def _draining(case: Case) -> Passed:
@@ -138,6 +149,8 @@ def _ordering(case: Case) -> Passed:
         if case.record.state is NodeState.REVERTING:
             return Passed(case.record, tuple(draining.evictions(case, drain)))
         return _draining(case.to(NodeState.DRAINING, Reason.DRAINING))
+    if case.crowded and not case.operation.wants_cordon and not case.member.down:
+        return _not_begun(case)
     if (wait := _unclaimed(case)) is not None:
         return wait
     return case.waits(Reason.WAITS_FOR_AGENT, case.record.message, case.allow())

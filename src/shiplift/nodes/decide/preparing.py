@@ -66,6 +66,9 @@ def copied(course: Course) -> Line | None:
     pass_ = course.leg.pass_ if course.leg is not None else None
     if pass_ is not RolloutPass.CONTROL_PLANE or course.status.snapshot is not None:
         return None
+    if course.status.running_pass is RolloutPass.PREPARE:
+        # the answer to this order takes the place of the one that says that the node is prepared
+        return Line(Reason.ROLLING, "every node is prepared; etcd is copied next")
     found = [errands.seen(course.rollout, Operation.SNAPSHOT, one) for one in course.scope.control_planes]
     for one in found:
         if one.state is State.DONE:
@@ -77,13 +80,13 @@ def copied(course: Course) -> Line | None:
 
 def _copying(course: Course, found: list[Errand]) -> Line:
     if ordered := [one for one in found if one.state is State.ORDERED]:
-        return Line(Reason.STARTING, f"etcd is being copied on node {ordered[0].member.name}")
+        return Line(Reason.ROLLING, f"etcd is being copied on node {ordered[0].member.name}")
     usable = [one.member for one in found if one.state is State.TO_ORDER and not one.member.down]
     if not usable:
         text = "no control-plane node is up and free to copy etcd"
         return Line(Reason.NO_HEALTHY_CONTROL_PLANE, text)
     step = errands.order(course.rollout, Operation.SNAPSHOT, usable[0], "", {})
-    return Line(Reason.STARTING, f"etcd is to be copied on node {usable[0].name}", steps=(step,))
+    return Line(Reason.ROLLING, f"etcd is to be copied on node {usable[0].name}", steps=(step,))
 
 
 def _kept(course: Course, member: Member) -> Line:
@@ -91,7 +94,7 @@ def _kept(course: Course, member: Member) -> Line:
     if not path:
         return _not_copied(member, "its agent does not say where the copy is")
     taken = Snapshot(machine=member.name, path=path[:1024], creation_time=course.now.replace(microsecond=0))
-    return Line(Reason.STARTING, f"etcd was copied to {path} on node {member.name}", snapshot=taken)
+    return Line(Reason.ROLLING, f"etcd was copied to {path} on node {member.name}", snapshot=taken)
 
 
 def _not_copied(member: Member, why: str) -> Line:

@@ -103,7 +103,7 @@ def _with_progress(common: NodeRolloutStatus, report: Report, course: Course) ->
         start_time=begun,
         complete_time=(before.complete_time or now) if pass_ is RolloutPass.DONE else None,
         next_window_time=timing.next_window(report.rollout, report.now),
-        eta=_eta(begun, done, total, now) if pass_ is not RolloutPass.DONE else None,
+        eta=_eta(begun, done, total, now) if report.line.reason is Reason.ROLLING else None,
         canary_start_time=_soaking_since(report, course),
         snapshot=report.line.snapshot or before.snapshot,
         nodes=_listed(report.nodes, course.scope.opted_out, before.nodes, now),
