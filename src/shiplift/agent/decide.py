@@ -96,6 +96,8 @@ def _impossible(seen: Seen, machine: Machine, order: Order, desired: Mapping[str
         return f"{operation.value} needs a version of Kubernetes, and the order names none"
     if operation is Operation.PACKAGES and not desired:
         return f"{operation.value} needs a desired version, and no annotation names one"
+    if operation is Operation.PREPARE and not (order.version or desired):
+        return f"{operation.value} needs a version of Kubernetes or a desired version, and there is none"
     return ""
 
 
