@@ -92,10 +92,12 @@ def _impossible(seen: Seen, machine: Machine, order: Order, desired: Mapping[str
         return f"the order is for a node with uid {order.token.node}, and this one has {seen.uid}"
     if operation not in machine.can:
         return f"this machine cannot do {operation.value}"
-    if operation.names_version and not order.version:
+    if operation is Operation.UPGRADE_APPLY and not order.version:
         return f"{operation.value} needs a version of Kubernetes, and the order names none"
     if operation is Operation.PACKAGES and not desired:
         return f"{operation.value} needs a desired version, and no annotation names one"
+    if operation is Operation.PREPARE and not (order.version or desired):
+        return f"{operation.value} needs a version of Kubernetes or a desired version, and there is none"
     return ""
 
 
