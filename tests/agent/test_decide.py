@@ -270,6 +270,17 @@ def test_an_order_that_names_no_version_is_refused_not_taken_for_done() -> None:
     assert "no annotation names one" in said.message
 
 
+@pytest.mark.parametrize(
+    ("version", "wanted", "refused"),
+    [("v1.36.3", {}, False), ("", WANTED, False), ("", {}, True), ("v1.36.3", WANTED, False)],
+)
+def test_what_is_prepared_is_a_version_or_packages(
+    version: str, wanted: dict[str, str], refused: bool
+) -> None:
+    given = order(Operation.PREPARE, version=version).written()
+    assert (answer(node(QUIET | wanted | {CHANGES_ALLOWED: given})) is not None) is refused
+
+
 def test_a_machine_without_etcd_refuses_to_copy_its_data() -> None:
     machine = replace(MACHINE, can=frozenset({Operation.PACKAGES}))
     said = answer(node(QUIET | {CHANGES_ALLOWED: order(Operation.SNAPSHOT).written()}), machine)

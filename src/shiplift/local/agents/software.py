@@ -21,10 +21,7 @@ def found_on(row: Node) -> dict[str, str]:
     has |= dict.fromkeys(CONTROL_PLANE, row.kubelet_version) if is_control_plane(row) else {}
     if row.container_runtime.startswith(_RUNTIME):
         has[CONTAINERD] = row.container_runtime.removeprefix(_RUNTIME)
-    said = protocol.current_versions(row.annotations)
-    if not protocol.fits(version, said.get(KUBELET, "")):
-        said.pop(KUBELET, None)
-    return has | said
+    return has | protocol.current_versions(row.annotations)
 
 
 def left_by(record: Record, *, control_plane: bool) -> Mapping[str, str]:
