@@ -18,7 +18,9 @@ from shiplift.nodes.steps import Allow, Cordon, Release, Withdraw
 MOST_ATTEMPTS = 1000
 _LONGEST = 1000
 _NOTHING = NodeBefore()
-_CORDONED = frozenset((NodeState.DRAINING, NodeState.CHANGING, NodeState.VERIFYING, NodeState.REVERTING))
+_CORDONED = frozenset(
+    (NodeState.DRAINING, NodeState.CHANGING, NodeState.VERIFYING, NodeState.SOAKING, NodeState.REVERTING)
+)
 """Where a node has been seen with our cordon."""
 
 
