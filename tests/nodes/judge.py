@@ -60,7 +60,8 @@ class Judge:
         self.ordered.append(f"{step.order.token.operation.value} {step.name}")
         if not step.order.token.operation.wants_cordon:
             return
-        assert node.unschedulable and CORDONED_BY in node.annotations, f"{step.describe()}: not cordoned"
+        assert node.unschedulable, f"{step.describe()}: not cordoned"
+        assert CORDONED_BY in node.annotations, f"{step.describe()}: not cordoned by us"
         there = [pod.name for pod in self._world.pods.values() if pod.node == node.name]
         dead = node.uid in self.down_before and not node.ready
         assert dead or not there, f"{step.describe()}: {there} are there"
@@ -79,12 +80,13 @@ class Judge:
         held = [one.name for one in nodes if not one.control_plane and CORDONED_BY in one.annotations]
         assert len(held) <= max(self._limit(), 0) or not self._world.rollouts, f"{held} are held at once"
 
-    def residue(self) -> list[str]:
-        """What is left of ours."""
+    def residue(self, *names: str) -> list[str]:
+        """What is left of ours, on these nodes or on all."""
         left = [
             f"{one.name} {key}"
             for one in self._world.nodes.values()
             for key in one.annotations
+            if not names or one.name in names
             if key in {CORDONED_BY, CHANGES_ALLOWED} or key.endswith("/desired-version")
         ]
         left += [f"claim {one}" for one in self._world.claims]

@@ -1,4 +1,4 @@
-"""Who plays in the cluster in memory: agents by the protocol, nature, and an operator that can be interrupted.
+"""Who plays in the cluster in memory: agents, nature, and an operator that can be interrupted.
 
 An agent claims an order, begins on its next turn, and answers when its work is over. How one fails, a word of
 its machine says.
@@ -23,7 +23,8 @@ from tests.nodes.world import Machine, Memory, Refused, World
 
 TAKES = 3
 """Seconds of work of one order."""
-QUIET = 4
+QUIET, LONG = 9, 700
+"""So many rounds without a change, and nothing more is going to happen; the last ones are far apart."""
 MOST_ROUNDS = 300
 
 FAILS, WRONG, SILENT, STUCK, REFUSES, NEVER_READY = "fails", "wrong", "silent", "stuck", "refuses", "unready"
@@ -192,6 +193,13 @@ def tick(world: World, look: Callable[[], None] = lambda: None) -> None:
     look()
 
 
+def _pause(operator: Operator, quiet: int) -> float:
+    """Until the operator would look again, and at last for so long that every time-out is over."""
+    after = operator.decision.look_again_after if operator.decision else None
+    soon = after.total_seconds() if after is not None else LONG
+    return soon if quiet < QUIET // 2 else LONG
+
+
 def finish(
     world: World, look: Callable[[], None] = lambda: None, operator: Operator | None = None
 ) -> Rolling:
@@ -205,8 +213,7 @@ def finish(
         tick(world, look)
         quiet = 0 if world.changes != before else quiet + 1
         if quiet:
-            after = operator.decision.look_again_after if operator.decision else None
-            world.pass_time(min(after.total_seconds() if after else 60, 3600))
+            world.pass_time(_pause(operator, quiet))
         if quiet >= QUIET and operator.decision is not None:
             return operator.decision
     raise AssertionError(f"no end in sight: {operator.decision.describe() if operator.decision else ''}")

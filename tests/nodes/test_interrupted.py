@@ -10,77 +10,9 @@ from hypothesis import strategies as st
 from shiplift.agent.protocol import CHANGES_ALLOWED, READY
 from shiplift.api.marks import CORDONED_BY, SKIP_ROLLOUT
 from shiplift.api.nodes import RolloutPhase
-from shiplift.engine.step import Step
 from tests.examples import tries
-from tests.nodes.judge import Judge
-from tests.nodes.players import Fate, Operator, agents, finish, tick
-from tests.nodes.world import NEW, OLD, Machine, World
-
-ABOVE = "v1.37.1"
-fates = st.lists(st.sampled_from((Fate.DONE, Fate.DONE, Fate.LOST, Fate.UNANSWERED)), min_size=1, max_size=4)
-moments = st.tuples(fates, st.booleans(), st.booleans(), st.integers(0, 3))
-"""The fate of each step, whether the status is told, whether the operator dies, seconds that go by."""
-scripts = st.lists(moments, max_size=45)
-Moment = tuple[list[Fate], bool, bool, int]
-Script = list[Moment]
-
-
-class Stage:
-    """A cluster with a rollout over it, and who watches."""
-
-    def __init__(
-        self,
-        workers: int = 3,
-        control_planes: int = 0,
-        *,
-        budget: int | str = 1,
-        minor: bool = False,
-        **spec: object,
-    ) -> None:
-        self.world = World()
-        self.target = ABOVE if minor else NEW
-        for number in range(control_planes):
-            self.world.add_node(f"cp-{number}", api_server=OLD)
-        for number in range(workers):
-            self.world.add_node(f"w-{number}")
-            self.world.add_pod(f"w-{number}", "cart")
-            self.world.add_pod(f"w-{number}")
-        self.world.budgets["cart"] = 1
-        self.world.roll_out(max_unavailable=budget, version=self.target, **spec)
-        agents(self.world)
-        self.judge = Judge(self.world)
-        self.operator = Operator(self.world)
-
-    def play(self, script: Script) -> None:
-        for fates_, publishes, dies, seconds in script:
-            self.operator.round(_in_turn(fates_), publishes=publishes)
-            self.judge.look()
-            if dies:
-                self.operator = Operator(self.world)
-            for _ in range(seconds):
-                tick(self.world, self.judge.look)
-
-    def finish(self) -> None:
-        finish(self.world, self.judge.look)
-
-    def versions(self) -> dict[str, tuple[str, str]]:
-        return {name: (one.kubelet, one.api_server) for name, one in self.world.nodes.items()}
-
-    def phase(self) -> RolloutPhase | None:
-        return self.world.rollouts["next"].status.phase
-
-    def well(self) -> None:
-        """The end of a rollout that nothing is wrong with."""
-        told = self.world.rollouts["next"].status
-        assert told.phase is RolloutPhase.COMPLETE, told.message
-        assert {kubelet for kubelet, _ in self.versions().values()} == {self.target}
-        assert {server for _, server in self.versions().values() if server} <= {self.target}
-        assert (self.judge.residue(), self.judge.records(), self.judge.closed()) == ([], [], [])
-
-
-def _in_turn(fates_: list[Fate]) -> Callable[[Step], Fate]:
-    count = iter(range(10_000))
-    return lambda _: fates_[next(count) % len(fates_)]
+from tests.nodes.stage import Script, Stage, scripts
+from tests.nodes.world import NEW, OLD, Machine
 
 
 @given(scripts, st.integers(1, 4), st.sampled_from((1, 2, "50%")))

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from shiplift.agent.protocol import Operation, Order, ProtocolError, Result, Token
+from shiplift.agent.protocol import Operation, Order, Result, Token
 from shiplift.agent.protocol import Reboot as RebootOrder
 from shiplift.api.nodes import NodeBefore, NodeRollout, NodeState, NodeStatus
 from shiplift.engine.step import Step
+from shiplift.nodes.decide.scope import token_of
 from shiplift.nodes.model import Member, Reason, View
 from shiplift.nodes.names import KUBEADM
 from shiplift.nodes.steps import Allow, Cordon, Release, Withdraw
@@ -18,7 +19,9 @@ from shiplift.nodes.steps import Allow, Cordon, Release, Withdraw
 MOST_ATTEMPTS = 1000
 _LONGEST = 1000
 _NOTHING = NodeBefore()
-_CORDONED = frozenset((NodeState.DRAINING, NodeState.CHANGING, NodeState.VERIFYING, NodeState.REVERTING))
+_CORDONED = frozenset(
+    (NodeState.DRAINING, NodeState.CHANGING, NodeState.VERIFYING, NodeState.SOAKING, NodeState.REVERTING)
+)
 """Where a node has been seen with our cordon."""
 
 
@@ -56,7 +59,12 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def operation(self) -> Operation:
-        return parsed(self.token).operation
+        return self.parsed.operation
+
+    @property
+    def parsed(self) -> Token:
+        """The token; records that have none are at rest, and nobody asks."""
+        return token_of(self.token) or Token.parsed(self.token)
 
     @property
     def cordoned(self) -> bool:
@@ -169,7 +177,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         reboot = RebootOrder(self.rollout.spec.reboot.value)
         if not self.operation.wants_cordon:
             reboot = RebootOrder.IF_REQUIRED
-        order = Order(parsed(self.token), version, reboot, back)
+        order = Order(self.parsed, version, reboot, back)
         return Allow(row.name, row.uid, row.resource_version, order, wanted)
 
 
@@ -187,24 +195,14 @@ def unanswered(member: Member) -> bool:
     return member.readiness is not None and not member.readiness.ready
 
 
-def parsed(token: str) -> Token:
-    return Token.parsed(token)
-
-
 def last_attempt(member: Member, rollout_uid: str, operation: Operation) -> int:
     """The latest attempt at an operation that the node tells of: an answered token is never used again."""
     texts = [str(member.order.token)] if member.order else []
     texts += [member.readiness.token] if member.readiness else []
     texts += [member.answer.token] if member.answer else []
-    attempts = [0]
-    for text in texts:
-        try:
-            token = Token.parsed(text)
-        except ProtocolError:
-            continue
-        if token.rollout == rollout_uid and token.operation is operation:
-            attempts.append(token.attempt)
-    return max(attempts)
+    tokens = [token for text in texts if (token := token_of(text)) is not None]
+    ours_ = [one.attempt for one in tokens if one.rollout == rollout_uid and one.operation is operation]
+    return max(ours_, default=0)
 
 
 def short(text: str) -> str:

@@ -41,6 +41,8 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     """Why there is no path."""
     leg: Leg | None = None
     """The pass that is running; None where every node is as it should be."""
+    unfit: tuple[Member, ...] = ()
+    """Nodes that it has yet to change."""
     records: Records = {}
     """As they should be stored."""
     done: frozenset[str] = frozenset()
@@ -56,13 +58,6 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def status(self) -> NodeRolloutStatus:
         return self.rollout.status
-
-    @property
-    def unfit(self) -> list[Member]:
-        """Nodes that the running pass has yet to change."""
-        if self.leg is None:
-            return []
-        return [one for one in self.group if not wanted.fit(self.view, self.spec, self.leg, one)]
 
     @property
     def group(self) -> tuple[Member, ...]:
@@ -81,13 +76,15 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         return sum(failing.counts(one) for one in self.records.values())
 
 
-def leg_of(view: View, spec: NodeRolloutSpec, path: Path, scope: Scope) -> Leg | None:
-    """The first pass that has a node to change."""
+def leg_of(
+    view: View, spec: NodeRolloutSpec, path: Path, scope: Scope
+) -> tuple[Leg | None, tuple[Member, ...]]:
+    """The first pass that has nodes to change, and these."""
     for leg in path.legs:
         group = scope.workers if leg.pass_ is RolloutPass.WORKERS else scope.control_planes
-        if any(not wanted.fit(view, spec, leg, one) for one in group):
-            return leg
-    return None
+        if unfit := tuple(one for one in group if not wanted.fit(view, spec, leg, one)):
+            return leg, unfit
+    return None, ()
 
 
 def done(view: View, spec: NodeRolloutSpec, path: Path, scope: Scope) -> frozenset[str]:

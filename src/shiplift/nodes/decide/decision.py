@@ -90,6 +90,7 @@ def _rolled(view: View, rollout: NodeRollout, now: datetime, taken: dict[str, st
 def _course(view: View, rollout: NodeRollout, now: datetime, scope: Scope, others: str) -> Course:
     spec = rollout.spec
     path, refusal = _path(view, rollout, scope)
+    leg, unfit = courses.leg_of(view, spec, path, scope)
     return Course(
         view=view,
         rollout=rollout,
@@ -97,7 +98,8 @@ def _course(view: View, rollout: NodeRollout, now: datetime, scope: Scope, other
         scope=scope,
         path=path,
         refusal=refusal,
-        leg=courses.leg_of(view, spec, path, scope),
+        leg=leg,
+        unfit=unfit,
         done=courses.done(view, spec, path, scope),
         records=records_of(rollout),
         busy=others_at_work(view, rollout),

@@ -9,9 +9,10 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-from shiplift.agent.protocol import Operation, Order, ProtocolError, Result, Token
+from shiplift.agent.protocol import Operation, Order, Result, Token
 from shiplift.api.nodes import NodeRollout
 from shiplift.nodes.decide.case import last_attempt, ours, unanswered
+from shiplift.nodes.decide.scope import token_of
 from shiplift.nodes.model import Member
 from shiplift.nodes.steps import Allow
 
@@ -76,10 +77,7 @@ def _answers(member: Member) -> bool:
 
 def _last(member: Member, rollout: NodeRollout, operation: Operation) -> bool:
     """Whether the last answer of the agent is about such an errand."""
-    if member.answer is None:
+    token = token_of(member.answer.token) if member.answer is not None else None
+    if token is None or token.operation is not operation:
         return False
-    try:
-        token = Token.parsed(member.answer.token)
-    except ProtocolError:
-        return False
-    return (token.rollout, token.node, token.operation) == (rollout.metadata.uid, member.uid, operation)
+    return (token.rollout, token.node) == (rollout.metadata.uid, member.uid)

@@ -14,6 +14,7 @@ from shiplift.agent.protocol import Result
 from shiplift.api.marks import TARGET_LABEL, label_value
 from shiplift.api.nodes import NodeBefore, NodeState
 from shiplift.api.values import duration
+from shiplift.engine.step import Step
 from shiplift.engine.versions import normal
 from shiplift.nodes.decide import claiming, draining, ending, failing, hooks, resting, verifying
 from shiplift.nodes.decide.case import Case, Passed, unanswered
@@ -55,12 +56,14 @@ def _cordoning(case: Case) -> Passed:
         return _not_begun(case)
     if (wait := _unclaimed(case)) is not None:
         return wait
+    if case.cordon().change in case.view.changes:
+        return _cordoned_again(case)
     return Passed(case.to(NodeState.CORDONED, Reason.CHOSEN).record, (case.cordon(),))
 
 
 def _not_begun(case: Case) -> Passed:
-    """Nothing was done to it yet: another went down since it was chosen. A worker is chosen again when there is
-    room, a control-plane node waits."""
+    """Nothing was done to it yet: another went down since it was chosen. A worker is chosen again when there
+    is room, a control-plane node waits."""
     if case.member.control_plane:
         return case.waits(Reason.NO_HEALTHY_CONTROL_PLANE, case.crowded)
     steps = resting.closing(case)
@@ -157,7 +160,7 @@ def _ordering(case: Case) -> Passed:
 
 
 def _verifying(case: Case) -> Passed:
-    if not case.carries_ours and case.record.state is NodeState.VERIFYING:
+    if not case.carries_ours and case.record.state is not NodeState.REVERTING:
         return _through(case)
     if case.cordoned and not case.ordered:
         return case.waits(case.record.reason, case.record.message, case.allow())
@@ -170,6 +173,9 @@ def _verifying(case: Case) -> Passed:
 
 
 def _doubted(case: Case, found: Doubt) -> Passed:
+    if case.record.state is NodeState.SOAKING:
+        # it had been as it should be: it has as long as any to become so again
+        return Passed(case.to(NodeState.VERIFYING, found.reason, found.message).record, found.steps)
     if found.final:
         return failing.failed(case, found.reason, found.message)
     return case.waits(found.reason, found.message, *found.steps, due=found.due)
@@ -183,7 +189,7 @@ def _hooks_after(case: Case) -> Passed:
     if job is not None and job.state is HookState.FAILED:
         return failing.failed(case, Reason.HOOK_FAILED, f"hook {hook.name}: {job.message or 'failed'}")
     steps = () if job is not None else (hooks.make(case, hook, after=True),)
-    return case.waits(Reason.HOOK_RUNNING, f"hook {hook.name} runs before it is uncordoned", *steps)
+    return _soaking(case, Reason.HOOK_RUNNING, f"hook {hook.name} runs before it is uncordoned", *steps)
 
 
 def _giving_back(case: Case) -> Passed:
@@ -193,8 +199,13 @@ def _giving_back(case: Case) -> Passed:
     unmarked = row.labels.get(TARGET_LABEL) != label_value(target)
     if target and case.our_cordon and normal(row.kubelet_version) == normal(target) and unmarked:
         told = f"it is uncordoned once it has label {TARGET_LABEL}={label_value(target)} of the migration"
-        return case.waits(Reason.VERIFYING, told)
+        return _soaking(case, Reason.VERIFYING, told)
     return case.waits(Reason.VERIFYING, "it is as it should be and is given back", case.given_back())
+
+
+def _soaking(case: Case, reason: Reason, message: str, *steps: Step) -> Passed:
+    """It is as it should be, and something is waited for before it takes pods again."""
+    return Passed(case.to(NodeState.SOAKING, reason, message).record, steps)
 
 
 def _through(case: Case) -> Passed:
@@ -207,7 +218,7 @@ def _cordoned_again(case: Case) -> Passed:
     made = case.view.changes.get(step.change)
     if made is not None and made.times >= CONTESTED_AFTER:
         return case.waits(Reason.CONTESTED, step.undone_by_others(), step)
-    return case.waits(Reason.DRAINING, "somebody took our cordon back: it is cordoned again", step)
+    return case.waits(case.record.reason, "somebody took our cordon back: it is cordoned again", step)
 
 
 def _unclaimed(case: Case) -> Passed | None:

@@ -85,11 +85,17 @@ def _sound(record: NodeStatus, rollout: NodeRollout) -> NodeStatus:
 
 
 def _is_ours(text: str, rollout: str, node: str) -> bool:
+    token = token_of(text)
+    return token is not None and (token.rollout, token.node) == (rollout, node)
+
+
+@lru_cache(8192)
+def token_of(text: str) -> Token | None:
+    """A token as it can be compared; None where it is none."""
     try:
-        token = Token.parsed(text)
+        return Token.parsed(text)
     except ProtocolError:
-        return False
-    return (token.rollout, token.node) == (rollout, node)
+        return None
 
 
 def others_at_work(view: View, rollout: NodeRollout) -> frozenset[str]:

@@ -21,7 +21,8 @@ from shiplift.nodes.model import LeaseSeen, Reason
 from shiplift.nodes.names import KUBEADM, KUBELET
 from shiplift.nodes.steps import CheckLease
 
-LEASE_EVERY = timedelta(seconds=1)
+LEASE_EVERY, LEASE_LOOKS = timedelta(seconds=1), 40
+"""A kubelet that is there renews its Lease within 40 s; a new leader has seen nothing of it yet."""
 
 
 class Doubt(NamedTuple):
@@ -32,6 +33,8 @@ class Doubt(NamedTuple):
     final: bool = False
     steps: tuple[Step, ...] = ()
     due: datetime | None = None
+    sure: bool = True
+    """Whether it was looked at long enough to tell that it does not hold."""
 
 
 Check = Callable[[Case], Doubt | None]
@@ -43,10 +46,14 @@ def doubt(case: Case) -> Doubt | None:
     if found is None or found.final:
         return found
     limit = duration(case.rollout.spec.node_timeout)
-    if case.late(limit):
+    if case.late(limit) and found.sure:
         text = f"{found.message} {int(limit.total_seconds())} s after its agent was through"
         return Doubt(found.reason, text, final=True)
-    return found._replace(due=min(found.due or case.since + limit, case.since + limit))
+    return (
+        found
+        if case.late(limit)
+        else found._replace(due=min(found.due or case.since + limit, case.since + limit))
+    )
 
 
 def _packages(case: Case) -> Doubt | None:
@@ -105,7 +112,8 @@ def _lease(case: Case) -> Doubt | None:
     again = last.at + LEASE_EVERY if last is not None and last.at is not None else case.now
     steps = (step,) if again <= case.now else ()
     due = max(again, case.now + LEASE_EVERY) if steps else again
-    return Doubt(Reason.VERIFYING, "it has not renewed its Lease yet", steps=steps, due=due)
+    sure = seen.attempt > LEASE_LOOKS
+    return Doubt(Reason.NOT_READY, "it has not renewed its Lease yet", steps=steps, due=due, sure=sure)
 
 
 CHECKS: tuple[Check, ...] = (_packages, _kubelet, _api_server, _restarted, _ready, _lease)
