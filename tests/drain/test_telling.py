@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shiplift.drain.holds import MIGRATION
 from shiplift.drain.model import Reason
 from shiplift.drain.plan import Plan, plan
 from shiplift.drain.telling import REMIND, Row, Teller, left, rows, summary
@@ -84,6 +85,16 @@ def test_a_pod_that_still_waits_is_told_again_with_how_long() -> None:
     assert said(teller, fewer, REMIND + 2) == [
         "shop/web-1 has waited for 32 s: PodDisruptionBudget shop/web needs 2 healthy pods and has 1"
         " (2 more of its pods have to become Ready)"
+    ]
+
+
+def test_a_pod_that_waits_for_something_else_begins_to_wait_anew() -> None:
+    teller = Teller()
+    said(teller, plan(a_scene([a_pod()], a_budget())))
+    held = plan(a_scene([a_pod()], a_budget(), hold=lambda _: MIGRATION))
+    assert said(teller, held, 5) == [f"shop/web-1 waits: {MIGRATION} ({MIGRATION.unblocks})"]
+    assert said(teller, held, 5 + REMIND) == [
+        f"shop/web-1 has waited for 30 s: {MIGRATION} ({MIGRATION.unblocks})"
     ]
 
 
