@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from shiplift.drain.telling import Row
     from shiplift.facts.pods import Pod
     from shiplift.kube.client import Client
-    from shiplift.kube.store import Store
 
 app = App(
     name="drain",
@@ -42,7 +41,6 @@ _LOOK = 1.0
 """Seconds after which a drain looks again though nothing has changed."""
 _LEAST = 0.2
 """Seconds between two looks, however much changes."""
-_SETTLE = 10.0
 _AS_FOUND = "the node is as it was found; what was evicted is evicted"
 _LONGEST_GRACE = 2**31 - 1
 
@@ -83,10 +81,10 @@ def drain(  # noqa: PLR0913 - each is an option
     _check("--grace-period", grace_period)
     _check("--skip-wait-for-delete-timeout", skip_wait_for_delete_timeout)
     settings = Settings(delete_emptydir_data, evict_unmanaged, grace_period, skip_wait_for_delete_timeout)
-    with access.client_of(kubeconfig, context) as client, _drain_of(client, node, settings) as (work, store):
+    with access.client_of(kubeconfig, context) as client, _drain_of(client, node, settings) as work:
         if dry_run:
             return _tell(client, work, node)
-        return _run(client, work, store, node, limit)
+        return _run(client, work, node, limit)
 
 
 def _seconds(text: str) -> float:
@@ -105,7 +103,7 @@ def _check(option: str, seconds: int | None) -> None:
 
 
 @contextlib.contextmanager
-def _drain_of(client: Client, node: str, settings: Settings) -> Generator[tuple[Draining, Store]]:
+def _drain_of(client: Client, node: str, settings: Settings) -> Generator[Draining]:
     from shiplift.drain.draining import Draining
     from shiplift.drain.looking import Looking, reads
 
@@ -118,7 +116,7 @@ def _drain_of(client: Client, node: str, settings: Settings) -> Generator[tuple[
         Draining(Looking(client, store, node, found), settings, _is_operator) as work,
     ):
         store.subscribe(work.wake)
-        yield work, store
+        yield work
 
 
 def _check_node(client: Client, name: str) -> None:
@@ -225,7 +223,7 @@ def _in_the_way(node: str, found: Plan) -> CommandError:
 
     if found.cannot:
         reasons = dict.fromkeys(reason for one in found.cannot for reason in one.reasons)
-        what, hint = "must not go", "; ".join(dict.fromkeys(_helps()[one] for one in reasons))
+        what, hint = "must not go", "; ".join(dict.fromkeys(map(_helps().__getitem__, reasons)))
     else:
         what, hint = "can never go", found.for_ever[0].unblocks
     number = counted(len(found.cannot) or len(found.for_ever))
@@ -235,7 +233,7 @@ def _in_the_way(node: str, found: Plan) -> CommandError:
 # --- the drain
 
 
-def _run(client: Client, work: Draining, store: Store, node: str, limit: float) -> None:
+def _run(client: Client, work: Draining, node: str, limit: float) -> None:
     from shiplift.drain import telling
     from shiplift.drain.cordon import Cordon
 
@@ -249,8 +247,7 @@ def _run(client: Client, work: Draining, store: Store, node: str, limit: float) 
     cordon = Cordon(client, node)
     began = time.monotonic()
     with _interruptible(), _left_as_found(work, cordon, node):
-        barrier = cordon.take()
-        store.wait_settled([barrier] if barrier else [], _SETTLE)
+        cordon.take()
         work.begin()
         _line(f"{node} {'is cordoned' if cordon.ours else 'was cordoned already'}")
         gone, stays = _follow(work, node, limit)
@@ -263,6 +260,7 @@ def _run(client: Client, work: Draining, store: Store, node: str, limit: float) 
 def _follow(work: Draining, node: str, limit: float) -> tuple[int, int]:
     """Until the node is empty; how many pods went and how many stay."""
     from shiplift.drain.telling import Teller, left
+    from shiplift.view.values import plain
 
     teller, began, stale = Teller(), time.monotonic(), False
     while True:
@@ -275,9 +273,10 @@ def _follow(work: Draining, node: str, limit: float) -> tuple[int, int]:
         if found.over and not stale:
             return teller.gone, len(found.left)
         if found.stuck:
-            raise CommandError(f"node {node} cannot be drained: {left(found)}", _AS_FOUND)
+            raise CommandError(f"node {node} cannot be drained: {plain(left(found))}", _AS_FOUND)
         if limit and time.monotonic() - began >= limit:
-            raise TimedOutError(f"node {node} is not drained after {limit:.0f} s: {left(found)}", _AS_FOUND)
+            late = f"node {node} is not drained after {limit:.0f} s"
+            raise TimedOutError(f"{late}: {plain(left(found))}", _AS_FOUND)
         work.send(found)
         time.sleep(_LEAST)
         work.wait(_LOOK)

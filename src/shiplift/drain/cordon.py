@@ -6,7 +6,6 @@ A node that was cordoned before stays so, and so does one that a NodeRollout has
 from __future__ import annotations
 
 from shiplift.api.marks import CORDONED_BY
-from shiplift.engine.barrier import Barrier
 from shiplift.facts.kinds import NODE
 from shiplift.kube.client import Client
 from shiplift.kube.errors import Conflict, KubeError, NotFound
@@ -24,12 +23,12 @@ class Cordon:
         self._uid = ""
         self.ours = False
 
-    def take(self) -> Barrier | None:
-        """Cordon the node, unless it is; what to wait for in the store."""
+    def take(self) -> None:
+        """Cordon the node, unless it is."""
         for _ in range(_TRIES):
             live = self._client.get(NODE, self._name)
             if is_cordoned(live):
-                return None
+                return
             self._uid, self.ours = uid_of(live), True  # before it is sent: an answer may be lost
             try:
                 return self._patch(live, True)
@@ -52,10 +51,10 @@ class Cordon:
             return True
         return False
 
-    def _patch(self, live: Json, unschedulable: bool | None) -> Barrier | None:
+    def _patch(self, live: Json, unschedulable: bool | None) -> None:
         patch = {"spec": {"unschedulable": unschedulable}}
         uid, version = uid_of(live), version_of(live)
-        return self._client.patch(NODE, self._name, patch, uid=uid, resource_version=version).barrier
+        self._client.patch(NODE, self._name, patch, uid=uid, resource_version=version)
 
 
 def is_cordoned(live: Json) -> bool:

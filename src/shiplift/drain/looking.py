@@ -27,6 +27,7 @@ from shiplift.facts.pods import Pod
 from shiplift.facts.selectors import Requirement, Selector
 from shiplift.facts.storage import VolumeAttachment
 from shiplift.facts.workloads import PodDisruptionBudget
+from shiplift.kube.answers import cut
 from shiplift.kube.client import Client
 from shiplift.kube.errors import Forbidden, KubeError, NotFound
 from shiplift.kube.rights import allowed
@@ -36,6 +37,8 @@ from shiplift.kube.watch import Watch
 Json = dict[str, Any]
 _SIBLINGS = 500
 """So many pods of a budget are looked at."""
+_LONGEST = 300
+"""Characters of what others say of a pod."""
 _BETWEEN_LOOKS = 5.0
 """Seconds between two looks at the pods of a budget."""
 _WITHOUT = {
@@ -262,10 +265,6 @@ def as_sibling(live: Json) -> Sibling:
     unplaced = scheduled.get("message", "") if scheduled.get("status") == "False" else ""
     waiting = [(one.get("state") or {}).get("waiting", {}) for one in status.get("containerStatuses") or []]
     leaving = "deletionTimestamp" in live["metadata"] or status.get("phase") in ("Succeeded", "Failed")
-    return Sibling(
-        live["metadata"]["name"],
-        said.get("Ready", {}).get("status") == "True",
-        leaving,
-        unplaced,
-        next((one["reason"] for one in waiting if one.get("reason")), ""),
-    )
+    why = next((one["reason"] for one in waiting if one.get("reason")), "")
+    ready = said.get("Ready", {}).get("status") == "True"
+    return Sibling(live["metadata"]["name"], ready, leaving, cut(unplaced, _LONGEST), cut(why, _LONGEST))

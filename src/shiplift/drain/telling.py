@@ -117,7 +117,7 @@ class Teller:
         for pod in going:
             if pod.uid not in self._going:
                 self._going.add(pod.uid)
-                yield f"{full_name(pod)} {'ends' if pod.deleting else 'is evicted'}"
+                yield f"{full_name(pod)} {'ends' if pod.deleting else 'is being evicted'}"
             if late := late_words(pod, int(now)):
                 yield from self._again(pod, (Why.REFUSED, (), ""), late, now)
 
