@@ -28,7 +28,7 @@ class Cordon:
         for _ in range(_TRIES):
             live = self._client.get(NODE, self._name)
             if is_cordoned(live):
-                return
+                return None
             self._uid, self.ours = uid_of(live), True  # before it is sent: an answer may be lost
             try:
                 return self._patch(live, True)
