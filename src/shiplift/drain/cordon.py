@@ -34,11 +34,13 @@ class Cordon:
                 return self._patch(live, True)
             except Conflict:
                 self.ours = False
-        raise KubeError(f"node {self._name} changes all the time", hint="try again")
+        raise self._restless()
 
     def put_back(self) -> bool:
         """Undo the cordon where it is ours and nobody else relies on it; whether the node was changed."""
-        for _ in range(_TRIES if self.ours else 0):
+        if not self.ours:
+            return False
+        for _ in range(_TRIES):
             try:
                 live = self._client.get(NODE, self._name)
                 if uid_of(live) != self._uid or not is_cordoned(live) or cordoned_by(live):
@@ -49,7 +51,10 @@ class Cordon:
             except NotFound:
                 return False
             return True
-        return False
+        raise self._restless()
+
+    def _restless(self) -> KubeError:
+        return KubeError(f"node {self._name} changes all the time", hint="try again")
 
     def _patch(self, live: Json, unschedulable: bool | None) -> None:
         patch = {"spec": {"unschedulable": unschedulable}}

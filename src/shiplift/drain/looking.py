@@ -8,6 +8,7 @@ waits for are read live, by name or selector.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable
 from datetime import datetime
@@ -40,7 +41,7 @@ _SIBLINGS = 500
 _LONGEST = 300
 """Characters of what others say of a pod."""
 _BETWEEN_LOOKS = 5.0
-"""Seconds between two looks at the pods of a budget."""
+"""Seconds between two looks at the pods of a budget, and at a StatefulSet that may be held."""
 _WITHOUT = {
     kinds.VOLUME_ATTACHMENT: "whether volumes are detached is told by the status of the node alone",
     kinds.WORKLOAD_PLACEMENT: "pods that a migration holds are known by PodDisruptionBudgets alone",
@@ -120,6 +121,8 @@ class Looking:
         self._volumes: dict[Claim, Volume] = {}
         self._shortages: dict[str, tuple[float, str]] = {}
         """By budget: when its pods were looked at, and whom it waits for."""
+        self._quorum: dict[str, tuple[float, Hold | None]] = {}
+        """By owner: when it was looked at, and who holds it."""
 
     def snapshot(self) -> Snapshot:
         return self._store.snapshot()
@@ -169,10 +172,20 @@ class Looking:
         return Volume(name, csi.get("driver", ""), csi.get("volumeHandle", ""))
 
     def holds(self, snapshot: Snapshot) -> Callable[[Pod], Hold | None]:
-        """Who keeps a pod by a WorkloadPlacement. While a migration is paused, or undoes what it did, nodes
-        may be drained by hand."""
+        """Who keeps a pod by a WorkloadPlacement or by the mark of a quorum service. While a migration is
+        paused, or undoes what it did, nodes may be drained by hand."""
         turns = self._turns(snapshot)
-        return lambda pod: holds.by_placement(pod, turns.get(pod.namespace, {}))
+        return lambda pod: holds.by_placement(pod, turns.get(pod.namespace, {})) or self._marked(pod)
+
+    def _marked(self, pod: Pod) -> Hold | None:
+        """As `quorum_hold`, some seconds old."""
+        owner = pod.controller
+        at, hold = self._quorum.get(owner.uid if owner else "", (float("-inf"), None))
+        if owner is not None and time.monotonic() - at >= _BETWEEN_LOOKS:
+            with contextlib.suppress(KubeError):
+                hold = self.quorum_hold(pod)
+            self._quorum[owner.uid] = time.monotonic(), hold
+        return hold
 
     def _turns(self, snapshot: Snapshot) -> dict[str, dict[str, Turn]]:
         if not {kinds.WORKLOAD_PLACEMENT, kinds.WORKLOAD_MIGRATION} <= self._kinds:
