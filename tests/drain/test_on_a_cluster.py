@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -15,9 +16,10 @@ from shiplift.api.marks import CORDONED_BY, HOLD_PREFIX, MANAGED_BY, MANAGER, QU
 from shiplift.cli.output import Exit
 from shiplift.drain.cordon import Cordon
 from shiplift.drain.draining import Draining
-from shiplift.drain.looking import Looking, reads
+from shiplift.drain.looking import Looking
 from shiplift.drain.model import Settings
 from shiplift.drain.plan import Eviction, Plan
+from shiplift.drain.reads import reads
 from shiplift.facts.kinds import (
     CUSTOM_RESOURCE_DEFINITION,
     DAEMON_SET,
@@ -37,7 +39,8 @@ from shiplift.kube.store import Store
 from shiplift.local.accounts import kubeconfig_of
 from shiplift.local.nodes import SERVICE_ACCOUNT
 from tests.api.api_server import wait_established
-from tests.drain.rig import Rig, Said, is_ready, read_until
+from tests.cli.terminal import Terminal
+from tests.drain.rig import COMMAND, Rig, Said, is_ready, read_until
 from tests.until import until
 
 CLUSTER_ROLE = Kind("ClusterRole", "clusterroles", rbac.GROUP, namespaced=False)
@@ -204,6 +207,19 @@ def test_ctrl_c_leaves_the_node_as_it_was_found(rig: Rig, cordoned: bool) -> Non
     assert rest.splitlines()[-1] == "interrupted"
     assert (f"{rig.node} is uncordoned again, as it was found" in rest) is not cordoned
     assert rig.is_cordoned() is cordoned
+
+
+def test_on_a_terminal_what_is_left_is_seen_until_ctrl_c(rig: Rig) -> None:
+    rig.deployment("web", 2)
+    rig.budget(minAvailable=1)
+    environment = os.environ | {"KUBECONFIG": str(rig.cluster.kubeconfig), "TERM": "xterm"}
+    with Terminal([*COMMAND, "drain", rig.node], environment) as terminal:
+        terminal.read_until("WHY")
+        terminal.read_until("1 s")
+        terminal.press("\x03")
+        assert terminal.wait(30) == Exit.INTERRUPTED
+        assert terminal.settings_now == terminal.settings
+    assert not rig.is_cordoned()
 
 
 def test_a_node_that_a_rollout_has_taken_meanwhile_is_not_uncordoned(rig: Rig) -> None:

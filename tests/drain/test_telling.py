@@ -5,7 +5,7 @@ from __future__ import annotations
 from shiplift.drain.holds import MIGRATION
 from shiplift.drain.model import Reason
 from shiplift.drain.plan import Plan, plan
-from shiplift.drain.telling import REMIND, Row, Teller, left, rows, summary
+from shiplift.drain.telling import REMIND, Row, Standing, Teller, left, rows, summary
 from tests.drain.pods import DAEMON_SET, NOW, a_budget, a_pod
 from tests.drain.test_plan import OTHER, a_scene
 
@@ -127,3 +127,14 @@ def test_what_is_left_is_told_where_it_did_not_come_to_its_end() -> None:
     assert left(plan(a_scene([], volumes=volumes))) == (
         "7 volumes still attached: pv-0, pv-1, pv-2, pv-3, pv-4 and 2 more"
     )
+
+
+def test_what_is_left_stands_with_how_long_it_has() -> None:
+    teller = Teller()
+    both = [a_pod("web-1"), a_pod("free", labels=OTHER)]
+    waits = Standing("shop/web-1", "waits", 0, f"{EXHAUSTED} ({HELPS})")
+    assert teller.standing(plan(a_scene(both, a_budget())), NOW) == [waits]
+    going = plan(a_scene(both, a_budget(), evicting={"free"}))
+    assert teller.standing(going, NOW + 5) == [waits._replace(seconds=5), Standing("shop/free", "ends", 0)]
+    assert teller.standing(plan(a_scene([])), NOW + 6) == []
+    assert teller.standing(plan(a_scene(both, a_budget())), NOW + 7) == [waits]

@@ -1,9 +1,7 @@
 """The eyes of a drain: what of a cluster it reads, with the rights of whoever drains. I/O.
 
-The node, its pods and all budgets are watched. What else would help (VolumeAttachments, what a migration
-holds) is watched where it is there and may be read; where it may not, that is said once. DaemonSets,
-StatefulSets that a quorum service may hold, claims of pods that stay and the pods that an exhausted budget
-waits for are read live, by name or selector.
+What changes all the time is watched (`reads`). DaemonSets, StatefulSets that a quorum service may hold,
+claims of pods that stay and the pods that an exhausted budget waits for are read live, by name or selector.
 """
 
 from __future__ import annotations
@@ -13,16 +11,16 @@ import time
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from shiplift.api.workloads import Turn, WorkloadMigration, WorkloadPlacement
 from shiplift.drain import holds, shortage, volumes
 from shiplift.drain.model import Hold, Judgement, Presence, Why
 from shiplift.drain.plan import Plan
+from shiplift.drain.reads import Reads
 from shiplift.drain.shortage import Sibling
 from shiplift.drain.volumes import Claim, Volume
 from shiplift.facts import kinds
-from shiplift.facts.kinds import Kind
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod
 from shiplift.facts.selectors import Requirement, Selector
@@ -30,10 +28,8 @@ from shiplift.facts.storage import VolumeAttachment
 from shiplift.facts.workloads import PodDisruptionBudget
 from shiplift.kube.answers import cut
 from shiplift.kube.client import Client
-from shiplift.kube.errors import Forbidden, KubeError, NotFound
-from shiplift.kube.rights import allowed
+from shiplift.kube.errors import KubeError, NotFound
 from shiplift.kube.store import Snapshot, Store
-from shiplift.kube.watch import Watch
 
 Json = dict[str, Any]
 _SIBLINGS = 500
@@ -42,72 +38,6 @@ _LONGEST = 300
 """Characters of what others say of a pod."""
 _BETWEEN_LOOKS = 5.0
 """Seconds between two looks at the pods of a budget, and at a StatefulSet that may be held."""
-_WITHOUT = {
-    kinds.VOLUME_ATTACHMENT: "whether volumes are detached is told by the status of the node alone",
-    kinds.WORKLOAD_PLACEMENT: "pods that a migration holds are known by PodDisruptionBudgets alone",
-    kinds.WORKLOAD_MIGRATION: "pods that a migration holds are known by PodDisruptionBudgets alone",
-}
-
-
-class Reads(NamedTuple):
-    """What can be read of a cluster."""
-
-    watches: tuple[Watch, ...]
-    has_quorum: bool
-    """Whether there may be quorum services."""
-    unread: tuple[str, ...]
-    """What may not be read, and what that means."""
-
-
-def reads(client: Client, node: str) -> Reads:
-    """What a drain of that node watches."""
-    watches = [
-        Watch(kinds.NODE, field_selector=f"metadata.name={node}"),
-        Watch(kinds.POD, field_selector=f"spec.nodeName={node}"),
-        Watch(kinds.POD_DISRUPTION_BUDGET),
-    ]
-    unread = list[str]()
-    for kind, without in _WITHOUT.items():
-        match _readable(client, kind):
-            case True:
-                watches.append(Watch(kind))
-            case False:
-                unread.append(f"{kind}s may not be read: {without}")
-            case None:
-                pass
-    return Reads(tuple(watches), _has_quorum(client), tuple(unread))
-
-
-def _has_quorum(client: Client) -> bool:
-    """Whether there is a quorum service; where that may not be read, there may be."""
-    try:
-        return next(iter(client.list(kinds.QUORUM_SERVICE, limit=1)), None) is not None
-    except NotFound:
-        return False
-    except Forbidden:
-        return True
-
-
-def _readable(client: Client, kind: Kind) -> bool | None:
-    """None where the cluster has no such kind."""
-    try:
-        next(iter(client.list(kind, limit=1)), None)
-    except NotFound:
-        return None
-    except Forbidden:
-        return False
-    return allowed(client, "watch", kind.group, kind.plural)
-
-
-def missing_rights(client: Client, namespaces: Iterable[str]) -> tuple[str, ...]:
-    """What a drain of pods in these namespaces takes and the user lacks."""
-    cordon = [] if allowed(client, "patch", "", "nodes") else ["patch nodes"]
-    evict = [
-        f"create pods/eviction in namespace {namespace}"
-        for namespace in sorted(set(namespaces))
-        if not allowed(client, "create", "", "pods/eviction", namespace)
-    ]
-    return (*cordon, *evict)
 
 
 class Looking:
