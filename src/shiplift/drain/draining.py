@@ -209,7 +209,6 @@ class Draining:
     def _granted(self, pod: Pod) -> None:
         with self._lock:
             self._evicting[pod.uid] = self._clock()
-            self._refusals.pop(pod.uid, None)
 
     def _refused(self, pod: Pod, message: str, seconds: float) -> None:
         with self._lock:
