@@ -5,6 +5,10 @@ from __future__ import annotations
 import importlib
 
 import pytest
+from rich.console import Console
+
+from shiplift.cli.drain_run import picture
+from shiplift.drain.telling import Standing
 
 main = importlib.import_module("shiplift.cli.main")
 
@@ -37,3 +41,20 @@ def test_its_help_has_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None
     said = " ".join(capsys.readouterr().out.split())
     assert "Exit codes: 0 the node is drained; 1 you must act: pods must not or can never go" in said
     assert "124 not drained within --timeout" in said
+
+
+def test_on_a_terminal_what_is_left_is_drawn_and_not_all_of_it() -> None:
+    waits = Standing(
+        "shop/web-1", "waits", 130, "PodDisruptionBudget shop/web needs 2 healthy pods and has 2"
+    )
+    ends = [Standing(f"shop/api-{number}", "ends", number) for number in range(11)]
+    console = Console(width=100)
+    with console.capture() as drawn:
+        console.print(picture([waits, *ends]))
+    lines = [line.rstrip() for line in drawn.get().splitlines()]
+    assert lines[:3] == [
+        "POD         WHAT   FOR    WHY",
+        "shop/web-1  waits  2 min  PodDisruptionBudget shop/web needs 2 healthy pods and has 2",
+        "shop/api-0  ends   0 s",
+    ]
+    assert lines[-1] == "and 2 more"

@@ -13,7 +13,15 @@ from typing import Any
 
 import pytest
 
-from shiplift.facts.kinds import DEPLOYMENT, NAMESPACE, NODE, POD, POD_DISRUPTION_BUDGET, Kind
+from shiplift.facts.kinds import (
+    DEPLOYMENT,
+    NAMESPACE,
+    NODE,
+    POD,
+    POD_DISRUPTION_BUDGET,
+    STATEFUL_SET,
+    Kind,
+)
 from shiplift.kube.client import Client
 from shiplift.kube.errors import AlreadyExists, NotFound
 from shiplift.local.cluster import Cluster
@@ -71,6 +79,13 @@ class Rig:
         body = deployment(name, replicas, nodeSelector={POOL_LABEL: self._pool.name}, **template)
         self.client.create(DEPLOYMENT, body, self.space)
         until(lambda: sum(is_ready(one) for one in self.pods(app=name)) == replicas)
+
+    def stateful_set(self, about: Json) -> None:
+        """Of one pod, Ready on the node."""
+        body = deployment(about["name"], nodeSelector={POOL_LABEL: self._pool.name})
+        spec = body["spec"] | {"serviceName": about["name"]}
+        self.client.create(STATEFUL_SET, {"metadata": about, "spec": spec}, self.space)
+        until(lambda: [is_ready(one) for one in self.pods(app=about["name"])] == [True])
 
     def pod(self, name: str, annotations: dict[str, str] | None = None, **more: Any) -> Json:
         """One that nobody owns, running on the node."""

@@ -48,6 +48,12 @@ OF_DAEMON_SET = a_pod(owner=DAEMON_SET)
             a_pod(owner=None, empty_dir=True),
             {"evict_unmanaged": True},
             CANNOT,
+            (Reason.EMPTY_DIR,),
+        ),
+        (
+            a_pod(owner=None, empty_dir=True),
+            {"evict_unmanaged": True, "delete_empty_dir_data": True},
+            EVICT,
             (Reason.EMPTY_DIR, Reason.UNMANAGED),
         ),
         (a_pod(owner=None, phase="Succeeded"), {}, EVICT, (Reason.FINISHED,)),

@@ -2,26 +2,45 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from shiplift.api.marks import CORDONED_BY, HOLD_PREFIX, MANAGED_BY, MANAGER
+from shiplift.api import crd
+from shiplift.api.marks import CORDONED_BY, HOLD_PREFIX, MANAGED_BY, MANAGER, QUORUM_HOLD
 from shiplift.cli.output import Exit
 from shiplift.drain.cordon import Cordon
 from shiplift.drain.draining import Draining
-from shiplift.drain.looking import Looking, reads
+from shiplift.drain.looking import Looking
 from shiplift.drain.model import Settings
 from shiplift.drain.plan import Eviction, Plan
-from shiplift.facts.kinds import DAEMON_SET, NODE, POD, POD_DISRUPTION_BUDGET, VOLUME_ATTACHMENT, Kind
+from shiplift.drain.reads import reads
+from shiplift.facts.kinds import (
+    CUSTOM_RESOURCE_DEFINITION,
+    DAEMON_SET,
+    NODE,
+    POD,
+    POD_DISRUPTION_BUDGET,
+    QUORUM_SERVICE,
+    VOLUME_ATTACHMENT,
+    WORKLOAD_MIGRATION,
+    WORKLOAD_PLACEMENT,
+    Kind,
+)
 from shiplift.kube import rbac
 from shiplift.kube.account import Account
+from shiplift.kube.errors import AlreadyExists
 from shiplift.kube.store import Store
 from shiplift.local.accounts import kubeconfig_of
 from shiplift.local.nodes import SERVICE_ACCOUNT
-from tests.drain.rig import Rig, Said, is_ready, read_until
+from tests.api.api_server import wait_established
+from tests.cli.terminal import Terminal
+from tests.drain.rig import COMMAND, Rig, Said, is_ready, read_until
 from tests.until import until
 
 CLUSTER_ROLE = Kind("ClusterRole", "clusterroles", rbac.GROUP, namespaced=False)
@@ -190,9 +209,22 @@ def test_ctrl_c_leaves_the_node_as_it_was_found(rig: Rig, cordoned: bool) -> Non
     assert rig.is_cordoned() is cordoned
 
 
+def test_on_a_terminal_what_is_left_is_seen_until_ctrl_c(rig: Rig) -> None:
+    rig.deployment("web", 2)
+    rig.budget(minAvailable=1)
+    environment = os.environ | {"KUBECONFIG": str(rig.cluster.kubeconfig), "TERM": "xterm"}
+    with Terminal([*COMMAND, "drain", rig.node], environment) as terminal:
+        terminal.read_until("WHY")
+        terminal.read_until("1 s")
+        terminal.press("\x03")
+        assert terminal.wait(30) == Exit.INTERRUPTED
+        assert terminal.settings_now == terminal.settings
+    assert not rig.is_cordoned()
+
+
 def test_a_node_that_a_rollout_has_taken_meanwhile_is_not_uncordoned(rig: Rig) -> None:
     cordon = Cordon(rig.client, rig.node)
-    assert cordon.take() is not None
+    cordon.take()
     uid = rig.client.get(NODE, rig.node)["metadata"]["uid"]
     rig.client.patch(NODE, rig.node, {"metadata": {"annotations": {CORDONED_BY: "all"}}}, uid=uid)
     assert not cordon.put_back()
@@ -271,3 +303,38 @@ def test_a_node_that_is_not_there_is_answered_with_one_that_is(rig: Rig) -> None
         Exit.ACT,
         f"error: there is no node {rig.node}\nhint: did you mean {there}?\n",
     )
+
+
+@pytest.fixture
+def shiplift_kinds(rig: Rig) -> Iterator[None]:
+    """The definitions of our kinds; a cluster has but one WorkloadMigration."""
+    for manifest in crd.manifests():
+        with contextlib.suppress(AlreadyExists):
+            rig.manifest(CUSTOM_RESOURCE_DEFINITION, manifest)
+    wait_established(rig.client)
+    yield
+    migration = rig.client.get(WORKLOAD_MIGRATION, "cluster")
+    rig.client.delete(WORKLOAD_MIGRATION, "cluster", uid=migration["metadata"]["uid"])
+
+
+@pytest.mark.usefixtures("shiplift_kinds")
+def test_what_other_parts_of_shiplift_hold_is_waited_for_and_named(rig: Rig) -> None:
+    rig.deployment("web")
+    held = {"name": "db", "annotations": {QUORUM_HOLD: "store"}}
+    service = {"statefulSets": ["db"], "image": "example/store:1", "credentialsSecret": "admin"}
+    rig.manifest(QUORUM_SERVICE, {"metadata": {"name": "store"}, "spec": service}, rig.space)
+    rig.stateful_set(held)
+    migration = {"metadata": {"name": "cluster"}, "spec": {"target": "v1.36.3"}}
+    uid = rig.manifest(WORKLOAD_MIGRATION, migration)["metadata"]["uid"]
+    placement = {"target": "v1.36.3", "turns": {"Deployment.web": "Held"}}
+    rig.manifest(WORKLOAD_PLACEMENT, {"metadata": {"name": "shiplift"}, "spec": placement}, rig.space)
+    said = rig.drain("--timeout", "2s")
+    assert said.code == Exit.TIMEOUT, said
+    assert (
+        "waits: held by WorkloadMigration cluster: its turn has not come (shiplift status tells" in said.err
+    )
+    swapped = f"held by QuorumService {rig.space}/store: its binary is being swapped on all members"
+    assert f"{rig.space}/db-0 waits: {swapped}" in said.err
+    assert rig.here() == {"web", "db"}
+    rig.client.patch(WORKLOAD_MIGRATION, "cluster", {"spec": {"paused": True}}, uid=uid)
+    assert what(rig.drain("--dry-run"))["web"] == "goes -"

@@ -45,6 +45,11 @@ def test_a_plan_tells_whom_its_budget_waits_for() -> None:
     )
 
 
+def test_a_pod_that_waits_for_others_of_its_node_waits_for_no_sibling() -> None:
+    two = plan(a_scene([a_pod("web-1"), a_pod("web-2")], a_budget(allowed=1)))
+    assert told(two, {"shop/web": "pod web-3 is not Ready: it is starting"}) == two
+
+
 def test_a_plan_tells_when_the_migration_that_holds_a_pod_ends() -> None:
     found = told(plan(a_scene([a_pod()], hold=lambda _: MIGRATION)), {}, "in 4 min")
     assert found.waits[0].unblocks == f"{MIGRATION.unblocks}; it is expected to end in 4 min"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from shiplift.drain.holds import MIGRATION
 from shiplift.drain.model import Reason
 from shiplift.drain.plan import Plan, plan
-from shiplift.drain.telling import REMIND, Row, Teller, left, rows, summary
+from shiplift.drain.telling import REMIND, Row, Standing, Teller, left, rows, summary
 from tests.drain.pods import DAEMON_SET, NOW, a_budget, a_pod
 from tests.drain.test_plan import OTHER, a_scene
 
@@ -67,7 +68,7 @@ def test_each_change_is_told_once() -> None:
     kept = f"shop/web-1 waits: {EXHAUSTED} ({HELPS})"
     assert said(teller, plan(a_scene(both, budget))) == [kept]
     going = plan(a_scene(both, budget, evicting={"free"}))
-    assert said(teller, going) == ["shop/free is evicted"]
+    assert said(teller, going) == ["shop/free is being evicted"]
     assert said(teller, going) == []
     assert said(teller, plan(a_scene(both[1:], budget))) == ["shop/free is gone (1 of 2)"]
     assert said(teller, plan(a_scene([]))) == ["shop/web-1 is gone (2 of 2)"]
@@ -84,6 +85,16 @@ def test_a_pod_that_still_waits_is_told_again_with_how_long() -> None:
     assert said(teller, fewer, REMIND + 2) == [
         "shop/web-1 has waited for 32 s: PodDisruptionBudget shop/web needs 2 healthy pods and has 1"
         " (2 more of its pods have to become Ready)"
+    ]
+
+
+def test_a_pod_that_waits_for_something_else_begins_to_wait_anew() -> None:
+    teller = Teller()
+    said(teller, plan(a_scene([a_pod()], a_budget())))
+    held = plan(a_scene([a_pod()], a_budget(), hold=lambda _: MIGRATION))
+    assert said(teller, held, 5) == [f"shop/web-1 waits: {MIGRATION} ({MIGRATION.unblocks})"]
+    assert said(teller, held, 5 + REMIND) == [
+        f"shop/web-1 has waited for 30 s: {MIGRATION} ({MIGRATION.unblocks})"
     ]
 
 
@@ -116,3 +127,14 @@ def test_what_is_left_is_told_where_it_did_not_come_to_its_end() -> None:
     assert left(plan(a_scene([], volumes=volumes))) == (
         "7 volumes still attached: pv-0, pv-1, pv-2, pv-3, pv-4 and 2 more"
     )
+
+
+def test_what_is_left_stands_with_how_long_it_has() -> None:
+    teller = Teller()
+    both = [a_pod("web-1"), a_pod("free", labels=OTHER)]
+    waits = Standing("shop/web-1", "waits", 0, f"{EXHAUSTED} ({HELPS})")
+    assert teller.standing(plan(a_scene(both, a_budget())), NOW) == [waits]
+    going = plan(a_scene(both, a_budget(), evicting={"free"}))
+    assert teller.standing(going, NOW + 5) == [waits._replace(seconds=5), Standing("shop/free", "ends", 0)]
+    assert teller.standing(plan(a_scene([])), NOW + 6) == []
+    assert teller.standing(plan(a_scene(both, a_budget())), NOW + 7) == [waits]

@@ -7,9 +7,7 @@ was cordoned before. What was evicted is evicted. With --dry-run nothing is chan
 from __future__ import annotations
 
 import contextlib
-import signal
 import sys
-import time
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,19 +15,17 @@ from cyclopts import App, Parameter
 
 from shiplift.cli import access
 from shiplift.cli.access import Context, Kubeconfig
-from shiplift.cli.output import CommandError, TimedOutError, say
+from shiplift.cli.output import CommandError, say
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from shiplift.drain.cordon import Cordon
     from shiplift.drain.draining import Draining
     from shiplift.drain.model import Reason, Settings
     from shiplift.drain.plan import Plan
     from shiplift.drain.telling import Row
     from shiplift.facts.pods import Pod
     from shiplift.kube.client import Client
-    from shiplift.kube.store import Store
 
 app = App(
     name="drain",
@@ -38,12 +34,6 @@ app = App(
     " drained within --timeout; 130 interrupted. A drain that does not come to its end leaves the node as it"
     " was found.",
 )
-_LOOK = 1.0
-"""Seconds after which a drain looks again though nothing has changed."""
-_LEAST = 0.2
-"""Seconds between two looks, however much changes."""
-_SETTLE = 10.0
-_AS_FOUND = "the node is as it was found; what was evicted is evicted"
 _LONGEST_GRACE = 2**31 - 1
 
 
@@ -83,10 +73,10 @@ def drain(  # noqa: PLR0913 - each is an option
     _check("--grace-period", grace_period)
     _check("--skip-wait-for-delete-timeout", skip_wait_for_delete_timeout)
     settings = Settings(delete_emptydir_data, evict_unmanaged, grace_period, skip_wait_for_delete_timeout)
-    with access.client_of(kubeconfig, context) as client, _drain_of(client, node, settings) as (work, store):
+    with access.client_of(kubeconfig, context) as client, _drain_of(client, node, settings) as work:
         if dry_run:
             return _tell(client, work, node)
-        return _run(client, work, store, node, limit)
+        return _empty(client, work, node, limit)
 
 
 def _seconds(text: str) -> float:
@@ -105,9 +95,10 @@ def _check(option: str, seconds: int | None) -> None:
 
 
 @contextlib.contextmanager
-def _drain_of(client: Client, node: str, settings: Settings) -> Generator[tuple[Draining, Store]]:
+def _drain_of(client: Client, node: str, settings: Settings) -> Generator[Draining]:
     from shiplift.drain.draining import Draining
-    from shiplift.drain.looking import Looking, reads
+    from shiplift.drain.looking import Looking
+    from shiplift.drain.reads import reads
 
     _check_node(client, node)
     found = reads(client, node)
@@ -118,7 +109,7 @@ def _drain_of(client: Client, node: str, settings: Settings) -> Generator[tuple[
         Draining(Looking(client, store, node, found), settings, _is_operator) as work,
     ):
         store.subscribe(work.wake)
-        yield work, store
+        yield work
 
 
 def _check_node(client: Client, name: str) -> None:
@@ -154,9 +145,6 @@ def _is_operator(pod: Pod) -> bool:
     from shiplift.operator.install import ACCOUNT, NAMESPACE
 
     return (pod.namespace, pod.spec.service_account) == (NAMESPACE, ACCOUNT)
-
-
-# --- before anything is changed
 
 
 def _helps() -> dict[Reason, str]:
@@ -208,7 +196,7 @@ def _table(rows: list[Row]) -> Table:
 
 
 def _check_rights(client: Client, found: Plan) -> None:
-    from shiplift.drain.looking import missing_rights
+    from shiplift.drain.reads import missing_rights
 
     namespaces = {one.pod.namespace for one in (*found.evictions, *found.waits)}
     if missing := missing_rights(client, namespaces):
@@ -225,17 +213,15 @@ def _in_the_way(node: str, found: Plan) -> CommandError:
 
     if found.cannot:
         reasons = dict.fromkeys(reason for one in found.cannot for reason in one.reasons)
-        what, hint = "must not go", "; ".join(dict.fromkeys(_helps()[one] for one in reasons))
+        what, hint = "must not go", "; ".join(dict.fromkeys(map(_helps().__getitem__, reasons)))
     else:
         what, hint = "can never go", found.for_ever[0].unblocks
     number = counted(len(found.cannot) or len(found.for_ever))
     return CommandError(f"node {node} cannot be drained: {number} {what}; nothing was changed", hint)
 
 
-# --- the drain
-
-
-def _run(client: Client, work: Draining, store: Store, node: str, limit: float) -> None:
+def _empty(client: Client, work: Draining, node: str, limit: float) -> None:
+    from shiplift.cli import drain_run
     from shiplift.drain import telling
     from shiplift.drain.cordon import Cordon
 
@@ -246,72 +232,4 @@ def _run(client: Client, work: Draining, store: Store, node: str, limit: float) 
             if row.what in telling.IN_THE_WAY:
                 say(f"{row.pod} {row.what}: {row.why}")
         raise _in_the_way(node, found)
-    cordon = Cordon(client, node)
-    began = time.monotonic()
-    with _interruptible(), _left_as_found(work, cordon, node):
-        barrier = cordon.take()
-        store.wait_settled([barrier] if barrier else [], _SETTLE)
-        work.begin()
-        _line(f"{node} {'is cordoned' if cordon.ours else 'was cordoned already'}")
-        gone, stays = _follow(work, node, limit)
-    say(
-        f"node {node} is drained after {time.monotonic() - began:.0f} s:"
-        f" {telling.counted(gone)} went, {stays} stay; kubectl uncordon {node} opens it again"
-    )
-
-
-def _follow(work: Draining, node: str, limit: float) -> tuple[int, int]:
-    """Until the node is empty; how many pods went and how many stay."""
-    from shiplift.drain.telling import Teller, left
-
-    teller, began, stale = Teller(), time.monotonic(), False
-    while True:
-        found = work.look()
-        if work.stale is not stale:
-            stale = work.stale
-            _line("the API server does not answer: nothing is evicted" if stale else "the API server is back")
-        for line in teller.lines(found, time.time()):
-            _line(line)
-        if found.over and not stale:
-            return teller.gone, len(found.left)
-        if found.stuck:
-            raise CommandError(f"node {node} cannot be drained: {left(found)}", _AS_FOUND)
-        if limit and time.monotonic() - began >= limit:
-            raise TimedOutError(f"node {node} is not drained after {limit:.0f} s: {left(found)}", _AS_FOUND)
-        work.send(found)
-        time.sleep(_LEAST)
-        work.wait(_LOOK)
-
-
-def _line(text: str) -> None:
-    from shiplift.view.values import plain
-
-    say(f"{time.strftime('%H:%M:%S')} {plain(text)}")
-
-
-@contextlib.contextmanager
-def _interruptible() -> Generator[None]:
-    """A terminal that is closed, or somebody who ends us, is as good as Ctrl-C."""
-    signals = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) != signal.SIG_IGN]
-    before = {one: signal.signal(one, signal.default_int_handler) for one in signals}
-    try:
-        yield
-    finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
-
-
-@contextlib.contextmanager
-def _left_as_found(work: Draining, cordon: Cordon, node: str) -> Generator[None]:
-    """Whatever ends the drain before its end: nothing more is evicted, and the node is put back."""
-    try:
-        yield
-    except BaseException:
-        try:
-            work.stop()
-            if cordon.put_back():
-                _line(f"{node} is uncordoned again, as it was found")
-        except BaseException:
-            say(f"node {node} may still be cordoned: kubectl uncordon {node} opens it")
-            raise
-        raise
+    drain_run.run(work, Cordon(client, node), node, limit)

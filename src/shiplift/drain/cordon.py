@@ -6,7 +6,6 @@ A node that was cordoned before stays so, and so does one that a NodeRollout has
 from __future__ import annotations
 
 from shiplift.api.marks import CORDONED_BY
-from shiplift.engine.barrier import Barrier
 from shiplift.facts.kinds import NODE
 from shiplift.kube.client import Client
 from shiplift.kube.errors import Conflict, KubeError, NotFound
@@ -24,8 +23,8 @@ class Cordon:
         self._uid = ""
         self.ours = False
 
-    def take(self) -> Barrier | None:
-        """Cordon the node, unless it is; what to wait for in the store."""
+    def take(self) -> None:
+        """Cordon the node, unless it is."""
         for _ in range(_TRIES):
             live = self._client.get(NODE, self._name)
             if is_cordoned(live):
@@ -35,11 +34,13 @@ class Cordon:
                 return self._patch(live, True)
             except Conflict:
                 self.ours = False
-        raise KubeError(f"node {self._name} changes all the time", hint="try again")
+        raise self._restless()
 
     def put_back(self) -> bool:
         """Undo the cordon where it is ours and nobody else relies on it; whether the node was changed."""
-        for _ in range(_TRIES if self.ours else 0):
+        if not self.ours:
+            return False
+        for _ in range(_TRIES):
             try:
                 live = self._client.get(NODE, self._name)
                 if uid_of(live) != self._uid or not is_cordoned(live) or cordoned_by(live):
@@ -50,12 +51,15 @@ class Cordon:
             except NotFound:
                 return False
             return True
-        return False
+        raise self._restless()
 
-    def _patch(self, live: Json, unschedulable: bool | None) -> Barrier | None:
+    def _restless(self) -> KubeError:
+        return KubeError(f"node {self._name} changes all the time", hint="try again")
+
+    def _patch(self, live: Json, unschedulable: bool | None) -> None:
         patch = {"spec": {"unschedulable": unschedulable}}
         uid, version = uid_of(live), version_of(live)
-        return self._client.patch(NODE, self._name, patch, uid=uid, resource_version=version).barrier
+        self._client.patch(NODE, self._name, patch, uid=uid, resource_version=version)
 
 
 def is_cordoned(live: Json) -> bool:

@@ -77,9 +77,15 @@ class Draining:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def begin(self) -> None:
-        """From now on the node is cordoned: it has to stay so, and pods that come all the same came late."""
-        snapshot = self._looking.snapshot()
+    def begin(self, patience: float = 30.0) -> None:
+        """The node is cordoned: when the store shows it, it has to stay so, and pods that come all the same
+        come late."""
+        deadline = time.monotonic() + patience
+        while not self._node(snapshot := self._looking.snapshot()).unschedulable:
+            if time.monotonic() > deadline:
+                who = f"the cordon of node {self._name} was not seen in {patience:.0f} s"
+                raise DrainError(who, hint="try again")
+            self.wait(0.2)
         self._first = frozenset(pod.uid for pod in snapshot.pods_on(self._name))
 
     def look(self) -> Plan:
@@ -203,7 +209,6 @@ class Draining:
     def _granted(self, pod: Pod) -> None:
         with self._lock:
             self._evicting[pod.uid] = self._clock()
-            self._refusals.pop(pod.uid, None)
 
     def _refused(self, pod: Pod, message: str, seconds: float) -> None:
         with self._lock:

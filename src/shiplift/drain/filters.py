@@ -118,15 +118,19 @@ _SETTLED = (Verdict.LEAVE, Verdict.GOING)
 
 def judge(pod: Pod, around: Around) -> Judgement:
     """What a drain does with a pod of its node."""
-    verdict, reasons = Verdict.EVICT, list[Reason]()
+    findings = list[Finding]()
     for one in FILTERS:
         if (found := one(pod, around)) is None:
             continue
         if found.verdict in _SETTLED:
-            return Judgement(pod, found.verdict, (found.reason,) if found.reason else ())
-        reasons += [found.reason] if found.reason else []
-        verdict = Verdict.CANNOT if Verdict.CANNOT in (verdict, found.verdict) else verdict
-    return Judgement(pod, verdict, tuple(reasons))
+            return Judgement(pod, found.verdict, _reasons([found]))
+        findings.append(found)
+    against = [found for found in findings if found.verdict is Verdict.CANNOT]
+    return Judgement(pod, Verdict.CANNOT if against else Verdict.EVICT, _reasons(against or findings))
+
+
+def _reasons(findings: Iterable[Finding]) -> tuple[Reason, ...]:
+    return tuple(found.reason for found in findings if found.reason is not None)
 
 
 def judge_all(pods: Iterable[Pod], around: Around) -> tuple[Judgement, ...]:

@@ -1,109 +1,43 @@
 """The eyes of a drain: what of a cluster it reads, with the rights of whoever drains. I/O.
 
-The node, its pods and all budgets are watched. What else would help (VolumeAttachments, what a migration
-holds) is watched where it is there and may be read; where it may not, that is said once. DaemonSets,
-StatefulSets that a quorum service may hold, claims of pods that stay and the pods that an exhausted budget
-waits for are read live, by name or selector.
+What changes all the time is watched (`reads`). DaemonSets, StatefulSets that a quorum service may hold,
+claims of pods that stay and the pods that an exhausted budget waits for are read live, by name or selector.
 """
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from shiplift.api.workloads import Turn, WorkloadMigration, WorkloadPlacement
 from shiplift.drain import holds, shortage, volumes
 from shiplift.drain.model import Hold, Judgement, Presence, Why
 from shiplift.drain.plan import Plan
+from shiplift.drain.reads import Reads
 from shiplift.drain.shortage import Sibling
 from shiplift.drain.volumes import Claim, Volume
 from shiplift.facts import kinds
-from shiplift.facts.kinds import Kind
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod
 from shiplift.facts.selectors import Requirement, Selector
 from shiplift.facts.storage import VolumeAttachment
 from shiplift.facts.workloads import PodDisruptionBudget
+from shiplift.kube.answers import cut
 from shiplift.kube.client import Client
-from shiplift.kube.errors import Forbidden, KubeError, NotFound
-from shiplift.kube.rights import allowed
+from shiplift.kube.errors import KubeError, NotFound
 from shiplift.kube.store import Snapshot, Store
-from shiplift.kube.watch import Watch
 
 Json = dict[str, Any]
 _SIBLINGS = 500
 """So many pods of a budget are looked at."""
+_LONGEST = 300
+"""Characters of what others say of a pod."""
 _BETWEEN_LOOKS = 5.0
-"""Seconds between two looks at the pods of a budget."""
-_WITHOUT = {
-    kinds.VOLUME_ATTACHMENT: "whether volumes are detached is told by the status of the node alone",
-    kinds.WORKLOAD_PLACEMENT: "pods that a migration holds are known by PodDisruptionBudgets alone",
-    kinds.WORKLOAD_MIGRATION: "pods that a migration holds are known by PodDisruptionBudgets alone",
-}
-
-
-class Reads(NamedTuple):
-    """What can be read of a cluster."""
-
-    watches: tuple[Watch, ...]
-    has_quorum: bool
-    """Whether there may be quorum services."""
-    unread: tuple[str, ...]
-    """What may not be read, and what that means."""
-
-
-def reads(client: Client, node: str) -> Reads:
-    """What a drain of that node watches."""
-    watches = [
-        Watch(kinds.NODE, field_selector=f"metadata.name={node}"),
-        Watch(kinds.POD, field_selector=f"spec.nodeName={node}"),
-        Watch(kinds.POD_DISRUPTION_BUDGET),
-    ]
-    unread = list[str]()
-    for kind, without in _WITHOUT.items():
-        match _readable(client, kind):
-            case True:
-                watches.append(Watch(kind))
-            case False:
-                unread.append(f"{kind}s may not be read: {without}")
-            case None:
-                pass
-    return Reads(tuple(watches), _has_quorum(client), tuple(unread))
-
-
-def _has_quorum(client: Client) -> bool:
-    """Whether there is a quorum service; where that may not be read, there may be."""
-    try:
-        return next(iter(client.list(kinds.QUORUM_SERVICE, limit=1)), None) is not None
-    except NotFound:
-        return False
-    except Forbidden:
-        return True
-
-
-def _readable(client: Client, kind: Kind) -> bool | None:
-    """None where the cluster has no such kind."""
-    try:
-        next(iter(client.list(kind, limit=1)), None)
-    except NotFound:
-        return None
-    except Forbidden:
-        return False
-    return allowed(client, "watch", kind.group, kind.plural)
-
-
-def missing_rights(client: Client, namespaces: Iterable[str]) -> tuple[str, ...]:
-    """What a drain of pods in these namespaces takes and the user lacks."""
-    cordon = [] if allowed(client, "patch", "", "nodes") else ["patch nodes"]
-    evict = [
-        f"create pods/eviction in namespace {namespace}"
-        for namespace in sorted(set(namespaces))
-        if not allowed(client, "create", "", "pods/eviction", namespace)
-    ]
-    return (*cordon, *evict)
+"""Seconds between two looks at the pods of a budget, and at a StatefulSet that may be held."""
 
 
 class Looking:
@@ -117,6 +51,8 @@ class Looking:
         self._volumes: dict[Claim, Volume] = {}
         self._shortages: dict[str, tuple[float, str]] = {}
         """By budget: when its pods were looked at, and whom it waits for."""
+        self._quorum: dict[str, tuple[float, Hold | None]] = {}
+        """By owner: when it was looked at, and who holds it."""
 
     def snapshot(self) -> Snapshot:
         return self._store.snapshot()
@@ -166,10 +102,20 @@ class Looking:
         return Volume(name, csi.get("driver", ""), csi.get("volumeHandle", ""))
 
     def holds(self, snapshot: Snapshot) -> Callable[[Pod], Hold | None]:
-        """Who keeps a pod by a WorkloadPlacement. While a migration is paused, or undoes what it did, nodes
-        may be drained by hand."""
+        """Who keeps a pod by a WorkloadPlacement or by the mark of a quorum service. While a migration is
+        paused, or undoes what it did, nodes may be drained by hand."""
         turns = self._turns(snapshot)
-        return lambda pod: holds.by_placement(pod, turns.get(pod.namespace, {}))
+        return lambda pod: holds.by_placement(pod, turns.get(pod.namespace, {})) or self._marked(pod)
+
+    def _marked(self, pod: Pod) -> Hold | None:
+        """As `quorum_hold`, some seconds old."""
+        owner = pod.controller
+        at, hold = self._quorum.get(owner.uid if owner else "", (float("-inf"), None))
+        if owner is not None and time.monotonic() - at >= _BETWEEN_LOOKS:
+            with contextlib.suppress(KubeError):
+                hold = self.quorum_hold(pod)
+            self._quorum[owner.uid] = time.monotonic(), hold
+        return hold
 
     def _turns(self, snapshot: Snapshot) -> dict[str, dict[str, Turn]]:
         if not {kinds.WORKLOAD_PLACEMENT, kinds.WORKLOAD_MIGRATION} <= self._kinds:
@@ -262,10 +208,6 @@ def as_sibling(live: Json) -> Sibling:
     unplaced = scheduled.get("message", "") if scheduled.get("status") == "False" else ""
     waiting = [(one.get("state") or {}).get("waiting", {}) for one in status.get("containerStatuses") or []]
     leaving = "deletionTimestamp" in live["metadata"] or status.get("phase") in ("Succeeded", "Failed")
-    return Sibling(
-        live["metadata"]["name"],
-        said.get("Ready", {}).get("status") == "True",
-        leaving,
-        unplaced,
-        next((one["reason"] for one in waiting if one.get("reason")), ""),
-    )
+    why = next((one["reason"] for one in waiting if one.get("reason")), "")
+    ready = said.get("Ready", {}).get("status") == "True"
+    return Sibling(live["metadata"]["name"], ready, leaving, cut(unplaced, _LONGEST), cut(why, _LONGEST))

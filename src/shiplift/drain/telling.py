@@ -80,6 +80,15 @@ def waiting(wait: Wait) -> str:
     return f"{full_name(wait.pod)} waits: {_helped(wait.message, wait.unblocks)}"
 
 
+class Standing(NamedTuple):
+    """A pod that has to go, and how long it has been where it is."""
+
+    pod: str
+    what: str
+    seconds: int
+    why: str = ""
+
+
 class _Told(NamedTuple):
     """What was said of a pod that waits."""
 
@@ -94,6 +103,8 @@ class Teller:
     def __init__(self) -> None:
         self._there: dict[str, str] = {}
         """Pods that have to go, by uid: their names."""
+        self._since: dict[tuple[str, str], float] = {}
+        """By uid and what is done with the pod: since when."""
         self._going: set[str] = set()
         self._waits: dict[str, _Told] = {}
         self._volumes: tuple[str, ...] = ()
@@ -106,6 +117,17 @@ class Teller:
         yield from self._kept(found.waits, now)
         yield from self._attached(found)
 
+    def standing(self, found: Plan, now: float) -> list[Standing]:
+        """What is left, those that are kept first."""
+        waits = [(one.pod, "waits", _helped(one.message, one.unblocks)) for one in found.waits]
+        going = [(pod, "ends", late_words(pod, int(now))) for pod in found.going]
+        rows = [*waits, *going]
+        self._since = {key: self._since.get(key, now) for key in ((pod.uid, what) for pod, what, _ in rows)}
+        return [
+            Standing(full_name(pod), what, int(now - self._since[pod.uid, what]), why)
+            for pod, what, why in rows
+        ]
+
     def _left(self, there: Mapping[str, str]) -> Iterator[str]:
         for uid, name in self._there.items():
             if uid not in there:
@@ -117,7 +139,7 @@ class Teller:
         for pod in going:
             if pod.uid not in self._going:
                 self._going.add(pod.uid)
-                yield f"{full_name(pod)} {'ends' if pod.deleting else 'is evicted'}"
+                yield f"{full_name(pod)} {'ends' if pod.deleting else 'is being evicted'}"
             if late := late_words(pod, int(now)):
                 yield from self._again(pod, (Why.REFUSED, (), ""), late, now)
 
