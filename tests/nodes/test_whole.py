@@ -88,7 +88,7 @@ def test_a_node_that_fails_is_put_back_or_kept_and_the_rollout_stops(
     fails = {"metadata": {"annotations": {FAILS: "Fails"}}}
     whole.api.patch(NODE, "a", fails, uid=whole.cluster.named_node("a").uid)
     whole.until("Stopped")
-    for _ in range(3):
+    for _ in range(60):
         whole.round()
     (record,) = whole.rollout().status.nodes
     assert (record.name, record.state.value) == ("a", state)
