@@ -86,11 +86,11 @@ def test_a_rollout_begins_a_new_view() -> None:
 
 def test_rollouts_come_in_the_order_in_which_they_were_made() -> None:
     seen = Seen()
-    for name, created in (("younger", 20), ("a-twin", 10), ("older", 10)):
+    for name, created in (("a-younger", 20), ("twin", 10), ("older", 10)):
         seen.roll(name=name)
         row = next(one for one in seen.customs(kinds.NODE_ROLLOUT) if one.name == name)
         seen.put(msgspec.structs.replace(row, created=created), kinds.NODE_ROLLOUT)
-    assert [one.metadata.name for one in look(seen).rollouts] == ["a-twin", "older", "younger"]
+    assert [one.metadata.name for one in look(seen).rollouts] == ["older", "twin", "a-younger"]
 
 
 # --- while a rollout is under way ---
