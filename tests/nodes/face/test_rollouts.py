@@ -15,6 +15,7 @@ from shiplift.nodes.face.rollouts_data import rollouts_data
 from shiplift.nodes.face.rollouts_layout import rollouts
 from shiplift.view.section import Arrival
 from shiplift.view.values import Heard
+from tests.cli.test_status_data import PAGE, fields, named
 from tests.nodes.face.rollouts import MADE, NOW, a_record, a_rollout
 
 COMPLETE = {"phase": RolloutPhase.COMPLETE}
@@ -198,3 +199,9 @@ def test_programs_get_all_of_it() -> None:
     assert told["eta"] == {"likelySeconds": 3600, "earliestSeconds": 3600, "latestSeconds": 3600}
     assert [line["name"] for line in told["waiting"]] == ["b", "a"]
     assert told["waiting"][0]["forSeconds"] == 2700
+
+
+def test_every_field_is_on_the_page_and_nothing_else_is() -> None:
+    own = PAGE.read_text().partition("## `layers.nodes`")[2].partition("## `layers.")[0]
+    found = {*fields(rollouts_data(view(BUSY))), *fields(rollouts_data(view(a_rollout())))}
+    assert named(own) - {"rollouts"} == found
