@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 from hypothesis import strategies as st
 
 from shiplift.api.nodes import NodeRolloutStatus, NodeStatus, RolloutPhase
 from shiplift.engine.step import Step
+from shiplift.nodes.decide.decision import decide
+from shiplift.nodes.model import Reason, Rolling
 from tests.nodes.judge import Judge
 from tests.nodes.players import Fate, Operator, agents, finish, tick
-from tests.nodes.world import NEW, OLD, Machine, World
+from tests.nodes.world import NEW, OLD, Machine, Memory, World
 
 ABOVE = "v1.37.1"
 fates = st.lists(st.sampled_from((Fate.DONE, Fate.DONE, Fate.LOST, Fate.UNANSWERED)), min_size=1, max_size=4)
@@ -94,11 +97,23 @@ class Stage:
 
     def well(self) -> None:
         """The end of a rollout that nothing is wrong with."""
-        told = self.world.rollouts["next"].status
+        told = self.told
         assert told.phase is RolloutPhase.COMPLETE, told.message
         assert {kubelet for kubelet, _ in self.versions().values()} == {self.target}
         assert {server for _, server in self.versions().values() if server} <= {self.target}
         assert (self.judge.residue(), self.judge.records(), self.judge.closed()) == ([], [], [])
+
+
+def decided(stage: Stage, **seen: Any) -> Rolling:
+    """What is decided if the cluster is seen so."""
+    view = msgspec.structs.replace(stage.world.view(Memory()), **seen)
+    return decide(view, stage.world.now)
+
+
+def told(decision: Rolling) -> tuple[Reason, str, bool]:
+    """Of the one rollout that there is."""
+    (one,) = decision.told
+    return one.reason, one.message, one.stalled
 
 
 def _in_turn(fates_: list[Fate]) -> Callable[[Step], Fate]:

@@ -54,9 +54,9 @@ def test_after_too_many_failures_it_stops_and_says_which_node_and_what_to_do() -
     told = stage.told
     assert (told.phase, told.failures) == (RolloutPhase.STOPPED, 1)
     assert told.message == (
-        "stopped: 1 of at most 1 node failed; node w-0 (Failed): AgentFailed: its agent says: no space left on"
-        " the disk; its versions from before were put back; once that is mended, `shiplift pause` and then"
-        " `shiplift resume` try it again"
+        "stopped: 1 of at most 1 node failed; node w-0 (Failed): AgentFailed: its agent says: no space left"
+        " on the disk; its versions from before were put back; once that is mended,"
+        " `shiplift pause rollout/next` and then `shiplift resume rollout/next` try it again"
     )
     assert [stage.node(name).kubelet for name in ("w-1", "w-2")] == [OLD, OLD]
     assert {one.type: (one.status.value, one.reason) for one in told.conditions} == {
@@ -260,7 +260,7 @@ def test_a_node_that_cannot_be_prepared_stops_it_before_anything_is_cordoned() -
     node = stage.node("w-1")
     stage.until(lambda: CHANGES_ALLOWED in node.annotations)
     _answered(stage, "w-1", protocol.Result.FAILED)
-    stage.until(lambda: stage.phase() is RolloutPhase.PENDING and "cannot be prepared" in stage.told.message)
+    stage.until(lambda: stage.phase() is RolloutPhase.STOPPED and "cannot be prepared" in stage.told.message)
     assert stage.judge.cordoned == []
     stage.world.change(paused=True)
     stage.finish()

@@ -108,8 +108,18 @@ def test_a_clouds_control_plane_is_a_fact_and_has_no_pass() -> None:
         ),
         ("v1.36.3", (), all_of("v1.36.3", "v1.36.5"), "below v1.36.5, which the kubelet of node w-1 runs"),
         ("v1.36.3", (), all_of("v1.36.3-eks-1"), "v1.36.3 has no order with v1.36.3-eks-1"),
-        ("v1.36.3", ("v1.36.3",), all_of("v1.36.1"), "spec.via: v1.36.3 is not below v1.36.3"),
-        ("v1.36.3", ("v1.35.6", "v1.34.9"), all_of("v1.33.1"), "spec.via: v1.35.6 is not below v1.34.9"),
+        (
+            "v1.36.3",
+            ("v1.36.3",),
+            all_of("v1.36.1"),
+            "spec.via of the NodeRollout: v1.36.3 is not below v1.36.3",
+        ),
+        (
+            "v1.36.3",
+            ("v1.35.6", "v1.34.9"),
+            all_of("v1.33.1"),
+            "spec.via of the NodeRollout: v1.35.6 is not below v1.34.9",
+        ),
         (
             "v1.36.3",
             (),

@@ -37,17 +37,16 @@ def soaking(course: Course) -> Line | None:
         return None
     chosen = canaries(course)
     if not chosen:
-        text = "spec.canary.nodeSelector matches no worker of the rollout"
+        text = (
+            f"spec.canary of NodeRollout {course.rollout.metadata.name}: its nodeSelector matches no worker"
+        )
         return Line(Reason.NO_NODES, text, stalled=True)
     if failed := [one.name for one in chosen if _failed(course, one)]:
-        text = f"canary node {failed[0]} has failed: {_why(course, failed[0])}; {TRY_AGAIN}"
+        text = f"canary node {failed[0]} has failed: {_why(course, failed[0])}; {course.try_again}"
         return Line(Reason.STOPPED, text, stalled=True)
     if not all(_well(course, one) for one in chosen):
         return None
     return _watched(course, canary, chosen)
-
-
-TRY_AGAIN = "once that is mended, `shiplift pause` and then `shiplift resume` try it again"
 
 
 def _watched(course: Course, canary: Canary, chosen: Iterable[Member]) -> Line:

@@ -56,6 +56,15 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         return self.rollout.spec
 
     @property
+    def try_again(self) -> str:
+        """What lets a node that has failed be tried again."""
+        name = self.rollout.metadata.name
+        return (
+            f"once that is mended, `shiplift pause rollout/{name}` and then `shiplift resume rollout/{name}`"
+            " try it again"
+        )
+
+    @property
     def status(self) -> NodeRolloutStatus:
         return self.rollout.status
 

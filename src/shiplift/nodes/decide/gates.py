@@ -10,7 +10,6 @@ from collections.abc import Callable
 from shiplift.api.nodes import NodeState, NodeStatus, OnBlockedDrain
 from shiplift.facts import kinds
 from shiplift.nodes.decide import canary, choosing, failing, preparing, timing
-from shiplift.nodes.decide.canary import TRY_AGAIN
 from shiplift.nodes.decide.course import Course, Line
 from shiplift.nodes.model import Reason
 from shiplift.nodes.names import FINALIZER
@@ -36,7 +35,8 @@ def _overlap(course: Course) -> Line | None:
 def _no_nodes(course: Course) -> Line | None:
     if len(course.scope):
         return None
-    text = "spec.nodeSelector and spec.pools match no node"
+    name = course.rollout.metadata.name
+    text = f"selector and pools of NodeRollout {name} match no node"
     if course.scope.opted_out:
         text += f" but {course.scope.opted_out[0].name}, which has opted out"
     return Line(Reason.NO_NODES, text, stalled=True)
@@ -92,7 +92,8 @@ def _told(course: Course, failed: list[NodeStatus]) -> str:
     first = failed[0]
     most = course.spec.max_failures
     text = f"stopped: {len(failed)} of at most {most} node{'s' * (most != 1)} failed"
-    return f"{text}; node {first.name} ({first.state.value}): {first.reason}: {first.message}; {TRY_AGAIN}"
+    why = f"{first.reason}: {first.message}"
+    return f"{text}; node {first.name} ({first.state.value}): {why}; {course.try_again}"
 
 
 def _paused(course: Course) -> Line | None:

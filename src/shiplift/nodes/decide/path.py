@@ -18,6 +18,7 @@ from shiplift.api.nodes import RolloutPass
 from shiplift.engine.versions import KUBELET_MAY_LAG, Order, Version, VersionError, parse
 
 Minor = tuple[int, int]
+VIA = "spec.via of the NodeRollout"
 
 
 class Leg(NamedTuple):
@@ -71,7 +72,7 @@ def path_to(target: str | None, via: Iterable[str], running: Running) -> Path:
 
 
 def _path(target: Version, via: tuple[Version, ...], running: Running) -> Path:
-    _refuse_backwards("spec.via", (*via, target))
+    _refuse_backwards((*via, target))
     _refuse_below(target, running.control_planes, "the API server of node {}")
     _refuse_below(target, running.control_plane_kubelets | running.workers, "the kubelet of node {}")
     _refuse_ahead(target, running)
@@ -94,7 +95,7 @@ def _steps(target: Version, via: tuple[Version, ...], api_servers: Mapping[str, 
             raise RefusedError(
                 f"{one} is more than one minor above {before}"
                 + (f", which node {name} runs" if before is lowest else "")
-                + f": name the versions between in spec.via, as in v{before.major}.{before.minor + 1}.0"
+                + f": name the versions between in {VIA}, as in v{before.major}.{before.minor + 1}.0"
             )
         before = one
     return steps
@@ -134,10 +135,10 @@ def _lowest(running: Mapping[str, str]) -> tuple[str, Version]:
     return low
 
 
-def _refuse_backwards(field: str, versions: tuple[Version, ...]) -> None:
+def _refuse_backwards(versions: tuple[Version, ...]) -> None:
     for one, following in pairwise(versions):
         if following.compare(one) is not Order.HIGHER:
-            raise RefusedError(f"{field}: {one} is not below {following}, which comes after it")
+            raise RefusedError(f"{VIA}: {one} is not below {following}, which comes after it")
 
 
 def _refuse_below(target: Version, running: Mapping[str, str], whose: str) -> None:

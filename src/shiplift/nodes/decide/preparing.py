@@ -8,7 +8,6 @@ from shiplift.api.nodes import RolloutPass, Snapshot
 from shiplift.api.values import duration
 from shiplift.engine.step import Step
 from shiplift.nodes.decide import errands, wanted
-from shiplift.nodes.decide.canary import TRY_AGAIN
 from shiplift.nodes.decide.course import Course, Line
 from shiplift.nodes.decide.errands import Errand, State
 from shiplift.nodes.decide.path import Leg
@@ -25,7 +24,7 @@ def prepared(course: Course) -> Line | None:
         return None
     if failed := [one for one in left if one.state is State.FAILED]:
         first = failed[0]
-        text = f"node {first.member.name} cannot be prepared: {first.message}; {TRY_AGAIN}"
+        text = f"node {first.member.name} cannot be prepared: {first.message}; {course.try_again}"
         return Line(Reason.STOPPED, text, stalled=True)
     return _preparing(course, found, left)
 
@@ -74,7 +73,7 @@ def copied(course: Course) -> Line | None:
         if one.state is State.DONE:
             return _kept(course, one.member)
         if one.state is State.FAILED:
-            return _not_copied(one.member, one.message)
+            return _not_copied(course, one.member, one.message)
     return _copying(course, found)
 
 
@@ -92,11 +91,11 @@ def _copying(course: Course, found: list[Errand]) -> Line:
 def _kept(course: Course, member: Member) -> Line:
     path = member.answer.path if member.answer is not None else ""
     if not path:
-        return _not_copied(member, "its agent does not say where the copy is")
+        return _not_copied(course, member, "its agent does not say where the copy is")
     taken = Snapshot(machine=member.name, path=path[:1024], creation_time=course.now.replace(microsecond=0))
     return Line(Reason.ROLLING, f"etcd was copied to {path} on node {member.name}", snapshot=taken)
 
 
-def _not_copied(member: Member, why: str) -> Line:
-    text = f"etcd could not be copied on node {member.name}: {why}; {TRY_AGAIN}"
+def _not_copied(course: Course, member: Member, why: str) -> Line:
+    text = f"etcd could not be copied on node {member.name}: {why}; {course.try_again}"
     return Line(Reason.STOPPED, text, stalled=True)

@@ -34,12 +34,16 @@ def unusable(course: Course) -> Line | None:
         windows = windows_of(course.spec.windows)
     except (WindowError, ValueError) as error:
         hint = f"; {error.hint}" if isinstance(error, WindowError) else ""
-        return Line(Reason.UNREADABLE, f"spec.windows: {error}{hint}", stalled=True)
+        return Line(Reason.UNREADABLE, f"{_whose(course)}: {error}{hint}", stalled=True)
     try:
         windows.refuse_shorter_than(expected(course.rollout))
     except WindowError as error:
-        return Line(Reason.WINDOW_TOO_SHORT, f"spec.windows: {error}", stalled=True)
+        return Line(Reason.WINDOW_TOO_SHORT, f"{_whose(course)}: {error}", stalled=True)
     return None
+
+
+def _whose(course: Course) -> str:
+    return f"spec.windows of NodeRollout {course.rollout.metadata.name}"
 
 
 def closed(course: Course) -> Line | None:

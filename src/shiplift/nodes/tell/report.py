@@ -11,6 +11,7 @@ from datetime import datetime
 
 import msgspec
 
+from shiplift.agent.protocol import Operation as Asked
 from shiplift.api.conditions import stated
 from shiplift.api.nodes import (
     MOST_DURATIONS,
@@ -21,12 +22,13 @@ from shiplift.api.nodes import (
     RolloutPass,
     RolloutPhase,
 )
-from shiplift.api.values import Condition, Estimate, Progress
+from shiplift.api.values import Condition, Estimate, Operation, Progress, duration
 from shiplift.engine import conditions, progress
 from shiplift.engine.conditions import Statement
 from shiplift.engine.progress import Weight
 from shiplift.nodes.decide import budget, canary, timing
 from shiplift.nodes.decide.course import Course, Line
+from shiplift.nodes.decide.scope import in_flight, token_of
 from shiplift.nodes.model import Member, Reason
 
 MOST_NODES = 1000
@@ -44,6 +46,7 @@ _ORDER = (
     NodeState.WAITING,
     NodeState.SKIPPED,
 )
+_OF_CONTROL_PLANE = frozenset((Asked.UPGRADE_APPLY, Asked.UPGRADE_NODE))
 _PHASES = {
     Reason.COMPLETE: RolloutPhase.COMPLETE,
     Reason.ABORTED: RolloutPhase.ABORTED,
@@ -88,7 +91,8 @@ def _with_progress(common: NodeRolloutStatus, report: Report, course: Course) ->
     slots = budget.slots(
         course.spec, course.scope.workers, {one.uid: one for one in report.nodes}, course.busy
     )
-    flying = sum(one.control_plane and one.down for one in course.scope.control_planes)
+    held = {one.uid for one in report.nodes if in_flight(one)}
+    away = sum(one.down or one.uid in held for one in course.scope.control_planes)
     done, total = len(course.done), len(course.scope)
     return msgspec.structs.replace(
         common,
@@ -98,7 +102,7 @@ def _with_progress(common: NodeRolloutStatus, report: Report, course: Course) ->
         else None,
         path=before.path if before.start_time is not None else course.path.versions,
         progress=Progress.of(done, total),
-        unavailable=slots.unavailable + flying,
+        unavailable=slots.unavailable + away,
         failures=course.failures,
         start_time=begun,
         complete_time=(before.complete_time or now) if pass_ is RolloutPass.DONE else None,
@@ -106,6 +110,7 @@ def _with_progress(common: NodeRolloutStatus, report: Report, course: Course) ->
         eta=_eta(begun, done, total, now) if report.line.reason is Reason.ROLLING else None,
         canary_start_time=_soaking_since(report, course),
         snapshot=report.line.snapshot or before.snapshot,
+        operation=_operation(report),
         nodes=_listed(report.nodes, course.scope.opted_out, before.nodes, now),
         durations=(*before.durations, *report.durations)[-MOST_DURATIONS:],
     )
@@ -128,6 +133,22 @@ def _start(before: RolloutPass | None, line: Line) -> RolloutPass | None:
     if line.reason is not Reason.STARTING or before is not None:
         return before
     return None if line.steps else RolloutPass.PREPARE
+
+
+def _operation(report: Report) -> Operation | None:
+    """The change of the control plane that is running."""
+    for record in report.nodes:
+        token = token_of(record.token or "")
+        if in_flight(record) and token is not None and token.operation in _OF_CONTROL_PLANE:
+            begun = record.start_time or report.now
+            return Operation(
+                id=record.token or "",
+                name=f"{token.operation.value} of node {record.name}"[:256],
+                start_time=begun,
+                deadline=begun + duration(report.rollout.spec.node_timeout),
+                attempt=max(record.attempt, 1),
+            )
+    return None
 
 
 def _soaking_since(report: Report, course: Course) -> datetime | None:
@@ -194,7 +215,8 @@ def _statements(line: Line) -> tuple[Statement, ...]:
 def _phase(report: Report) -> RolloutPhase:
     line = report.line
     if line.stalled:
-        return RolloutPhase.STOPPED if report.rollout.status.start_time else RolloutPhase.PENDING
+        begun = report.rollout.status.start_time is not None or line.reason is Reason.STOPPED
+        return RolloutPhase.STOPPED if begun else RolloutPhase.PENDING
     return _PHASES.get(line.reason, RolloutPhase.RUNNING)
 
 
