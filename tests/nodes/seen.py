@@ -27,7 +27,8 @@ from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod
 from shiplift.nodes.memory import JobName
 from shiplift.nodes.model import Hooked
-from shiplift.nodes.observe.observer import READS, Asking, Observer
+from shiplift.nodes.observe.asking import Asking
+from shiplift.nodes.observe.observer import READS, Observer
 from tests.drain.pods import a_pod
 from tests.model.world import NEW, World
 
@@ -42,12 +43,17 @@ class Seen(World):
         self.time = 1000.0
         self.asked: list[str] = []
         self.jobs: dict[JobName, Hooked] = {}
+        self.read_jobs: Callable[[JobName], Hooked | None] = self.jobs.get
         self.claims: Claims | None = ()
         self.read_claims: Callable[[], Claims | None] = lambda: self.claims
         self.old: tuple[Kind, ...] = ()
         asking = Asking(self._version, self._claims, self._job, lambda _: True, lambda: "own")
-        self.observer = Observer(self, asking, lambda: AT, lambda: self.time)
+        self.clock: Callable[[], datetime] = lambda: AT
+        self.observer = Observer(self, asking, self._clock, lambda: self.time)
         self.listeners.append(self.observer.heard)
+
+    def _clock(self) -> datetime:
+        return self.clock()
 
     def stale(self, *of: Kind) -> tuple[Kind, ...]:
         return tuple(kind for kind in self.old if kind in of)
@@ -103,7 +109,7 @@ class Seen(World):
 
     def _job(self, name: JobName) -> Hooked | None:
         self.asked.append(f"job {name[1]}")
-        return self.jobs.get(name)
+        return self.read_jobs(name)
 
 
 def record(node: Node, state: NodeState = NodeState.DRAINING, **given: Any) -> NodeStatus:

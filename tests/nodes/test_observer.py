@@ -26,6 +26,7 @@ from shiplift.engine.step import Answer, Outcome, Outcomes
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.facts.meta import Labels
+from shiplift.kube.errors import Unreachable
 from shiplift.kube.store import Snapshot
 from shiplift.nodes.model import Hooked, HookState, LeaseSeen, View
 from tests.drain.pods import a_budget
@@ -404,3 +405,23 @@ def test_states_after_the_drain_keep_the_view_for_longer() -> None:
     assert look(seen) is first
     seen.time += 1
     assert look(seen) is not first
+
+
+def test_what_was_heard_before_a_look_that_failed_is_not_lost() -> None:
+    seen = rolling()
+    moved_pod(seen, "web-2", "b")
+    seen.migrate({"Deployment.web": Turn.HELD})
+    look(seen)
+    pod = next(one for one in seen.all_pods() if one.node == "b")
+    seen.remove(pod)
+    seen.roll(paused=True)
+    seen.read_jobs = _no_answer
+    seen.observer.memory.jobs.note(JOB)
+    with pytest.raises(Unreachable):
+        look(seen)
+    seen.read_jobs = seen.jobs.get
+    assert "b" not in look(seen).migration.holding
+
+
+def _no_answer(_: object) -> Hooked:
+    raise Unreachable("nobody answers")

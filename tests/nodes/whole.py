@@ -166,7 +166,7 @@ class Whole:
         self.cluster = rows.Seen()
         self.api = Api(self.cluster)
         client, seen = cast("Client", self.api), self.cluster.observer
-        seen._now = lambda: self.now  # pyright: ignore
+        self.cluster.clock = lambda: self.now
         self.now = clock.now()
         self.api.create(kinds.CONFIG_MAP, {"metadata": {"name": CLAIMS}})
         book = ClaimBook(client, kinds.CONFIG_MAP, CLAIMS, "ours")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 from shiplift.engine.claims import ClaimError, Claims
 from shiplift.facts import kinds
 from shiplift.facts.pods import Pod
@@ -13,7 +16,21 @@ from shiplift.kube.fence import whoami
 from shiplift.nodes.memory import JobName
 from shiplift.nodes.model import Hooked
 from shiplift.nodes.observe.hooks import hooked
-from shiplift.nodes.observe.observer import Asking
+
+
+class Asking(NamedTuple):
+    """What is asked of the API server itself, and only when it matters."""
+
+    version: Callable[[], str]
+    """The version of the server that answers; empty where none does."""
+    claims: Callable[[], Claims | None]
+    """On the control plane; None where they cannot be read."""
+    job: Callable[[JobName], Hooked | None]
+    """The Job of a hook; None where it is gone."""
+    is_gone: Callable[[Pod], bool | None]
+    """Whether the DaemonSet that a pod names is gone; None where that cannot be told."""
+    own_pod: Callable[[], str]
+    """The uid of the pod that we run in; empty where we run in none."""
 
 
 def asking(client: Client, book: ClaimBook) -> Asking:

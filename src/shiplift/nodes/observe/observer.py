@@ -6,14 +6,13 @@ While nothing that matters has changed the view is the one from before: what was
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import NamedTuple, Protocol, cast
+from typing import Protocol, cast
 
-from shiplift.api.nodes import NodeRollout, NodeStatus, RolloutPass
+from shiplift.api.nodes import NodeRollout
 from shiplift.api.workloads import WorkloadMigration
 from shiplift.engine import clock, contested
-from shiplift.engine.claims import Claims
 from shiplift.engine.step import Outcomes
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
@@ -22,13 +21,15 @@ from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod
 from shiplift.kube.collection import paused_collection
 from shiplift.kube.store import Snapshot
-from shiplift.nodes.memory import JobName, Jobs, Kept, Leases, Memory
-from shiplift.nodes.model import Drain, Hooked, Member, Unreadable, View
+from shiplift.nodes.memory import Jobs, Kept, Leases, Memory
+from shiplift.nodes.model import Drain, Member, Unreadable, View
 from shiplift.nodes.observe.api_servers import api_servers
-from shiplift.nodes.observe.drains import DRAINED, IN_FLIGHT, Asked, Drains
+from shiplift.nodes.observe.asking import Asking
+from shiplift.nodes.observe.drains import Asked, Drains
 from shiplift.nodes.observe.holding import Holding, Moving, moving
 from shiplift.nodes.observe.members import Members, has_ours
 from shiplift.nodes.observe.news import Heard, News
+from shiplift.nodes.observe.rollouts import in_flight, kept_for, rollouts_of, touches_control_plane
 
 READS = (
     kinds.NODE,
@@ -43,10 +44,6 @@ READS = (
     kinds.WORKLOAD_MIGRATION,
     kinds.WORKLOAD_PLACEMENT,
 )
-_OF_CONTROL_PLANE = (RolloutPass.CONTROL_PLANE, RolloutPass.CONTROL_PLANE_KUBELETS)
-_DRAINING_SECONDS, _RECORDED_SECONDS = 1.0, 10.0
-"""For how long a view is kept while nodes are drained, and while nodes are changed: what a drain waits for
-may be over without an event."""
 
 
 class Snapshots(Protocol):
@@ -54,21 +51,6 @@ class Snapshots(Protocol):
 
     def snapshot(self, *of: Kind) -> Snapshot: ...
     def stale(self, *of: Kind) -> tuple[Kind, ...]: ...
-
-
-class Asking(NamedTuple):
-    """What is asked of the API server itself, and only when it matters."""
-
-    version: Callable[[], str]
-    """The version of the server that answers; empty where none does."""
-    claims: Callable[[], Claims | None]
-    """On the control plane; None where they cannot be read."""
-    job: Callable[[JobName], Hooked | None]
-    """The Job of a hook; None where it is gone."""
-    is_gone: Callable[[Pod], bool | None]
-    """Whether the DaemonSet that a pod names is gone; None where that cannot be told."""
-    own_pod: Callable[[], str]
-    """The uid of the pod that we run in; empty where we run in none."""
 
 
 class Observer:
@@ -85,6 +67,8 @@ class Observer:
         self._heard = Heard()
         self._members, self._holding = Members(), Holding()
         self._view: View | None = None
+        """What was seen last, and may still hold."""
+        self._shown: Mapping[str, Member] = {}
         self._keep_until = float("-inf")
         self._version = Kept(asking.version, 30.0, monotonic)
         self._claims = Kept(lambda: (asking.claims(),), 2.0, monotonic)
@@ -102,7 +86,7 @@ class Observer:
 
     def desired(self, node: str) -> Iterable[str]:
         """The software that a node, as it was last seen, has a desired version of."""
-        member = self._view.members.get(node) if self._view else None
+        member = self._shown.get(node)
         return member.desired if member else ()
 
     def observe(self, outcomes: Outcomes) -> View:
@@ -111,22 +95,23 @@ class Observer:
         view = self._view
         if view is not None and not news.matters and self._holds(view, news, outcomes):
             return view
-        self._view = None  # what was heard is taken: whatever goes wrong now, look again
-        rollouts = _rollouts(self._store.snapshot(kinds.NODE_ROLLOUT))
-        self._heard.go_by(bool(rollouts), {record.name for _, record in _in_flight(rollouts)})
-        with paused_collection:
-            view = self._look(self._store.snapshot(*READS), news, outcomes)
-        self._view, self._clean = view, _is_clean(view)
-        self._keep_until = self._monotonic() + _kept_for(view)
+        self._view = None
+        rollouts = rollouts_of(self._store.snapshot(kinds.NODE_ROLLOUT))
+        self._heard.go_by(bool(rollouts), {record.name for _, record in in_flight(rollouts)})
+        try:
+            with paused_collection:
+                view = self._look(self._store.snapshot(*READS), news, outcomes)
+        except BaseException:
+            # the news is taken and perhaps not counted: count all again
+            self._holding = Holding()
+            raise
+        self._view, self._clean, self._shown = view, _is_clean(view), view.members
+        self._keep_until = self._monotonic() + kept_for(view.rollouts)
         return view
 
     def _holds(self, view: View, news: News, outcomes: Outcomes) -> bool:
         """Whether the view is still what there is to see."""
-        if (
-            not view.rollouts
-            and not view.stale
-            and not any(has_ours(one.row) for one in view.members.values())
-        ):
+        if self._clean:
             return True
         if (
             self._monotonic() >= self._keep_until
@@ -141,7 +126,7 @@ class Observer:
         )
 
     def _look(self, snapshot: Snapshot, news: News, outcomes: Outcomes) -> View:
-        rollouts = _rollouts(snapshot)
+        rollouts = rollouts_of(snapshot)
         members = self._members.look(snapshot.all(Node), snapshot.customs(kinds.MACHINE))
         under_way = moving(_migration(snapshot), snapshot.customs(kinds.WORKLOAD_PLACEMENT))
         under_way = under_way if rollouts else None
@@ -154,7 +139,7 @@ class Observer:
             migration=self._holding.look(snapshot, under_way, nodes, news.nodes),
             leases=self.memory.leases.seen({one.uid for one in members.values() if _is_through(one)}),
             hooks=self.memory.jobs.look(self._asking.job),
-            claims=self._claims.get()[0] if _touches_control_plane(rollouts, members) else (),
+            claims=self._claims.get()[0] if touches_control_plane(rollouts, members) else (),
             changes=dict(self.memory.changes.changes),
             stale=snapshot.stale(*READS),
             unreadable=_unreadable(snapshot),
@@ -172,7 +157,7 @@ class Observer:
         """Of nodes that are there and recorded, in the order in which rollouts and records are."""
         asked = [
             Asked(member.row, record, rollout.spec)
-            for rollout, record in _in_flight(rollouts)
+            for rollout, record in in_flight(rollouts)
             if (member := members.get(record.name)) is not None and member.uid == record.uid
         ]
         if not asked:
@@ -182,20 +167,6 @@ class Observer:
 
     def _is_ours(self, pod: Pod) -> bool:
         return pod.uid == self._own_pod.get()
-
-
-def _rollouts(snapshot: Snapshot) -> tuple[NodeRollout, ...]:
-    """In the order in which they were made."""
-    rows = sorted(snapshot.customs(kinds.NODE_ROLLOUT), key=lambda row: (row.created, row.name))
-    return tuple(cast("NodeRollout", row.object) for row in rows)
-
-
-def _in_flight(rollouts: Iterable[NodeRollout]) -> Iterator[tuple[NodeRollout, NodeStatus]]:
-    """The records of nodes that are being changed."""
-    for rollout in rollouts:
-        for record in rollout.status.nodes:
-            if record.state in IN_FLIGHT:
-                yield rollout, record
 
 
 def _migration(snapshot: Snapshot) -> WorkloadMigration | None:
@@ -220,26 +191,6 @@ def _is_through(member: Member) -> bool:
     if order is None or readiness is None:
         return False
     return readiness.ready and readiness.token == str(order.token)
-
-
-def _touches_control_plane(rollouts: Iterable[NodeRollout], members: Mapping[str, Member]) -> bool:
-    """Whether a control-plane node is being changed, or may be soon."""
-    return any(
-        rollout.status.running_pass in _OF_CONTROL_PLANE
-        or any(_is_plane(members.get(record.name)) for record in rollout.status.nodes)
-        for rollout in rollouts
-    )
-
-
-def _is_plane(member: Member | None) -> bool:
-    return member is not None and member.control_plane
-
-
-def _kept_for(view: View) -> float:
-    states = {record.state for _, record in _in_flight(view.rollouts)}
-    if not states.isdisjoint(DRAINED):
-        return _DRAINING_SECONDS
-    return _RECORDED_SECONDS if states else float("inf")
 
 
 def _same(one: Outcomes, other: Outcomes) -> bool:
