@@ -25,6 +25,7 @@ from shiplift.facts.kinds import Kind
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod
+from shiplift.kube.errors import Unreachable
 from shiplift.nodes.memory import JobName
 from shiplift.nodes.model import Hooked
 from shiplift.nodes.observe.asking import Asking
@@ -43,7 +44,8 @@ class Seen(World):
         self.time = 1000.0
         self.asked: list[str] = []
         self.jobs: dict[JobName, Hooked] = {}
-        self.read_jobs: Callable[[JobName], Hooked | None] = self.jobs.get
+        self.answers = True
+        """Whether the API server itself can be asked for its version."""
         self.claims: Claims | None = ()
         self.read_claims: Callable[[], Claims | None] = lambda: self.claims
         self.old: tuple[Kind, ...] = ()
@@ -101,6 +103,8 @@ class Seen(World):
 
     def _version(self) -> str:
         self.asked.append("version")
+        if not self.answers:
+            raise Unreachable("nobody answers")
         return NEW
 
     def _claims(self) -> Claims | None:
@@ -109,7 +113,7 @@ class Seen(World):
 
     def _job(self, name: JobName) -> Hooked | None:
         self.asked.append(f"job {name[1]}")
-        return self.read_jobs(name)
+        return self.jobs.get(name)
 
 
 def record(node: Node, state: NodeState = NodeState.DRAINING, **given: Any) -> NodeStatus:
