@@ -118,3 +118,59 @@ def test_at_rest_a_rollout_that_is_complete_decides_nothing_again(whole: Whole) 
     view = whole.cluster.observer.observe(whole.outcomes)
     whole.round()
     assert whole.cluster.observer.observe(whole.outcomes) is view
+
+
+def a_hook(name: str) -> dict[str, object]:
+    job = {"template": {"spec": {"containers": [{"name": "main", "image": "none"}]}}}
+    return {"name": name, "namespace": "ops", "serviceAccountName": "runner", "job": job}
+
+
+def test_hooks_run_before_a_node_is_cordoned_and_before_it_takes_pods_again(whole: Whole) -> None:
+    add(whole, "a")
+    whole.roll(hooks={"before": [a_hook("pre")], "after": [a_hook("post")]})
+    whole.until_recorded("a")
+    for _ in range(20):
+        whole.round()
+    (before,) = whole.jobs()
+    assert before["metadata"]["name"].startswith("pre-")
+    assert whole.away == 0
+    whole.end_jobs()
+    for _ in range(60):
+        whole.round()
+    (after,) = [one for one in whole.jobs() if one["metadata"]["name"].startswith("post-")]
+    assert after["spec"]["template"]["spec"]["serviceAccountName"] == "runner"
+    assert versions(whole) == [NEW]
+    assert whole.cluster.named_node("a").unschedulable
+    whole.end_jobs()
+    whole.until("Complete")
+    assert residue(whole) == []
+    assert whole.jobs() == []
+
+
+def test_a_hook_that_fails_leaves_its_node_alone(whole: Whole) -> None:
+    add(whole, "a")
+    whole.roll(hooks={"before": [a_hook("pre")]})
+    whole.until_recorded("a")
+    for _ in range(3):
+        whole.round()
+    whole.end_jobs("Failed")
+    whole.until("Stopped")
+    whole.round()
+    assert versions(whole) == [OLD]
+    assert residue(whole) == []
+    assert "hook pre: as asked" in whole.rollout().status.nodes[0].message
+
+
+def test_a_node_that_is_replaced_under_its_name_is_changed_as_well(whole: Whole) -> None:
+    add(whole, "a")
+    whole.cluster.pod("web", "a", uid="u")
+    whole.api.kept_back.add("u")
+    whole.roll()
+    whole.until_recorded("a")
+    whole.cluster.remove(whole.cluster.named_node("a"))
+    for pod in whole.cluster.all_pods():
+        whole.cluster.remove(pod)
+    add(whole, "a")
+    whole.until("Complete")
+    assert versions(whole) == [NEW]
+    assert residue(whole) == []

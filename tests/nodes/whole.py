@@ -32,6 +32,7 @@ from shiplift.nodes.controller import with_hooks
 from shiplift.nodes.decide.decision import decide
 from shiplift.nodes.model import Rolling
 from shiplift.nodes.names import CLAIMS
+from shiplift.nodes.observe.hooks import hooked
 from shiplift.nodes.tell.publish import Publisher
 from tests.nodes import seen as rows
 
@@ -85,6 +86,8 @@ class Api:
         return self.delete(kinds.POD, name, namespace, uid=uid)
 
     def delete(self, kind: Kind, name: str, namespace: str = "", *, uid: str, **_: Any) -> Written:
+        if kind == kinds.JOB:
+            return Written(self.kept.pop((kind.kind, name)), None)
         pod = self._cluster.get(Pod, uid)
         if pod is None:
             raise NotFound(f"pod {name}", status=404)
@@ -196,6 +199,7 @@ class Whole:
     def round(self, seconds: float = 0.5) -> Rolling:
         """Agents look, the operator makes a round, time goes on."""
         self._play_agents()
+        self._show_jobs()
         view = self.cluster.observer.observe(self.outcomes)
         decision = with_hooks(view, decide(view, self.now))
         outcomes = [self.actor.act(step) for step in decision.steps]
@@ -221,6 +225,18 @@ class Whole:
             if any(one.name == node for one in self.rollout().status.nodes):
                 return
         raise AssertionError(f"node {node} is not begun: {self.rollout().status}")
+
+    def jobs(self) -> list[Json]:
+        """The Jobs of hooks that are there."""
+        return [body for (kind, _), body in self.api.kept.items() if kind == kinds.JOB.kind]
+
+    def end_jobs(self, condition: str = "Complete") -> None:
+        for body in self.jobs():
+            body["status"] = {"conditions": [{"type": condition, "status": "True", "message": "as asked"}]}
+
+    def _show_jobs(self) -> None:
+        found = map(hooked, self.jobs())
+        self.cluster.jobs = {(one.namespace, one.name): one for one in found}
 
     def _play_agents(self) -> None:
         for row in self.cluster.all(Node):
