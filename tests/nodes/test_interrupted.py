@@ -9,14 +9,17 @@ from hypothesis import strategies as st
 
 from shiplift.agent.protocol import CHANGES_ALLOWED, READY
 from shiplift.api.marks import CORDONED_BY, SKIP_ROLLOUT
-from shiplift.api.nodes import RolloutPhase
+from shiplift.api.nodes import NodeState, RolloutPhase
 from tests.examples import tries
+from tests.nodes.players import FAILS, NEVER_READY, REFUSES, SILENT, STUCK, WRONG
 from tests.nodes.stage import Script, Stage, scripts
 from tests.nodes.world import NEW, OLD, Machine
 
+WAYS = (FAILS, NEVER_READY, REFUSES, SILENT, STUCK, WRONG)
+
 
 @given(scripts, st.integers(1, 4), st.sampled_from((1, 2, "50%")))
-@settings(max_examples=tries(150))
+@settings(max_examples=tries(60))
 def test_workers_come_to_the_same_end_wherever_the_operator_was_interrupted(
     script: Script, workers: int, budget: int | str
 ) -> None:
@@ -27,7 +30,7 @@ def test_workers_come_to_the_same_end_wherever_the_operator_was_interrupted(
 
 
 @given(scripts, st.sampled_from((1, 3)), st.booleans())
-@settings(max_examples=tries(100))
+@settings(max_examples=tries(40))
 def test_a_control_plane_comes_to_the_same_end_wherever_the_operator_was_interrupted(
     script: Script, control_planes: int, minor: bool
 ) -> None:
@@ -41,7 +44,7 @@ def test_a_control_plane_comes_to_the_same_end_wherever_the_operator_was_interru
 
 
 @given(scripts, st.booleans(), st.integers(0, 3))
-@settings(max_examples=tries(120))
+@settings(max_examples=tries(50))
 def test_an_abort_or_a_deletion_gives_every_node_back(
     script: Script, deleted: bool, control_planes: int
 ) -> None:
@@ -92,18 +95,18 @@ def _drifts(node: Machine) -> None:
 
 
 ACTS = (_uncordons, _strips_the_mark, _strips_the_order, _goes_down, _comes_up, _drifts)
-acts = st.tuples(scripts, st.sampled_from(ACTS), st.integers(0, 2))
+acts = st.tuples(scripts, st.sampled_from(ACTS), st.sampled_from(("w-0", "w-1", "cp-0", "cp-1")))
 
 
 @given(st.lists(acts, min_size=1, max_size=3))
-@settings(max_examples=tries(150))
+@settings(max_examples=tries(60))
 def test_whatever_bystanders_do_the_nodes_get_there(
-    done: list[tuple[Script, Callable[[Machine], None], int]],
+    done: list[tuple[Script, Callable[[Machine], None], str]],
 ) -> None:
-    stage = Stage(3)
-    for script, act, number in done:
+    stage = Stage(2, 2)
+    for script, act, name in done:
         stage.play(script)
-        node = stage.world.nodes[f"w-{number}"]
+        node = stage.node(name)
         if act is not _strips_the_mark or _is_draining(stage, node):
             act(node)
             stage.world.touched(node)
@@ -125,8 +128,32 @@ def _is_draining(stage: Stage, node: Machine) -> bool:
     return any(one.uid == node.uid and one.state.value not in {"Waiting", "Cordoned"} for one in records)
 
 
-@given(scripts, scripts)
+@given(scripts, st.lists(st.sampled_from(("", *WAYS)), min_size=5, max_size=5), st.booleans())
 @settings(max_examples=tries(60))
+def test_every_node_that_fails_is_given_back_or_quarantined_and_named(
+    script: Script, ways: list[str], minor: bool
+) -> None:
+    stage = Stage(3, 2, minor=minor, max_failures=9)
+    nodes = list(stage.world.nodes.values())
+    for node, way in zip(nodes, ways, strict=True):
+        node.fails = way
+    stage.play(script)
+    stage.finish()
+    held = {one.name for one in stage.told.nodes if one.state in (NodeState.CHANGING, NodeState.QUARANTINED)}
+    assert set(stage.judge.closed()) <= held
+    for node in nodes:
+        node.fails, node.ready = "", True
+        stage.world.touched(node)
+    stage.finish()
+    stage.world.change(paused=True)
+    stage.finish()
+    stage.world.change(paused=False)
+    stage.finish()
+    stage.well()
+
+
+@given(scripts, scripts)
+@settings(max_examples=tries(20))
 def test_a_node_that_is_replaced_under_its_name_is_taken_up(script: Script, again: Script) -> None:
     stage = Stage(3)
     stage.play(script)
@@ -140,7 +167,7 @@ def test_a_node_that_is_replaced_under_its_name_is_taken_up(script: Script, agai
 
 
 @given(scripts, scripts)
-@settings(max_examples=tries(60))
+@settings(max_examples=tries(30))
 def test_a_node_that_opts_out_is_given_back_and_left_alone(script: Script, again: Script) -> None:
     stage = Stage(3)
     stage.play(script)
@@ -156,7 +183,7 @@ def test_a_node_that_opts_out_is_given_back_and_left_alone(script: Script, again
 
 
 @given(scripts)
-@settings(max_examples=tries(60))
+@settings(max_examples=tries(20))
 def test_a_node_that_was_cordoned_by_hand_stays_so(script: Script) -> None:
     stage = Stage(3)
     stage.world.nodes["w-1"].unschedulable = True

@@ -26,7 +26,8 @@ def given_back(case: Case) -> Passed | None:
     state = case.record.state
     if state in _NAMED and not _leaves(case):
         return None
-    if case.at_work or (state not in _NAMED and (state not in _UNBEGUN or case.claimed)):
+    goes_on = state not in _NAMED and (state not in _UNBEGUN or case.claimed)
+    if goes_on or case.at_work or at_work(case.member):
         return None
     if case.carries_ours:
         quarantined = state is NodeState.QUARANTINED
@@ -51,7 +52,7 @@ def leftovers(view: View, rollout: NodeRollout, records: Records, *, errands: bo
         if member.uid in records or (member.cordoned_by != name and not ours(member.order, rollout)):
             continue
         errand = member.order is not None and member.order.token.operation in ERRANDS
-        if (errand and not errands) or at_work(member):
+        if (errand and not errands and not member.opted_out) or at_work(member):
             continue
         yield release(member, uncordon=member.cordoned_by == name)
 

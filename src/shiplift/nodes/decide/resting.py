@@ -37,9 +37,7 @@ def quarantined(case: Case) -> Passed:
 
 
 def skipped(case: Case) -> Passed:
-    """It was down before it was begun; or it had opted out, and has not any more."""
-    if case.record.reason != Reason.DOWN_BEFORE:
-        return Passed(None)
+    """It was down before it was begun."""
     if case.at_work:
         return Passed(case.to(NodeState.CHANGING, Reason.CHANGING).record)
     if case.carries_ours:

@@ -16,7 +16,7 @@ from shiplift.api.nodes import NodeRollout, NodeRolloutSpec, NodeState, NodeStat
 from shiplift.api.values import selector_of
 from shiplift.engine.versions import Version, VersionError, parse
 from shiplift.nodes.decide.path import Running
-from shiplift.nodes.model import Member, Records, View
+from shiplift.nodes.model import Member, Reason, Records, View
 
 AT_REST = frozenset((NodeState.FAILED, NodeState.QUARANTINED, NodeState.SKIPPED))
 """Where nothing more is done to a node by itself."""
@@ -73,8 +73,10 @@ def overlap(scope: Scope, taken: Mapping[str, str]) -> str:
 
 
 def records_of(rollout: NodeRollout) -> Records:
-    """What is written down; a token that allows nothing here (somebody edited the status) is none."""
-    return {one.uid: _sound(one, rollout) for one in rollout.status.nodes}
+    """What is written down; a token that allows nothing here (somebody edited the status) is none. That a
+    node has opted out is told, and no record: the node itself says so."""
+    told = (one for one in rollout.status.nodes if one.reason != Reason.OPTED_OUT)
+    return {one.uid: _sound(one, rollout) for one in told}
 
 
 def _sound(record: NodeStatus, rollout: NodeRollout) -> NodeStatus:
