@@ -21,6 +21,7 @@ from shiplift.kube.credentials import load
 from shiplift.kube.errors import AlreadyExists, Conflict, NotFound
 from shiplift.kube.lease import Timing as LeaseTiming
 from shiplift.kube.manifests import kind_of
+from shiplift.kube.part import LayerPart
 from shiplift.local.accounts import kubeconfig_of
 from shiplift.local.agents import Agents, Pace, Timing
 from shiplift.local.cluster import Cluster
@@ -41,17 +42,18 @@ RENEWED = Timing(heartbeat=60.0, lease=0.5)
 class Rig:
     """The cluster, its simulated agents, and at most one operator at a time."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, *parts: LayerPart) -> None:
         self.cluster, self.client = cluster, cluster.client()
+        self.parts = parts or (PART,)
         self._folder = tempfile.TemporaryDirectory(prefix="shiplift-rig-")
         self._ended = contextlib.ExitStack()
         self._operator: tuple[Operator, threading.Thread] | None = None
 
     def __enter__(self) -> Self:
-        for manifest in [*crd.manifests(), *install.manifests(SPACE, [PART])]:
+        for manifest in [*crd.manifests(), *install.manifests(SPACE, self.parts)]:
             with contextlib.suppress(AlreadyExists):
                 self.client.create(kind_of(manifest), manifest)
-        until(lambda: _served(self.client))
+        until(lambda: all(_served(self.client, part) for part in self.parts))
         folder = Path(self._ended.enter_context(self._folder))
         account = Account(SPACE, install.ACCOUNT)
         self.kubeconfig = kubeconfig_of(account, self.cluster.kubeconfig, folder / "account")
@@ -66,7 +68,7 @@ class Rig:
     def start(self) -> None:
         """An operator, as the account that we print manifests for."""
         settings = Settings(names=install.names(SPACE), listen=("127.0.0.1", 0), lease=LEASE)
-        made = Operator(load(self.kubeconfig), [PART], settings)
+        made = Operator(load(self.kubeconfig), self.parts, settings)
         thread = threading.Thread(target=made.run, daemon=True)
         thread.start()
         self._operator = made, thread
@@ -80,9 +82,9 @@ class Rig:
         self._operator = None
 
 
-def _served(client: Client) -> bool:
+def _served(client: Client, part: LayerPart) -> bool:
     try:
-        for kind in PART.custom_kinds:
+        for kind in part.custom_kinds:
             list(client.list(kind))
     except NotFound:
         return False
