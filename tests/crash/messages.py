@@ -60,21 +60,31 @@ def read_head(file: BinaryIO) -> Head | None:
 
 
 def read_body(file: BinaryIO, head: Head) -> bytes:
-    """The whole body."""
+    """The whole body; an error where it breaks off: a part of it may mean something else than the whole."""
     if head.chunked:
         return b"".join(chunks(file))
-    return file.read(int(head.headers.get("content-length", "0")))
+    return _read(file, int(head.headers.get("content-length", "0")))
 
 
 def chunks(file: BinaryIO) -> Iterator[bytes]:
-    """The chunks of a body as they come."""
-    while size := int(file.readline().split(b";")[0] or b"0", 16):
-        data = file.read(size)
-        if len(data) < size:
-            return
+    """The chunks of a body as they come; an error where it breaks off."""
+    while size := _size(file.readline()):
+        yield _read(file, size)
         file.readline()
-        yield data
     file.readline()
+
+
+def _size(line: bytes) -> int:
+    if not line.endswith(b"\n"):
+        raise OSError("the other side has hung up between two chunks")
+    return int(line.split(b";")[0], 16)
+
+
+def _read(file: BinaryIO, size: int) -> bytes:
+    data = file.read(size)
+    if len(data) < size:
+        raise OSError(f"the other side has hung up after {len(data)} of {size} bytes")
+    return data
 
 
 def whole(head: Head, body: bytes) -> bytes:

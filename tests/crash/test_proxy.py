@@ -213,3 +213,20 @@ def test_a_head_that_breaks_off_is_none_at_all() -> None:
 def _note_in(store: Store, name: str) -> str:
     row = store.snapshot().find(Namespace, name)
     return row.labels.get("note", "") if row else ""
+
+
+@pytest.mark.parametrize(
+    ("field", "sent"),
+    [
+        ("content-length: 30", b'{"preconditions": '),
+        ("transfer-encoding: chunked", b'12\r\n{"preconditions": \r\n'),
+        ("transfer-encoding: chunked", b'1e\r\n{"preconditions": '),
+    ],
+)
+def test_a_body_that_breaks_off_is_none_at_all(field: str, sent: bytes) -> None:
+    """A delete without the rest of its body would be one without preconditions."""
+    file = io.BytesIO(f"DELETE /pods/x HTTP/1.1\r\n{field}\r\n\r\n".encode() + sent)
+    head = messages.read_head(file)
+    assert head is not None
+    with pytest.raises(OSError, match="hung up"):
+        messages.read_body(file, head)

@@ -13,6 +13,7 @@ from shiplift.facts.kinds import MUTATING_ADMISSION_POLICY_BINDING
 from shiplift.kube.client import Client
 from shiplift.kube.fence import EPOCH, HOME, POD
 from shiplift.workloads import admission
+from shiplift.workloads.model import Reason
 from tests.crash.facts import Json
 from tests.crash.orders import SPACE
 from tests.crash.recorder import State
@@ -82,8 +83,7 @@ class RemovesTheBinding:
 
     def _is_time(self, migration: Json) -> bool:
         gone = time.monotonic() - self._gone_since
-        noticed = str(migration.get("status", {}).get("message", "")).startswith("nothing moves")
-        return gone > (_GONE_FOR if noticed else _GONE_AT_MOST)
+        return gone > (_GONE_FOR if _is_noticed(migration.get("status", {})) else _GONE_AT_MOST)
 
     def _remove(self) -> None:
         kind, name = MUTATING_ADMISSION_POLICY_BINDING, admission.PODS_POLICY
@@ -95,6 +95,12 @@ class RemovesTheBinding:
         for manifest in admission.manifests():
             if (manifest["kind"], manifest["metadata"]["name"]) == wanted:
                 self._admin.create(kind, manifest)
+
+
+def _is_noticed(status: Json) -> bool:
+    """Whether it is told that nothing moves, or that a workload waits until pods are steered again."""
+    waits = any(one.get("reason") == Reason.NOT_IN_FORCE for one in status.get("workloads", ()))
+    return waits or str(status.get("message", "")).startswith("nothing moves")
 
 
 def meddler(admin: Client, scenario: Scenario) -> Meddler:
