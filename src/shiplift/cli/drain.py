@@ -37,8 +37,8 @@ app = App(
 _LONGEST_GRACE = 2**31 - 1
 
 
-def _flag(text: str, *names: str) -> Parameter:
-    return Parameter(name=names or None, negative="", show_default=False, help=text)
+def _flag(text: str) -> Parameter:
+    return Parameter(negative="", show_default=False, help=text)
 
 
 @app.default
