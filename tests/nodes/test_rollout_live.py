@@ -93,7 +93,7 @@ def test_hooks_run_around_a_node_and_a_missing_right_is_named(scene: Scene) -> N
     }
     rollout = scene.roll(hooks={"before": [{"name": "pre", **hook}], "after": [{"name": "post", **hook}]})
     scene.rig.start()
-    until(lambda: scene.record(rollout, node).get("reason") == "HookRunning")
+    until(lambda: f"shiplift manifests --hooks {space} " in scene.record(rollout, node).get("message", ""))
     assert list(scene.client.list(kinds.JOB, space)) == []
     assert not scene.cordoned(node)
     scene.grant_hooks(space)
