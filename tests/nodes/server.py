@@ -69,7 +69,7 @@ class Server:
         return self.client.create(NODE, {"metadata": about, "spec": spec}).object
 
     def pod(self, name: str = "", **given: Any) -> Json:
-        """A pod that runs on some node."""
+        """A pod that is Ready on some node: one that is not would go whatever budgets say."""
         body = {
             "metadata": {"name": name or f"p{uuid.uuid4().hex[:8]}", **given},
             "spec": {
@@ -78,7 +78,11 @@ class Server:
                 "automountServiceAccountToken": False,
             },
         }
-        return self.client.create(POD, body, SPACE).object
+        about = self.client.create(POD, body, SPACE).object["metadata"]
+        ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+        return self.client.patch(
+            POD, about["name"], {"status": ready}, SPACE, uid=about["uid"], subresource="status"
+        ).object
 
     def rollout(self, **spec: Any) -> Json:
         body = {
