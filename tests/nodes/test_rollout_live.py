@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from shiplift.cli.access import followed
 from shiplift.facts import kinds
 from shiplift.kube.account import Account
+from shiplift.kube.errors import NotFound
 from shiplift.local.agents import FAILS
 from shiplift.nodes.controller import PART
 from shiplift.nodes.face.undo import undo_all
@@ -75,7 +77,7 @@ def test_a_node_that_fails_is_put_back_and_the_others_are_left_alone(scene: Scen
     scene.change(kinds.NODE, nodes[0], {"metadata": {"annotations": {FAILS: "Fails"}}})
     scene.change(kinds.POD_DISRUPTION_BUDGET, "web", {"spec": {"maxUnavailable": 1}}, space)
     scene.phase(rollout, "Stopped")
-    assert scene.record(rollout, nodes[0])["state"] == "Failed"
+    until(lambda: scene.record(rollout, nodes[0])["state"] == "Failed")
     until(lambda: not [one for one in scene.residue() if one.startswith(nodes[0])])
     assert "containerd.shiplift.dev/current-version" in scene.notes(nodes[1])
     assert scene.notes(nodes[1])["containerd.shiplift.dev/current-version"] != "2.1.5"
@@ -129,6 +131,9 @@ def test_what_is_left_of_a_rollout_that_is_gone_is_taken_off(scene: Scene) -> No
 
 
 def test_the_printed_rights_are_enough_and_none_is_without_use(rig: Rig) -> None:
+    with contextlib.suppress(NotFound):
+        lease = rig.client.get(kinds.LEASE, "shiplift", SPACE)["metadata"]
+        rig.client.delete(kinds.LEASE, "shiplift", SPACE, uid=lease["uid"])
     audit = Audit(rig.cluster, Account(SPACE, install.ACCOUNT))
     with scene(rig) as one:
         one.nodes(2)
