@@ -28,7 +28,7 @@ from shiplift.nodes.decide.path import Path, RefusedError, path_to
 from shiplift.nodes.decide.scope import Scope, others_at_work, overlap, records_of, running, scope_of
 from shiplift.nodes.model import Reason, Records, Rolling, Told, View
 from shiplift.nodes.names import FINALIZER
-from shiplift.nodes.steps import Release, SetFinalizer
+from shiplift.nodes.steps import SetFinalizer
 from shiplift.nodes.tell.report import Report, status_of
 
 _LOOK_AGAIN = timedelta(seconds=30)
@@ -168,12 +168,11 @@ def _rolling(course: Course, begun: tuple[NodeStatus, ...]) -> Line:
 def _ending(course: Course) -> Line:
     """Nodes are given back; then our finalizer goes."""
     about = course.rollout.metadata
-    steps: tuple[Step, ...] = tuple(
-        ending.leftovers(course.view, course.rollout, course.records, errands=True)
-    )
+    left = tuple(ending.leftovers(course.view, course.rollout, course.records, errands=True))
+    steps: tuple[Step, ...] = left
     deleted = about.deletion_timestamp is not None
     waits = [one.name for one in course.records.values()] if deleted else _flying(course)
-    waits += [one.name for one in steps if isinstance(one, Release)] + _at_work(course)
+    waits += [one.name for one in left] + _at_work(course)
     if waits:
         text = f"nodes are given back; agents that have begun finish first: {', '.join(waits[:3])}"
         return Line(Reason.DELETED if deleted else Reason.ABORTING, text, steps=steps)
