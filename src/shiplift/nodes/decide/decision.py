@@ -19,7 +19,7 @@ from shiplift.api.nodes import NodeRollout, NodeState, NodeStatus
 from shiplift.engine import contested, retries
 from shiplift.engine.decision import LookAgain, await_change, earliest, requeue
 from shiplift.engine.step import Step
-from shiplift.nodes.decide import choosing, claiming, ending, gates, passage
+from shiplift.nodes.decide import choosing, claiming, ending, gates, passage, untold
 from shiplift.nodes.decide import course as courses
 from shiplift.nodes.decide.budget import slots
 from shiplift.nodes.decide.case import Case, Passed
@@ -80,10 +80,15 @@ def _rolled(view: View, rollout: NodeRollout, now: datetime, taken: dict[str, st
     if not rollout.spec.abort:
         taken |= {one.uid: rollout.metadata.name for one in scope.members if one.uid not in taken}
     passed = {uid: passage.passed(case) for uid, case in _cases(found).items()}
-    records = {uid: one.record for uid, one in passed.items() if one.record is not None}
+    records = {
+        uid: untold.told(view.outcomes, one.record, one.steps)
+        for uid, one in passed.items()
+        if one.record is not None
+    }
     after = msgspec.structs.replace(found, records=records)
     ends = rollout.spec.abort or rollout.metadata.deletion_timestamp is not None
     line, begun = (_ending(after), ()) if ends else _beginning(after)
+    line = line._replace(message=line.message + untold.added(view.outcomes, line.steps))
     return _put_together(after, line, begun, passed)
 
 
