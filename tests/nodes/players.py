@@ -113,9 +113,9 @@ def nature(world: World) -> None:
     """A second goes by: pods leave and come back elsewhere, Jobs end, kubelets renew their Leases."""
     world.pass_time()
     for node in world.nodes.values():
-        node.lease += node.ready
+        node.lease += node.ready and node.renews
     for pod in world.pods.values():
-        if pod.leaving:
+        if pod.leaving and world.nodes[pod.node].ready:  # where no kubelet is, nobody ends a pod
             pod.leaving -= 1
             if not pod.leaving:
                 pod.node = ""

@@ -115,3 +115,31 @@ def test_a_pause_begins_no_more_nodes_and_finishes_those_in_flight() -> None:
     stage.world.change(paused=False)
     stage.finish()
     stage.well()
+
+
+def test_a_node_that_was_chosen_is_let_go_when_another_goes_down_before_its_cordon() -> None:
+    stage = Stage(3)
+    stage.until(lambda: stage.told.nodes)
+    stage.node("w-2").ready = False
+    stage.world.touched(stage.node("w-2"))
+    stage.judge.down_before = {stage.node("w-2").uid}
+    stage.operator.round()
+    assert stage.judge.cordoned == []
+    stage.finish()
+    assert stage.judge.cordoned[0] == "w-2"
+    stage.well()
+
+
+def test_of_many_nodes_that_are_down_no_more_are_held_than_the_budget_allows() -> None:
+    stage = Stage(4)
+    for name in ("w-1", "w-2", "w-3"):
+        stage.node(name).ready = False
+    stage.judge.down_before = {one.uid for one in stage.world.nodes.values() if not one.ready}
+    held = 0
+    for _ in range(60):
+        stage.operator.round()
+        held = max(held, sum(one.token is not None for one in stage.told.nodes))
+        tick(stage.world, stage.judge.look)
+    assert held == 1
+    stage.finish()
+    stage.well()

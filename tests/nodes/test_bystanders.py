@@ -129,3 +129,18 @@ def test_a_token_in_the_status_that_allows_nothing_here_is_none() -> None:
     )
     stage.finish()
     stage.well()
+
+
+def test_a_pod_that_came_back_after_the_drain_is_asked_to_go_before_the_order_is_written_again() -> None:
+    stage = Stage(2)
+    stage.until(lambda: stage.told.nodes)
+    while not stage.judge.ordered:
+        tick(stage.world, stage.judge.look)
+        stage.operator.round()
+    node = stage.node("w-0")
+    stage.world.apply(Withdraw(node.name, node.uid, node.version, ""), Memory())
+    stage.world.add_pod("w-0")
+    stage.operator.round()
+    assert stage.judge.steps[-1] == "Evict"
+    stage.finish()
+    stage.well()

@@ -9,7 +9,7 @@ from shiplift.agent.protocol import CHANGES_ALLOWED
 from shiplift.api.marks import CORDONED_BY
 from shiplift.api.nodes import NodeState, OnBlockedDrain, Reboot, RolloutPhase
 from shiplift.nodes.model import Reason
-from tests.nodes.players import FAILS, NEVER_READY, REFUSES, SILENT, STUCK, WRONG
+from tests.nodes.players import FAILS, NEVER_READY, REFUSES, SILENT, STUCK, WRONG, Operator
 from tests.nodes.stage import ABOVE, Stage
 from tests.nodes.world import NEW, OLD
 
@@ -203,6 +203,38 @@ def test_a_restart_that_was_asked_for_and_did_not_happen_fails_the_node() -> Non
     record = stage.record("w-0")
     assert record.reason == Reason.NOT_READY
     assert "its boot id is the one from before" in record.message
+
+
+def test_a_ready_that_is_left_over_from_before_is_not_believed() -> None:
+    stage = Stage(1, node_timeout="5m")
+    stage.node("w-0").renews = False
+    stage.until(lambda: any(one.state is NodeState.VERIFYING for one in stage.told.nodes))
+    stage.world.pass_time(120)
+    stage.operator.round()
+    assert "Release" not in stage.judge.steps
+    assert stage.record("w-0").message == "it has not renewed its Lease yet"
+    stage.node("w-0").renews = True
+    stage.finish()
+    stage.well()
+
+
+def test_a_kubelet_that_never_renews_its_lease_fails_its_node() -> None:
+    stage = Stage(1, node_timeout="5m")
+    stage.node("w-0").renews = False
+    stage.until(lambda: any(one.state is NodeState.REVERTING for one in stage.told.nodes), rounds=500)
+    assert stage.record("w-0").reason == Reason.NOT_READY
+    assert stage.record("w-0").message == "it has not renewed its Lease yet 300 s after its agent was through"
+
+
+def test_who_leads_after_a_long_outage_looks_before_it_fails_a_node() -> None:
+    stage = Stage(1)
+    stage.until(lambda: any(one.state is NodeState.VERIFYING for one in stage.told.nodes))
+    stage.world.pass_time(7200)
+    stage.operator = Operator(stage.world)
+    stage.operator.round()
+    assert stage.record("w-0").state is NodeState.VERIFYING
+    stage.finish()
+    stage.well()
 
 
 # --- drains that are blocked ---

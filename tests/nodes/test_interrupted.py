@@ -7,7 +7,7 @@ from collections.abc import Callable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shiplift.agent.protocol import CHANGES_ALLOWED, READY
+from shiplift.agent.protocol import CHANGES_ALLOWED
 from shiplift.api.marks import CORDONED_BY, SKIP_ROLLOUT
 from shiplift.api.nodes import NodeState, RolloutPhase
 from tests.examples import tries
@@ -74,11 +74,6 @@ def _strips_the_mark(node: Machine) -> None:
 
 def _strips_the_order(node: Machine) -> None:
     node.annotations.pop(CHANGES_ALLOWED, None)
-
-
-def _says_nothing_any_more(node: Machine) -> None:
-    if not node.work:
-        node.annotations.pop(READY, None)
 
 
 def _goes_down(node: Machine) -> None:

@@ -72,3 +72,11 @@ def test_a_node_that_joins_late_or_drifts_is_taken_up() -> None:
     stage.finish()
     stage.well()
     assert stage.judge.cordoned == ["w-0", "w-1", "w-0", "w-9"]
+
+
+def test_etcd_is_copied_only_once_it_is_told_that_every_node_is_prepared() -> None:
+    stage = Stage(1, 1)
+    stage.until(lambda: "every node is prepared" in stage.told.message)
+    assert stage.told.running_pass is RolloutPass.CONTROL_PLANE
+    orders = stage.judge.steps.count("Allow")
+    assert orders == 2, "one Prepare each"

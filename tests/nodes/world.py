@@ -76,6 +76,8 @@ class Machine:
     boot: int = 1
     version: int = 1
     lease: int = 1
+    renews: bool = True
+    """Whether its kubelet renews its Lease."""
     fails: str = ""
     """How its agent fails, in a word of `players`."""
     claimed: str = ""
@@ -181,7 +183,7 @@ class World:
         return pod
 
     def roll_out(self, name: str = "next", **spec: Any) -> NodeRollout:
-        given = {"version": NEW} | spec
+        given: dict[str, Any] = {"version": NEW, **spec}
         about = ObjectMeta(name=name, uid=f"rollout-{self.number()}", generation=1, resource_version="1")
         rollout = NodeRollout(metadata=about, spec=NodeRolloutSpec(**given))
         self.rollouts[name] = rollout

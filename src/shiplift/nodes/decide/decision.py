@@ -19,7 +19,7 @@ from shiplift.api.nodes import NodeRollout, NodeState, NodeStatus
 from shiplift.engine import contested, retries
 from shiplift.engine.decision import LookAgain, await_change, earliest, requeue
 from shiplift.engine.step import Step
-from shiplift.nodes.decide import choosing, claiming, ending, gates, passage
+from shiplift.nodes.decide import choosing, claiming, ending, gates, passage, untold
 from shiplift.nodes.decide import course as courses
 from shiplift.nodes.decide.budget import slots
 from shiplift.nodes.decide.case import Case, Passed
@@ -28,7 +28,7 @@ from shiplift.nodes.decide.path import Path, RefusedError, path_to
 from shiplift.nodes.decide.scope import Scope, others_at_work, overlap, records_of, running, scope_of
 from shiplift.nodes.model import Reason, Records, Rolling, Told, View
 from shiplift.nodes.names import FINALIZER
-from shiplift.nodes.steps import Release, SetFinalizer
+from shiplift.nodes.steps import SetFinalizer
 from shiplift.nodes.tell.report import Report, status_of
 
 _LOOK_AGAIN = timedelta(seconds=30)
@@ -80,10 +80,15 @@ def _rolled(view: View, rollout: NodeRollout, now: datetime, taken: dict[str, st
     if not rollout.spec.abort:
         taken |= {one.uid: rollout.metadata.name for one in scope.members if one.uid not in taken}
     passed = {uid: passage.passed(case) for uid, case in _cases(found).items()}
-    records = {uid: one.record for uid, one in passed.items() if one.record is not None}
+    records = {
+        uid: untold.told(view.outcomes, one.record, one.steps)
+        for uid, one in passed.items()
+        if one.record is not None
+    }
     after = msgspec.structs.replace(found, records=records)
     ends = rollout.spec.abort or rollout.metadata.deletion_timestamp is not None
     line, begun = (_ending(after), ()) if ends else _beginning(after)
+    line = line._replace(message=line.message + untold.added(view.outcomes, line.steps))
     return _put_together(after, line, begun, passed)
 
 
@@ -168,12 +173,11 @@ def _rolling(course: Course, begun: tuple[NodeStatus, ...]) -> Line:
 def _ending(course: Course) -> Line:
     """Nodes are given back; then our finalizer goes."""
     about = course.rollout.metadata
-    steps: tuple[Step, ...] = tuple(
-        ending.leftovers(course.view, course.rollout, course.records, errands=True)
-    )
+    left = tuple(ending.leftovers(course.view, course.rollout, course.records, errands=True))
+    steps: tuple[Step, ...] = left
     deleted = about.deletion_timestamp is not None
     waits = [one.name for one in course.records.values()] if deleted else _flying(course)
-    waits += [one.name for one in steps if isinstance(one, Release)] + _at_work(course)
+    waits += [one.name for one in left] + _at_work(course)
     if waits:
         text = f"nodes are given back; agents that have begun finish first: {', '.join(waits[:3])}"
         return Line(Reason.DELETED if deleted else Reason.ABORTING, text, steps=steps)

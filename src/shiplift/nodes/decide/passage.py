@@ -52,7 +52,7 @@ def _cordoning(case: Case) -> Passed:
     row, before = case.member.row, case.before
     if row.unschedulable and not before.unschedulable:
         return Passed(case.to(NodeState.CORDONED, Reason.CHOSEN, before=_cordoned_by_hand(case)).record)
-    if case.crowded and not case.member.down and not case.carries_ours:
+    if case.crowded and not case.member.down and not case.marked:
         return _not_begun(case)
     if (wait := _unclaimed(case)) is not None:
         return wait

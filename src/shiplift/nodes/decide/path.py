@@ -74,7 +74,8 @@ def path_to(target: str | None, via: Iterable[str], running: Running) -> Path:
 def _path(target: Version, via: tuple[Version, ...], running: Running) -> Path:
     _refuse_backwards((*via, target))
     _refuse_below(target, running.control_planes, "the API server of node {}")
-    _refuse_below(target, running.control_plane_kubelets | running.workers, "the kubelet of node {}")
+    _refuse_below(target, running.control_plane_kubelets, "the kubelet of node {}")
+    _refuse_below(target, running.workers, "the kubelet of node {}")
     _refuse_ahead(target, running)
     steps = _steps(target, via, running.control_planes)
     if steps:

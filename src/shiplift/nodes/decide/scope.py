@@ -15,6 +15,7 @@ from shiplift.agent.protocol import ProtocolError, Token
 from shiplift.api.nodes import NodeRollout, NodeRolloutSpec, NodeState, NodeStatus
 from shiplift.api.values import selector_of
 from shiplift.engine.versions import Version, VersionError, parse
+from shiplift.nodes.decide import untold
 from shiplift.nodes.decide.path import Running
 from shiplift.nodes.model import Member, Reason, Records, View
 
@@ -76,7 +77,7 @@ def records_of(rollout: NodeRollout) -> Records:
     """What is written down; a token that allows nothing here (somebody edited the status) is none. That a
     node has opted out is told, and no record: the node itself says so."""
     told = (one for one in rollout.status.nodes if one.reason != Reason.OPTED_OUT)
-    return {one.uid: _sound(one, rollout) for one in told}
+    return {one.uid: _sound(untold.without(one), rollout) for one in told}
 
 
 def _sound(record: NodeStatus, rollout: NodeRollout) -> NodeStatus:
