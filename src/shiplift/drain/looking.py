@@ -36,7 +36,7 @@ _SIBLINGS = 500
 """So many pods of a budget are looked at."""
 _LONGEST = 300
 """Characters of what others say of a pod."""
-_BETWEEN_LOOKS = 5.0
+_SOON, _BETWEEN_LOOKS = 1.0, 5.0
 """Seconds between two looks at the pods of a budget, and at a StatefulSet that may be held."""
 
 
@@ -161,7 +161,8 @@ class Looking:
 
     def _shortage(self, budget: PodDisruptionBudget) -> str:
         at, words = self._shortages.get(budget.uid, (float("-inf"), ""))
-        if time.monotonic() - at >= _BETWEEN_LOOKS:
+        soon = shortage.STARTING in words  # why it does not is not known yet
+        if time.monotonic() - at >= (_SOON if soon else _BETWEEN_LOOKS):
             words = shortage.missing(self._siblings(budget))
             self._shortages[budget.uid] = time.monotonic(), words
         return words
