@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, cast
 
 PROTOCOL = 1
 """Which protocol this is. A side that does not know the number of the other does nothing, and says so."""
@@ -288,7 +288,7 @@ def _parsed(annotations: Mapping[str, str], key: str) -> dict[str, Any] | None:
         raise ProtocolError(key, f"{_short(text)} is no JSON") from None
     if not isinstance(body, dict):
         raise ProtocolError(key, f"{_short(text)} is no JSON object")
-    return body
+    return cast("dict[str, Any]", body)
 
 
 def _text(body: Mapping[str, Any], name: str, key: str, default: str | None = None) -> str:

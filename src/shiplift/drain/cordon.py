@@ -68,4 +68,5 @@ def is_cordoned(live: Json) -> bool:
 
 def cordoned_by(live: Json) -> str:
     """The NodeRollout that has cordoned it, if one has."""
-    return (live["metadata"].get("annotations") or {}).get(CORDONED_BY, "")
+    annotations: Json = live["metadata"].get("annotations") or {}
+    return annotations.get(CORDONED_BY, "")

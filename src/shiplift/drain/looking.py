@@ -36,7 +36,7 @@ _SIBLINGS = 500
 """So many pods of a budget are looked at."""
 _LONGEST = 300
 """Characters of what others say of a pod."""
-_BETWEEN_LOOKS = 5.0
+_SOON, _BETWEEN_LOOKS = 1.0, 5.0
 """Seconds between two looks at the pods of a budget, and at a StatefulSet that may be held."""
 
 
@@ -98,7 +98,7 @@ class Looking:
         name = live["spec"].get("volumeName", "")
         if not name:
             return Volume("")
-        csi = self.client.get(kinds.PERSISTENT_VOLUME, name)["spec"].get("csi") or {}
+        csi: Json = self.client.get(kinds.PERSISTENT_VOLUME, name)["spec"].get("csi") or {}
         return Volume(name, csi.get("driver", ""), csi.get("volumeHandle", ""))
 
     def holds(self, snapshot: Snapshot) -> Callable[[Pod], Hold | None]:
@@ -161,7 +161,8 @@ class Looking:
 
     def _shortage(self, budget: PodDisruptionBudget) -> str:
         at, words = self._shortages.get(budget.uid, (float("-inf"), ""))
-        if time.monotonic() - at >= _BETWEEN_LOOKS:
+        soon = shortage.STARTING in words  # why it does not is not known yet
+        if time.monotonic() - at >= (_SOON if soon else _BETWEEN_LOOKS):
             words = shortage.missing(self._siblings(budget))
             self._shortages[budget.uid] = time.monotonic(), words
         return words
@@ -203,11 +204,14 @@ def _requirement(one: Requirement) -> str:
 def as_sibling(live: Json) -> Sibling:
     """What a pod, as it was read, tells of itself."""
     status: Json = live.get("status") or {}
-    said = {one["type"]: one for one in status.get("conditions") or []}
+    conditions: list[Json] = status.get("conditions") or []
+    said: dict[str, Json] = {one["type"]: one for one in conditions}
     scheduled = said.get("PodScheduled", {})
-    unplaced = scheduled.get("message", "") if scheduled.get("status") == "False" else ""
-    waiting = [(one.get("state") or {}).get("waiting", {}) for one in status.get("containerStatuses") or []]
+    unplaced: str = scheduled.get("message", "") if scheduled.get("status") == "False" else ""
+    containers: list[Json] = status.get("containerStatuses") or []
+    states: list[Json] = [one.get("state") or {} for one in containers]
+    waiting: list[Json] = [one.get("waiting") or {} for one in states]
     leaving = "deletionTimestamp" in live["metadata"] or status.get("phase") in ("Succeeded", "Failed")
-    why = next((one["reason"] for one in waiting if one.get("reason")), "")
+    why: str = next((one["reason"] for one in waiting if one.get("reason")), "")
     ready = said.get("Ready", {}).get("status") == "True"
     return Sibling(live["metadata"]["name"], ready, leaving, cut(unplaced, _LONGEST), cut(why, _LONGEST))

@@ -73,7 +73,7 @@ def _readable(client: Client, kind: Kind) -> bool | None:
     return allowed(client, "watch", kind.group, kind.plural)
 
 
-def missing_rights(client: Client, namespaces: Iterable[str]) -> tuple[str, ...]:
+def missing_rights(client: Client, namespaces: Iterable[str]) -> list[str]:
     """What a drain of pods in these namespaces takes and the user lacks."""
     cordon = [] if allowed(client, "patch", "", "nodes") else ["patch nodes"]
     evict = [
@@ -81,4 +81,4 @@ def missing_rights(client: Client, namespaces: Iterable[str]) -> tuple[str, ...]
         for namespace in sorted(set(namespaces))
         if not allowed(client, "create", "", "pods/eviction", namespace)
     ]
-    return (*cordon, *evict)
+    return [*cordon, *evict]

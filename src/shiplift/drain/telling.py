@@ -147,7 +147,7 @@ class Teller:
         for wait in waits:
             if wait.why not in IN_TURN:
                 text = _helped(wait.message, wait.unblocks)
-                yield from self._again(wait.pod, (wait.why, wait.budgets, wait.message), text, now)
+                yield from self._again(wait.pod, (wait.why, wait.budgets, text), text, now)
 
     def _again(
         self, pod: Pod, what: tuple[Why, tuple[str, ...], str], text: str, now: float

@@ -184,7 +184,7 @@ _MORE = Pool(name="new", count=1, version=NEW, first=1)
 
 ALL = (
     Scenario("chain", _chain(1, 2, 1, 1), {"mode": "Inject"}),
-    Scenario("diamond", DIAMOND, {"mode": "Inject"}, dies="shop/web"),
+    Scenario("diamond", DIAMOND, {"mode": "Inject"}, dies="shop/web", repeats="chain"),
     Scenario("ring", RING, {"mode": "Inject", "onCycle": "Collapse"}, linger=0.8, repeats="chain"),
     Scenario("budgets", BUDGETED, {"mode": "Inject", "hold": "Always"}),
     Scenario("labels", LABELLED, {"mode": "Inject", "hold": "Always"}, repeats="budgets"),

@@ -17,7 +17,7 @@ _RUNTIME = "containerd://"
 def found_on(row: Node) -> dict[str, str]:
     """What a machine of such a node has; what its agent has said of the rest is so."""
     version = row.kubelet_version.removeprefix("v")
-    has = dict.fromkeys((KUBELET, KUBEADM, "kubectl"), version)
+    has: dict[str, str] = dict.fromkeys([KUBELET, KUBEADM, "kubectl"], version)
     has |= dict.fromkeys(CONTROL_PLANE, row.kubelet_version) if is_control_plane(row) else {}
     if row.container_runtime.startswith(_RUNTIME):
         has[CONTAINERD] = row.container_runtime.removeprefix(_RUNTIME)
