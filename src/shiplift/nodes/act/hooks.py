@@ -110,8 +110,8 @@ def _pod_spec(step: MakeHook, hook: Hook, spec: Json) -> Json:
     account = hook.service_account_name
     made: Json = {"restartPolicy": "Never", **spec, "serviceAccountName": account, "serviceAccount": account}
     for field in ("initContainers", "containers"):
-        if isinstance(made.get(field), list):
-            made[field] = [_told(one, told) for one in made[field]]
+        if isinstance(containers := made.get(field), list):
+            made[field] = [_told(one, told) for one in cast("list[Any]", containers)]
     return made
 
 
@@ -120,7 +120,8 @@ def _told(container: Any, told: list[Json]) -> Any:
     if not isinstance(container, dict):
         return container
     found = cast("Json", container)
-    return {**found, "env": [*told, *(found.get("env") or [])]}
+    own: list[Any] = found.get("env") or []
+    return {**found, "env": [*told, *own]}
 
 
 def _owner(step: MakeHook) -> Json:

@@ -7,6 +7,7 @@ from shiplift.engine.step import Outcome
 from shiplift.facts.kinds import LEASE
 from shiplift.kube.client import Client
 from shiplift.kube.errors import NotFound
+from shiplift.kube.outcomes import Json
 from shiplift.nodes.memory import Leases
 from shiplift.nodes.names import NODE_LEASES
 from shiplift.nodes.steps import CheckLease
@@ -24,4 +25,5 @@ def _renewed(client: Client, name: str) -> str:
         found = client.get(LEASE, name, NODE_LEASES)
     except NotFound:
         return ""
-    return str((found.get("spec") or {}).get("renewTime") or "")
+    spec: Json = found.get("spec") or {}
+    return str(spec.get("renewTime") or "")

@@ -102,8 +102,8 @@ def rollouts_view(found: Sequence[NodeRollout], now: int, heard: Heard | None) -
 
 def _since(rollout: NodeRollout) -> float:
     """When it was made, or when it was over."""
-    ended, made = rollout.status.complete_time, rollout.metadata.creation_timestamp
-    return (ended or made).timestamp() if ended or made else 0.0
+    moment = rollout.status.complete_time or rollout.metadata.creation_timestamp
+    return moment.timestamp() if moment else 0.0
 
 
 def _arrival(rollout: NodeRollout) -> Arrival:

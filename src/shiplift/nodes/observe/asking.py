@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from shiplift.engine.claims import ClaimError, Claims
@@ -36,11 +37,11 @@ class Asking(NamedTuple):
 def asking(client: Client, book: ClaimBook) -> Asking:
     """All that this layer asks, through one client."""
     return Asking(
-        version=lambda: _version(client),
-        claims=lambda: _claims(book),
-        job=lambda name: _job(client, name),
-        is_gone=lambda pod: _is_gone(client, pod),
-        own_pod=lambda: _own_pod(client),
+        version=partial(_version, client),
+        claims=partial(_claims, book),
+        job=partial(_job, client),
+        is_gone=partial(_is_gone, client),
+        own_pod=partial(_own_pod, client),
     )
 
 

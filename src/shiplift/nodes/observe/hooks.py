@@ -19,12 +19,10 @@ def hooked(job: Json) -> Hooked:
 
 
 def _state(job: Json) -> tuple[HookState, str]:
-    said = {
-        one["type"]: one
-        for one in (job.get("status") or {}).get("conditions") or ()
-        if one["status"] == "True"
-    }
+    status: Json = job.get("status") or {}
+    conditions: list[dict[str, str]] = status.get("conditions") or []
+    said = {one["type"]: one for one in conditions if one["status"] == "True"}
     for kind, state in (("Failed", HookState.FAILED), ("Complete", HookState.SUCCEEDED)):
         if found := said.get(kind):
-            return state, str(found.get("message") or found.get("reason") or "")
+            return state, found.get("message") or found.get("reason") or ""
     return HookState.RUNNING, "it is suspended" if "Suspended" in said else ""

@@ -32,7 +32,7 @@ class OnNode(NamedTuple):
     told: Happening
 
 
-_ENDS = {RolloutPhase.COMPLETE: "Complete", RolloutPhase.ABORTED: "Aborted"}
+_ENDS: dict[RolloutPhase | None, str] = {RolloutPhase.COMPLETE: "Complete", RolloutPhase.ABORTED: "Aborted"}
 _BY_ITSELF = (Reason.PAUSED, Reason.WINDOW_CLOSED, Reason.SOAKING, Reason.STALE_VIEW, Reason.ABORTING)
 """Nothing is wrong: somebody wants it so, or it passes."""
 _BLOCKED = (Reason.DRAIN_BLOCKED, Reason.DRAIN_TIMED_OUT)
@@ -43,8 +43,8 @@ _CHANGED = (NodeState.VERIFYING, NodeState.SOAKING)
 
 def of_rollout(before: NodeRolloutStatus, after: NodeRolloutStatus) -> Iterator[Happening]:
     """What has happened to a rollout between two statuses that were written."""
-    if after.phase is not before.phase and after.phase in _ENDS:
-        yield Happening(_ENDS[after.phase], after.message, warning=after.phase is RolloutPhase.ABORTED)
+    if after.phase is not before.phase and (end := _ENDS.get(after.phase)):
+        yield Happening(end, after.message, warning=after.phase is RolloutPhase.ABORTED)
         return
     if after.start_time is not None and before.start_time is None:
         yield Happening("Started", f"{after.progress.total} nodes; {after.message}")
@@ -126,15 +126,16 @@ _TELLING = (_failed, _skipped, _begun, _drained, _changed)
 
 def blocked(rollout: str, record: NodeStatus) -> Happening | None:
     """That the drain of a node is blocked: the first pod that stays, and what keeps it."""
-    if record.reason not in _BLOCKED:
+    reason = record.reason or ""
+    if reason not in _BLOCKED:
         return None
     if not record.blockers:
-        return Happening(record.reason, f"NodeRollout {rollout}: {record.message}", warning=True)
+        return Happening(reason, f"NodeRollout {rollout}: {record.message}", warning=True)
     first, more = record.blockers[0], len(record.blockers) - 1
     keeper = f" by PodDisruptionBudget {first.budget}" if first.budget else ""
     others = f", and {more} more" if more else ""
     note = f"NodeRollout {rollout}: pod {first.pod} is kept{keeper}: {first.message}{others}"
-    return Happening(record.reason, note, warning=True)
+    return Happening(reason, note, warning=True)
 
 
 def _gone(rollout: str, was: NodeStatus) -> Happening:
