@@ -94,6 +94,7 @@ def test_hooks_run_around_a_node_and_a_missing_right_is_named(scene: Scene) -> N
         "job": {"template": template, "backoffLimit": 0},
     }
     rollout = scene.roll(hooks={"before": [{"name": "pre", **hook}], "after": [{"name": "post", **hook}]})
+    scene.nodes(1, "open")  # hooks after a node run while it is cordoned
     scene.rig.start()
     until(lambda: f"shiplift manifests --hooks {space} " in scene.record(rollout, node).get("message", ""))
     assert list(scene.client.list(kinds.JOB, space)) == []
