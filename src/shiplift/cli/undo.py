@@ -83,15 +83,15 @@ def release(
 
 
 def _installed(client: Client, parts: tuple[LayerPart, ...]) -> list[LayerPart]:
-    """The layers whose kinds this cluster knows. A layer that it knows no kind of was never installed and has
+    """The layers whose own kinds this cluster knows. A layer that it knows none of was never installed and has
     nothing to undo; an error says what to do where only some kinds of a layer are known, or none of any."""
     unknown = {
         part.name: [kind for kind in part.custom_kinds if not access.is_known(client, kind)] for part in parts
     }
-    for part in parts:
-        if 0 < len(unknown[part.name]) < len(part.custom_kinds):
+    installed = [part for part in parts if not set(part.own_kinds) <= set(unknown[part.name])]
+    for part in installed:
+        if unknown[part.name]:
             raise access.UnknownKindError(unknown[part.name][0])
-    installed = [part for part in parts if not unknown[part.name]]
     if not installed:
         raise access.UnknownKindError(unknown[parts[0].name][0])
     return installed

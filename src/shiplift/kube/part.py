@@ -74,8 +74,15 @@ class LayerPart(msgspec.Struct, frozen=True):
     """What it may do where an administrator grants it, namespace by namespace; it is fenced everywhere."""
     claims: str = ""
     """The name of the ConfigMap of the operator's own namespace that holds its claims; empty without any."""
+    of_others: tuple[Kind, ...] = ()
+    """The kinds of other layers that it reads: where only these are installed, it is not."""
 
     @property
     def custom_kinds(self) -> tuple[Kind, ...]:
         """The kinds of ours that it works with: their CRDs have to be there before it starts."""
         return tuple(sorted({watch.kind for watch in self.watches if watch.kind.custom}))
+
+    @property
+    def own_kinds(self) -> tuple[Kind, ...]:
+        """Those of them that are its own."""
+        return tuple(kind for kind in self.custom_kinds if kind not in self.of_others)

@@ -110,4 +110,5 @@ PART = LayerPart(
     rules_in={NODE_LEASES: (rule(kinds.LEASE.group, [kinds.LEASE.plural], ["get"]),)},
     granted_rules=tuple(hook_rules()),
     claims=CLAIMS,
+    of_others=(kinds.MACHINE, kinds.WORKLOAD_MIGRATION, kinds.WORKLOAD_PLACEMENT),
 )
