@@ -144,3 +144,15 @@ def test_a_pod_that_came_back_after_the_drain_is_asked_to_go_before_the_order_is
     assert stage.judge.steps[-1] == "Evict"
     stage.finish()
     stage.well()
+
+
+def test_the_record_of_a_node_that_was_replaced_ends_with_it() -> None:
+    stage = Stage(2)
+    stage.until(lambda: stage.judge.cordoned)
+    old = stage.node("w-0").uid
+    stage.world.pods = {uid: pod for uid, pod in stage.world.pods.items() if pod.node != "w-0"}
+    stage.world.add_node("w-0")
+    stage.operator.round()
+    assert old not in {one.uid for one in stage.told.nodes}
+    stage.finish()
+    stage.well()

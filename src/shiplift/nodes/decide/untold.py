@@ -1,5 +1,5 @@
-"""Steps that cannot be taken (a right is missing, the server refuses a hook) are told where they are wanted: in
-the message of their node, or of the rollout. That part of a message is made anew at every look."""
+"""Steps that cannot be taken (a right is missing, the server refuses a hook) are told where they are wanted:
+in the message of their node, or of the rollout. That part of a message is made anew at every look."""
 
 from __future__ import annotations
 
