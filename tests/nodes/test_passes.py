@@ -6,7 +6,7 @@ from shiplift.api.nodes import RolloutPass, RolloutPhase
 from shiplift.api.values import Software
 from tests.nodes.players import tick
 from tests.nodes.stage import Stage, decided
-from tests.nodes.world import OLD
+from tests.nodes.world import NEW, OLD
 
 
 def test_path_and_finalizer_are_there_before_anything_is_done() -> None:
@@ -49,6 +49,7 @@ def test_passes_follow_each_other_and_are_told_before_their_first_node() -> None
     assert snapshot is not None
     assert (snapshot.machine, snapshot.path) == ("cp-0", "/var/lib/etcd.db")
     assert stage.told.complete_time is not None
+    assert stage.told.path == (NEW,), "the whole path, as it was shown before the start"
 
 
 def test_several_packages_are_one_order_and_need_no_version_of_kubernetes() -> None:
