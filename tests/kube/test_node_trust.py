@@ -36,7 +36,7 @@ class Thief:
         self.admin = admin
         self.name, self.other = (f"node-{uuid.uuid4().hex[:8]}" for _ in range(2))
         self.client = admin.acting_as(Impersonation(f"system:node:{self.name}", groups=("system:nodes",)))
-        self.uids = {name: self._make(name, **node) for name in (self.name, self.other)}
+        self.uids = {self.name: self._make(self.name, **node), self.other: self._make(self.other)}
 
     def _make(self, name: str, *, cordoned: bool = False, **metadata: Any) -> str:
         made = {"metadata": {"name": name, **metadata}, "spec": {"unschedulable": cordoned}}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from shiplift.cli.output import say, terminable
+from shiplift.cli.output import configure_logs, say, terminable
 from shiplift.local.errors import LocalError
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def agents(
     timing = Timing(_seconds("--heartbeat", heartbeat), _seconds("--lease", lease))
     if timing.heartbeat < 1:
         raise LocalError(f"--heartbeat {heartbeat!r} is too often", "1s or more")
+    configure_logs()
     with terminable():
         cluster = _running(name)
         with Agents(cluster.credentials(), pace, timing, say) as played:

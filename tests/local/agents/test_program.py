@@ -277,12 +277,15 @@ def test_the_command_plays_them_until_it_is_interrupted(stage: Stage, tmp_path: 
     times = ["--change", "200ms", "--reboot", "0.1s", "--lease", "0s", "--name", stage.cluster.name]
     node = stage.add()
     environment = os.environ | {"SHIPLIFT_STATE": str(tmp_path)}
-    with subprocess.Popen([*command, *times], env=environment, stderr=subprocess.PIPE, text=True) as process:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([*command, *times], env=environment, text=True, **pipes) as process:
+        assert process.stdout is not None
         assert process.stderr is not None
         assert "simulated nodes; Ctrl-C ends it" in process.stderr.readline()
         assert node.answered(node.order()).result is Result.DONE
         process.send_signal(signal.SIGINT)
         assert process.stderr.read() == "interrupted\n"
+        assert process.stdout.read() == ""
         assert process.wait(20) == 130
 
 
