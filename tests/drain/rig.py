@@ -8,6 +8,7 @@ import itertools
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from tests.until import until
 Json = dict[str, Any]
 main = importlib.import_module("shiplift.cli.main")
 _number = itertools.count()
+_PATIENCE = 60.0
 COMMAND = (
     sys.executable,
     "-c",
@@ -54,6 +56,7 @@ class Rig:
 
     def __init__(self, cluster: Cluster, client: Client, capsys: pytest.CaptureFixture[str]) -> None:
         self.cluster, self.client, self._capsys = cluster, client, capsys
+        self._started: list[subprocess.Popen[str]] = []
         number = next(_number)
         self.space, self._pool = f"drain-{number}", Pool(name=f"pool{number}", count=1)
         (self.node,) = self._pool.names()
@@ -64,7 +67,10 @@ class Rig:
         cluster.nodes.wait_schedulable(self._pool)
 
     def close(self) -> None:
-        """The scheduler of the next test has nothing to do with what is left."""
+        """Nothing that was started goes on, and the next test has nothing to do with what is left."""
+        for process in self._started:
+            process.kill()
+            process.communicate()
         names = [one["metadata"]["name"] for one in self.client.list(NODE)]
         self.cluster.nodes.remove(*(name for name in names if name.startswith(f"{self._pool.name}-")))
         space = self.client.get(NAMESPACE, self.space)
@@ -131,10 +137,11 @@ class Rig:
         return versions | {"spec": node["spec"], "annotations": node["metadata"].get("annotations")}
 
     def drain(self, *words: str, kubeconfig: Path | None = None) -> Said:
-        """In this process."""
+        """In this process, for a minute at most."""
         self._capsys.readouterr()
         where = str(kubeconfig or self.cluster.kubeconfig)
-        code = main.run(["drain", self.node, "--kubeconfig", where, *words])
+        limit = () if "--timeout" in words else ("--timeout", "60s")
+        code = main.run(["drain", self.node, "--kubeconfig", where, *limit, *words])
         said = self._capsys.readouterr()
         return Said(code, said.out, said.err)
 
@@ -142,7 +149,9 @@ class Rig:
         """In a process of its own, which can be interrupted."""
         environment = os.environ | {"KUBECONFIG": str(self.cluster.kubeconfig)}
         command = [*COMMAND, "drain", self.node, *words]
-        return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+        self._started.append(process)
+        return process
 
     def manifest(self, kind: Kind, body: Json, namespace: str = "") -> Json:
         return self.client.create(kind, body, namespace).object
@@ -161,11 +170,15 @@ def is_ready(live: Json) -> bool:
 
 
 def read_until(process: subprocess.Popen[str], text: str) -> str:
-    """What a command writes up to the line that has the text."""
+    """What a command writes up to the line that has the text; one that does not write it is ended."""
     assert process.stderr is not None
-    found = ""
-    for line in process.stderr:
-        found += line
-        if text in line:
-            return found
+    found, end = "", threading.Timer(_PATIENCE, process.kill)
+    end.start()
+    try:
+        for line in process.stderr:
+            found += line
+            if text in line:
+                return found
+    finally:
+        end.cancel()
     raise AssertionError(f"it ended without {text!r}:\n{found}")

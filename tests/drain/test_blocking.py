@@ -26,7 +26,7 @@ UNCOUNTABLE = Condition(
 
 def kept(pod: Pod, *budgets: PodDisruptionBudget, refusal: Refusal | None = None) -> Wait | None:
     left = allowed_alone(budgets[0]) if len(budgets) == 1 else 0
-    return keeping(Question(pod, budgets, left, refusal=refusal))
+    return keeping(Question(pod, budgets, left, replicas=lambda _: 2, refusal=refusal))
 
 
 @pytest.mark.parametrize(

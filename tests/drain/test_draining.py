@@ -76,6 +76,9 @@ class Scene:
     def told(self, found: Plan, _: Snapshot) -> Plan:
         return found
 
+    def replicas(self, _: object) -> None:
+        return None
+
     def quorum_hold(self, _: Pod) -> Hold | None:
         return self.hold
 
@@ -89,7 +92,7 @@ class Scene:
 
     def drain(self, settings: Settings | None = None) -> Draining:
         looking: Any = type("Seen", (), {})()
-        for name in ("snapshot", "daemon_set", "attached", "holds", "told", "quorum_hold"):
+        for name in ("snapshot", "daemon_set", "attached", "holds", "told", "quorum_hold", "replicas"):
             setattr(looking, name, getattr(self, name))
         looking.client, looking.node = self, NODE
         return Draining(looking, settings or Settings(), lambda _: False, lambda: self.now)

@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,6 +34,8 @@ from shiplift.facts.kinds import (
 )
 from shiplift.kube import rbac
 from shiplift.kube.account import Account
+from shiplift.kube.client import Client, Written
+from shiplift.kube.credentials import Credentials
 from shiplift.kube.errors import AlreadyExists
 from shiplift.kube.store import Store
 from shiplift.local.accounts import kubeconfig_of
@@ -170,20 +173,34 @@ def test_two_budgets_on_a_pod_are_told_at_once_and_by_the_server_too(rig: Rig) -
     store.stop()
 
 
+class Recording(Client):
+    """Notes evictions that were answered."""
+
+    def __init__(self, credentials: Credentials) -> None:
+        super().__init__(credentials)
+        self.answered: list[str] = []
+
+    def evict(self, name: str, namespace: str, *, uid: str, **more: Any) -> Written:
+        try:
+            return super().evict(name, namespace, uid=uid, **more)
+        finally:
+            self.answered.append(name)
+
+
 def test_a_pod_that_came_under_the_name_of_another_is_not_evicted_for_it(rig: Rig) -> None:
     rig.pod("db-0")
     found = reads(rig.client, rig.node)
     store = Store(rig.cluster.credentials(), found.watches)
     store.start()
     assert store.wait_synced(20)
-    settings = Settings(evict_unmanaged=True)
-    with Draining(Looking(rig.client, store, rig.node, found), settings, lambda _: False) as work:
+    settings, client = Settings(evict_unmanaged=True), Recording(rig.cluster.credentials())
+    with client, Draining(Looking(client, store, rig.node, found), settings, lambda _: False) as work:
         (eviction,) = work.look().evictions
         rig.client.delete(POD, "db-0", rig.space, uid=eviction.pod.uid, grace=0)
         other = rig.pod("db-0")["metadata"]["uid"]
         work.send(Plan(evictions=(Eviction(eviction.pod),)))
+        until(lambda: client.answered == ["db-0"])
         until(lambda: [one.pod.uid for one in work.look().evictions] == [other])
-        work.stop()
     store.stop()
     live = rig.client.get(POD, "db-0", rig.space)
     assert (live["metadata"]["uid"], "deletionTimestamp" in live["metadata"]) == (other, False)

@@ -28,7 +28,8 @@ def a_scene(pods: Iterable[Pod], *budgets: PodDisruptionBudget, **more: Any) -> 
     def covering(pod: Pod) -> list[PodDisruptionBudget]:
         return [one for one in budgets if one.namespace == pod.namespace and one.selects(pod.labels)]
 
-    return Scene(judged=judge_all(pods, around()), covering=covering, now=NOW, **more)
+    known: dict[str, Any] = {"replicas": lambda _: 2}
+    return Scene(judged=judge_all(pods, around()), covering=covering, now=NOW, **known | more)
 
 
 def pods(count: int, **more: Any) -> list[Pod]:
@@ -154,6 +155,13 @@ def test_a_drain_that_would_never_end_is_known_before_it_begins(
     found: Plan, may_begin: bool, stuck: bool
 ) -> None:
     assert (found.may_begin, found.stuck) == (may_begin, stuck)
+
+
+def test_a_budget_is_not_said_to_let_none_go_for_ever_where_a_pod_may_be_on_its_way() -> None:
+    """Its status counts the pods that are there: one that was evicted has not been made again yet."""
+    for replicas in (None, 3):
+        found = plan(a_scene([a_pod()], NEVER, replicas=lambda _, known=replicas: known))
+        assert (waits(found), found.stuck) == ({"web-1": Why.BUDGET_EXHAUSTED}, False)
 
 
 def test_what_is_in_the_way_is_told_as_a_status_wants_it() -> None:

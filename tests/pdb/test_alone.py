@@ -21,7 +21,7 @@ LATER = Condition("DisruptionAllowed", "False", "SyncFailed", "etcdserver: reque
         ([a_budget()], None),
         ([a_budget(expected_pods=2)], Never.ALLOWS_NOTHING),
         ([a_budget(expected_pods=2, annotations=Labels({HOLD_LEDGER: "{}"}))], None),
-        ([a_budget(expected_pods=0)], None),
+        ([a_budget(min_available="50%", expected_pods=0)], None),
         ([a_budget(min_available=None)], Never.ALLOWS_NOTHING),
         ([a_budget(min_available=None, max_unavailable="0%")], Never.ALLOWS_NOTHING),
         ([a_budget(min_available=None, max_unavailable="1%")], None),
@@ -30,8 +30,26 @@ LATER = Condition("DisruptionAllowed", "False", "SyncFailed", "etcdserver: reque
     ],
 )
 def test_what_it_never_allows(budgets: list[PodDisruptionBudget], why: Never | None) -> None:
-    found = obstacle_alone(budgets, a_pod())
+    found = obstacle_alone(budgets, a_pod(), lambda _: 2)
     assert (found and found.why) == why
+
+
+@pytest.mark.parametrize(
+    ("budget", "replicas", "never"),
+    [
+        (a_budget(expected_pods=2), 2, True),
+        (a_budget(expected_pods=1), 2, True),
+        (a_budget(expected_pods=2), 3, False),
+        (a_budget(expected_pods=2), None, False),
+        (a_budget(expected_pods=3), 2, False),
+        (a_budget(min_available="100%"), None, True),
+        (a_budget(min_available=None, max_unavailable=0), None, True),
+    ],
+)
+def test_pods_that_are_there_at_the_moment_are_not_all_that_are_going_to_be(
+    budget: PodDisruptionBudget, replicas: int | None, never: bool
+) -> None:
+    assert bool(obstacle_alone([budget], a_pod(), lambda _: replicas)) is never
 
 
 @pytest.mark.parametrize(

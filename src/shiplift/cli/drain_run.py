@@ -61,7 +61,7 @@ def _follow(work: Draining, screen: Screen, node: str, limit: float) -> End:
         if work.stale is not stale:
             stale = work.stale
             screen.say("the API server does not answer: nothing is evicted" if stale else "it answers again")
-        for line in teller.lines(found, now):
+        for line in teller.lines(found, now, evicts=not stale):
             screen.say(line)
         if found.over and not stale:
             return End(teller.gone, len(found.left))

@@ -21,6 +21,13 @@ _NOTED = "it counts an eviction that is still under way, for two minutes at most
 _NOT_SEEN = "its controller looks at it within seconds, where one runs"
 
 
+Replicas = Callable[[PodDisruptionBudget], int | None]
+
+
+def not_known(_: PodDisruptionBudget) -> None:
+    return None
+
+
 class Refusal(NamedTuple):
     """What the API server answered to the last attempt, and when to try again, in seconds since 1970."""
 
@@ -36,6 +43,8 @@ class Question(NamedTuple):
     """All that select it."""
     left: int
     """How many Ready pods its budget has left to give in this plan."""
+    replicas: Replicas = not_known
+    """See `plan.Scene`."""
     hold: Hold | None = None
     refusal: Refusal | None = None
     """One that still counts."""
@@ -58,7 +67,7 @@ def _held(asked: Question) -> Wait | None:
 def _never(asked: Question) -> Wait | None:
     if is_free(asked.pod, asked.budgets):
         return None
-    found = obstacle_alone(asked.budgets, asked.pod)
+    found = obstacle_alone(asked.budgets, asked.pod, asked.replicas)
     if found is None:
         return None
     return Wait(asked.pod, Why(found.why.value), found.message, asked.names, _UNBLOCKS[found.why])

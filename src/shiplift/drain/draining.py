@@ -160,6 +160,7 @@ class Draining:
             judged=judged,
             covering=_covering(snapshot.all(PodDisruptionBudget)),
             now=self._clock(),
+            replicas=self._looking.replicas,
             hold=self._looking.holds(snapshot),
             evicting=evicting,
             refusals=refusals,

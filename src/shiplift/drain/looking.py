@@ -34,6 +34,8 @@ from shiplift.kube.store import Snapshot, Store
 Json = dict[str, Any]
 _SIBLINGS = 500
 """So many pods of a budget are looked at."""
+_REPLICATED = {"ReplicaSet": kinds.REPLICA_SET, "StatefulSet": kinds.STATEFUL_SET}
+"""Owners that say how many pods they ask for."""
 _LONGEST = 300
 """Characters of what others say of a pod."""
 _SOON, _BETWEEN_LOOKS = 1.0, 5.0
@@ -51,6 +53,8 @@ class Looking:
         self._volumes: dict[Claim, Volume] = {}
         self._shortages: dict[str, tuple[float, str]] = {}
         """By budget: when its pods were looked at, and whom it waits for."""
+        self._replicas: dict[str, tuple[float, int | None]] = {}
+        """By budget: when its owners were looked at, and how many pods they ask for."""
         self._quorum: dict[str, tuple[float, Hold | None]] = {}
         """By owner: when it was looked at, and who holds it."""
 
@@ -168,14 +172,38 @@ class Looking:
         return words
 
     def _siblings(self, budget: PodDisruptionBudget) -> list[Sibling]:
+        try:
+            return [as_sibling(one) for one in self._covered(budget)]
+        except KubeError:
+            return []
+
+    def _covered(self, budget: PodDisruptionBudget) -> list[Json]:
+        """The pods of a budget, as they are now."""
         if budget.selector is None:
             return []
         text = selector_text(budget.selector)
-        try:
-            found = self.client.list(kinds.POD, budget.namespace, label_selector=text, limit=_SIBLINGS)
-            return [as_sibling(one) for one in islice(found, _SIBLINGS)]
-        except KubeError:
-            return []
+        found = self.client.list(kinds.POD, budget.namespace, label_selector=text, limit=_SIBLINGS)
+        return list(islice(found, _SIBLINGS))
+
+    def replicas(self, budget: PodDisruptionBudget) -> int | None:
+        """How many pods the owners of what a budget covers ask for; None where that may not be read, or where
+        one of them does not say so."""
+        at, number = self._replicas.get(budget.uid, (float("-inf"), None))
+        if time.monotonic() - at >= _BETWEEN_LOOKS:
+            number = None
+            with contextlib.suppress(KubeError):
+                number = self._wanted(budget)
+            self._replicas[budget.uid] = time.monotonic(), number
+        return number
+
+    def _wanted(self, budget: PodDisruptionBudget) -> int | None:
+        pods = [one for one in self._covered(budget) if not as_sibling(one).leaving]
+        owners = {(owner["kind"], owner["name"]) for one in pods if (owner := _controller(one))}
+        bare = sum(_controller(one) is None for one in pods)
+        if len(pods) >= _SIBLINGS or not all(kind in _REPLICATED for kind, _ in owners):
+            return None
+        found = (self.client.get(_REPLICATED[kind], name, budget.namespace) for kind, name in owners)
+        return bare + sum(one["spec"].get("replicas", 1) for one in found)
 
 
 def _clock(moment: datetime) -> str:
@@ -199,6 +227,11 @@ def _requirement(one: Requirement) -> str:
             return f"{one.key} notin {values}"
         case _:
             return f"{one.key} in {values}"
+
+
+def _controller(live: Json) -> Json | None:
+    owners: list[Json] = live["metadata"].get("ownerReferences") or []
+    return next((one for one in owners if one.get("controller")), None)
 
 
 def as_sibling(live: Json) -> Sibling:

@@ -14,7 +14,7 @@ from itertools import chain
 import msgspec
 
 from shiplift.api.nodes import Blocker
-from shiplift.drain.blocking import Question, Refusal, is_free, keeping
+from shiplift.drain.blocking import Question, Refusal, Replicas, is_free, keeping, not_known
 from shiplift.drain.model import IN_TURN, Hold, Judgement, Verdict, Wait, Why, full_name
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import PodDisruptionBudget
@@ -45,6 +45,9 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     """The budgets that select a pod, by its own labels."""
     now: float
     """Seconds since 1970."""
+    replicas: Replicas = not_known
+    """How many pods the owners of what a budget covers ask for, None where that is not known: a budget with a
+    number as its `minAvailable` is then not said to let no pod go for ever. Asked only where it decides."""
     hold: Callable[[Pod], Hold | None] = _nobody
     """Who, besides budgets, keeps a pod for a while."""
     evicting: Collection[str] = ()
@@ -163,7 +166,9 @@ class _Allotment:
         left = allowed_alone(budgets[0], self._spent[budgets[0].uid]) if len(budgets) == 1 else 0
         refusal = self._scene.refusals.get(pod.uid)
         counts = refusal is not None and refusal.again > self._scene.now
-        return Question(pod, budgets, left, self._scene.hold(pod), refusal if counts else None)
+        return Question(
+            pod, budgets, left, self._scene.replicas, self._scene.hold(pod), refusal if counts else None
+        )
 
 
 def spending(found: Plan) -> Counter[str]:

@@ -110,10 +110,11 @@ class Teller:
         self._volumes: tuple[str, ...] = ()
         self.gone = 0
 
-    def lines(self, found: Plan, now: float) -> Iterator[str]:
+    def lines(self, found: Plan, now: float, *, evicts: bool = True) -> Iterator[str]:
+        """What has changed; `evicts`: whether what the plan evicts is evicted now."""
         there = {pod.uid: full_name(pod) for pod in _to_go(found)}
         yield from self._left(there)
-        yield from self._ends(found.going, now)
+        yield from self._ends((*(one.pod for one in found.evictions if evicts), *found.going), now)
         yield from self._kept(found.waits, now)
         yield from self._attached(found)
 

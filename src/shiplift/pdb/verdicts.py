@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import NamedTuple
 
@@ -46,9 +46,14 @@ def obstacle(books: Books, owner: Owner, pod: Pod) -> Obstacle | None:
     return Obstacle(Never.ALLOWS_NOTHING, why) if why else None
 
 
-def obstacle_alone(budgets: Sequence[PodDisruptionBudget], pod: Pod) -> Obstacle | None:
+def obstacle_alone(
+    budgets: Sequence[PodDisruptionBudget],
+    pod: Pod,
+    replicas: Callable[[PodDisruptionBudget], int | None],
+) -> Obstacle | None:
     """As `obstacle`, for whoever has not counted the pods of these budgets, which are all that select the
-    pod: by what each says of itself."""
+    pod: by what each says of itself. `replicas` is how many pods the owners of what a budget covers ask for,
+    None where that is not known; it is asked only where it decides."""
     if len(budgets) > 1:
         return _two(_names(budgets), pod)
     if not budgets or is_hold(budgets[0]):
@@ -56,8 +61,22 @@ def obstacle_alone(budgets: Sequence[PodDisruptionBudget], pod: Pod) -> Obstacle
     (budget,) = budgets
     if (found := _not_counted(budget)) is not None:
         return found
-    why = _never(budget, budget.expected_pods, budget.expected_pods)
+    expected = _expected_alone(budget, replicas)
+    why = _never(budget, expected, expected)
     return Obstacle(Never.ALLOWS_NOTHING, why) if why else None
+
+
+def _expected_alone(
+    budget: PodDisruptionBudget, replicas: Callable[[PodDisruptionBudget], int | None]
+) -> int:
+    """How many pods there are going to be; nothing where that cannot be told. Where `minAvailable` is a
+    number, the status of a budget has the pods that are there at that moment: fewer for as long as one that
+    was evicted has not been made again."""
+    counted = budget.expected_pods
+    if not isinstance(budget.min_available, int) or counted > budget.min_available:
+        return counted
+    wanted = replicas(budget)
+    return 0 if wanted is None else max(counted, wanted)
 
 
 def _two(names: str, pod: Pod) -> Obstacle:
