@@ -327,6 +327,17 @@ def test_where_a_layer_was_never_installed_the_others_are_undone(
     )
 
 
+def test_a_layer_of_which_only_kinds_of_others_are_known_was_never_installed(
+    client: Client, undo: Undo
+) -> None:
+    leave_behind(client)
+    for kind in (kinds.NODE_ROLLOUT, kinds.MACHINE):
+        forget(client, kind)
+    code, said = undo()
+    assert code == 0, said
+    assert gone(client, kinds.WORKLOAD_PLACEMENT, PLACEMENT, "default")
+
+
 def forget(client: Client, kind: Kind) -> None:
     """The cluster no longer has that kind."""
     name = f"{kind.plural}.{kind.group}"

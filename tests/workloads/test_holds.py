@@ -88,7 +88,6 @@ def test_a_cordon_of_an_old_node_is_somebody_who_drains() -> None:
     assert holds.wanted(look(world), frozenset())
 
 
-
 def test_a_cordon_of_a_rollout_of_ours_is_nobody_who_drains() -> None:
     world = a_shop(Hold.ON_FOREIGN_DRAIN)
     node = world.named(Node, "old-1", "")
@@ -98,6 +97,7 @@ def test_a_cordon_of_a_rollout_of_ours_is_nobody_who_drains() -> None:
     assert not holds.wanted(look(world), frozenset())
     world.put(msgspec.structs.replace(node, unschedulable=True))
     assert holds.wanted(look(world), frozenset())
+
 
 def test_a_cordon_of_a_target_node_is_not() -> None:
     world = a_shop(Hold.ON_FOREIGN_DRAIN)

@@ -83,7 +83,7 @@ def release(
 
 
 def _installed(client: Client, parts: tuple[LayerPart, ...]) -> list[LayerPart]:
-    """The layers whose own kinds this cluster knows. A layer that it knows none of was never installed and has
+    """The layers whose own kinds this cluster knows. One that it knows none of was never installed and has
     nothing to undo; an error says what to do where only some kinds of a layer are known, or none of any."""
     unknown = {
         part.name: [kind for kind in part.custom_kinds if not access.is_known(client, kind)] for part in parts
