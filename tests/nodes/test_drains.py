@@ -77,7 +77,8 @@ def test_what_blocks_names_pod_and_budget(seen: Seen) -> None:
 
 def test_a_budget_that_never_lets_go_is_said_to(seen: Seen) -> None:
     seen.pod("web-1", "a", uid="u1")
-    seen.put(a_budget(min_available=3, desired_healthy=3, current_healthy=3))
+    never = {"min_available": None, "max_unavailable": 0, "desired_healthy": 3, "current_healthy": 3}
+    seen.put(a_budget(**never))
     found = drained(seen)
     assert found.never.startswith("pod shop/web-1: PodDisruptionBudget shop/web needs 3 of 3 pods healthy")
     assert [one.name for one in found.blocked] == ["web-1"]
