@@ -13,6 +13,7 @@ import pytest
 
 from shiplift.api import crd
 from shiplift.api.marks import CORDONED_BY, HOLD_PREFIX, MANAGED_BY, MANAGER, QUORUM_HOLD
+from shiplift.cli.access import followed
 from shiplift.cli.output import Exit
 from shiplift.drain.cordon import Cordon
 from shiplift.drain.draining import Draining
@@ -37,7 +38,6 @@ from shiplift.kube.account import Account
 from shiplift.kube.client import Client, Written
 from shiplift.kube.credentials import Credentials
 from shiplift.kube.errors import AlreadyExists
-from shiplift.kube.store import Store
 from shiplift.local.accounts import kubeconfig_of
 from shiplift.local.nodes import SERVICE_ACCOUNT
 from tests.api.api_server import conditions
@@ -152,6 +152,16 @@ def test_a_dry_run_changes_nothing_and_names_budgets_and_holds(rig: Rig) -> None
     assert rig.versions() == before
 
 
+@contextlib.contextmanager
+def draining(rig: Rig, client: Client) -> Iterator[Draining]:
+    """The drain of the node, without the command."""
+    found = reads(client, rig.node)
+    with followed(rig.cluster.credentials(), found.watches) as store:
+        looking, settings = Looking(client, store, rig.node, found), Settings(evict_unmanaged=True)
+        with Draining(looking, settings, lambda _: False) as work:
+            yield work
+
+
 def test_two_budgets_on_a_pod_are_told_at_once_and_by_the_server_too(rig: Rig) -> None:
     rig.deployment("web", 2)
     rig.budget("one", maxUnavailable=1)
@@ -163,14 +173,9 @@ def test_two_budgets_on_a_pod_are_told_at_once_and_by_the_server_too(rig: Rig) -
         "hint: leave one PodDisruptionBudget that selects it",
     ]
     assert not rig.is_cordoned()
-    found = reads(rig.client, rig.node)
-    store = Store(rig.cluster.credentials(), found.watches)
-    store.start()
-    assert store.wait_synced(20)
-    with Draining(Looking(rig.client, store, rig.node, found), Settings(), lambda _: False) as work:
+    with draining(rig, rig.client) as work:
         (first, _) = work.look().for_ever
         assert "more than one PodDisruptionBudget" in work.ask(first.pod)
-    store.stop()
 
 
 class Recording(Client):
@@ -189,19 +194,13 @@ class Recording(Client):
 
 def test_a_pod_that_came_under_the_name_of_another_is_not_evicted_for_it(rig: Rig) -> None:
     rig.pod("db-0")
-    found = reads(rig.client, rig.node)
-    store = Store(rig.cluster.credentials(), found.watches)
-    store.start()
-    assert store.wait_synced(20)
-    settings, client = Settings(evict_unmanaged=True), Recording(rig.cluster.credentials())
-    with client, Draining(Looking(client, store, rig.node, found), settings, lambda _: False) as work:
+    with Recording(rig.cluster.credentials()) as client, draining(rig, client) as work:
         (eviction,) = work.look().evictions
         rig.client.delete(POD, "db-0", rig.space, uid=eviction.pod.uid, grace=0)
         other = rig.pod("db-0")["metadata"]["uid"]
         work.send(Plan(evictions=(Eviction(eviction.pod),)))
         until(lambda: client.answered == ["db-0"])
         until(lambda: [one.pod.uid for one in work.look().evictions] == [other])
-    store.stop()
     live = rig.client.get(POD, "db-0", rig.space)
     assert (live["metadata"]["uid"], "deletionTimestamp" in live["metadata"]) == (other, False)
 
