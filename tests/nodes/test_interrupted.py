@@ -19,7 +19,7 @@ WAYS = (FAILS, NEVER_READY, REFUSES, SILENT, STUCK, WRONG)
 
 
 @given(scripts, st.integers(1, 4), st.sampled_from((1, 2, "50%")))
-@settings(max_examples=tries(60))
+@settings(max_examples=tries(50))
 def test_workers_come_to_the_same_end_wherever_the_operator_was_interrupted(
     script: Script, workers: int, budget: int | str
 ) -> None:
@@ -44,7 +44,7 @@ def test_a_control_plane_comes_to_the_same_end_wherever_the_operator_was_interru
 
 
 @given(scripts, st.booleans(), st.integers(0, 3))
-@settings(max_examples=tries(50))
+@settings(max_examples=tries(40))
 def test_an_abort_or_a_deletion_gives_every_node_back(
     script: Script, deleted: bool, control_planes: int
 ) -> None:
@@ -94,7 +94,7 @@ acts = st.tuples(scripts, st.sampled_from(ACTS), st.sampled_from(("w-0", "w-1", 
 
 
 @given(st.lists(acts, min_size=1, max_size=3))
-@settings(max_examples=tries(60))
+@settings(max_examples=tries(40))
 def test_whatever_bystanders_do_the_nodes_get_there(
     done: list[tuple[Script, Callable[[Machine], None], str]],
 ) -> None:
@@ -124,7 +124,7 @@ def _is_draining(stage: Stage, node: Machine) -> bool:
 
 
 @given(scripts, st.lists(st.sampled_from(("", *WAYS)), min_size=5, max_size=5), st.booleans())
-@settings(max_examples=tries(60))
+@settings(max_examples=tries(40))
 def test_every_node_that_fails_is_given_back_or_quarantined_and_named(
     script: Script, ways: list[str], minor: bool
 ) -> None:
@@ -162,7 +162,7 @@ def test_a_node_that_is_replaced_under_its_name_is_taken_up(script: Script, agai
 
 
 @given(scripts, scripts)
-@settings(max_examples=tries(30))
+@settings(max_examples=tries(20))
 def test_a_node_that_opts_out_is_given_back_and_left_alone(script: Script, again: Script) -> None:
     stage = Stage(3)
     stage.play(script)
