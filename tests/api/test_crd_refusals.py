@@ -127,6 +127,14 @@ CREATED: list[tuple[Kind, str, Any, str]] = [
     (MA, "spec.provider", "gce", "spec.provider: Unsupported value"),
     (MA, "spec.replace", 1, "spec.replace.*must be of type boolean"),
     (NR, "spec.version", None, "spec.*version or software must be given"),
+    (
+        NR,
+        "spec",
+        {"software": [{"name": "containerd", "version": "1.7.24"}], "via": ["v1.35.6"]},
+        "spec.via.*via goes with version only",
+    ),
+    (NR, "spec.via", ["1.35"], r"spec.via\[0\]"),
+    (NR, "spec.via", [f"v1.{n}.0" for n in range(20, 29)], "spec.via.*at most 8"),
     (NR, "spec.podGracePeriod", "soon", "spec.podGracePeriod"),
     (NR, "spec.maxUnavailable", "150%", "spec.maxUnavailable"),
     (NR, "spec.maxFailures", 0, "spec.maxFailures.*greater than or equal to 1"),
@@ -346,6 +354,7 @@ def test_what_may_change_does(client: Client, kind: Kind, path: str, value: Any)
             [{"name": "containerd", "version": "2.1.4"}],
             r"spec.software.*software cannot be changed once the first node was begun",
         ),
+        ("spec.via", ["v1.35.7"], r"spec.via.*via cannot be changed once the first node was begun"),
         ("spec.paused", False, ""),
     ],
 )

@@ -336,6 +336,17 @@ def test_without_a_kind_that_undoing_does_not_need_all_is_undone(client: Client,
     assert gone(client, kinds.WORKLOAD_PLACEMENT, PLACEMENT, "default")
 
 
+def test_a_layer_of_which_only_kinds_of_others_are_known_was_never_installed(
+    client: Client, undo: Undo
+) -> None:
+    leave_behind(client)
+    for kind in (kinds.NODE_ROLLOUT, kinds.MACHINE):
+        forget(client, kind)
+    code, said = undo()
+    assert code == 0, said
+    assert gone(client, kinds.WORKLOAD_PLACEMENT, PLACEMENT, "default")
+
+
 def forget(client: Client, kind: Kind) -> None:
     """The cluster no longer has that kind."""
     name = f"{kind.plural}.{kind.group}"

@@ -55,6 +55,51 @@ def test_what_is_watched_in_one_namespace_is_granted_there_only() -> None:
     }
 
 
+JOBS = rbac.rule("batch", ["jobs"], ["create"])
+
+
+def fenced(part: LayerPart) -> set[tuple[str, str]]:
+    """What the fence looks at: operations on resources."""
+    policy = next(
+        one
+        for one in install.manifests(SYSTEM, [part])
+        if (one["kind"], one["metadata"]["name"]) == ("ValidatingAdmissionPolicy", "shiplift-fence")
+    )
+    return {
+        (operation, resource)
+        for rule in policy["spec"]["matchConstraints"]["resourceRules"]
+        for operation in rule["operations"]
+        for resource in rule["resources"]
+    }
+
+
+def test_what_a_layer_does_in_one_namespace_is_granted_there_and_fenced() -> None:
+    part = msgspec.structs.replace(PART, rules_in={"ops": (JOBS,), "elsewhere": (JOBS,)})
+    found = rights(part)
+    assert {where for where, rules in found.items() if JOBS in rules} == {
+        ("Role", "ops"),
+        ("Role", "elsewhere"),
+    }
+    assert ("CREATE", "jobs") in fenced(part)
+    assert ("CREATE", "jobs") not in fenced(PART)
+
+
+def test_what_is_granted_one_by_one_is_fenced_and_not_granted_to_all() -> None:
+    part = msgspec.structs.replace(PART, granted_rules=(JOBS,))
+    assert not any(JOBS in rules for rules in rights(part).values())
+    assert ("CREATE", "jobs") in fenced(part)
+
+
+def test_claims_are_kept_in_one_object_of_our_namespace() -> None:
+    part = msgspec.structs.replace(PART, claims="plane")
+    (claims,) = [one for one in install.manifests(SYSTEM, [part]) if one["kind"] == "ConfigMap"]
+    assert claims["metadata"] == {"name": "plane", "namespace": SYSTEM}
+    kept = rbac.rule("", ["configmaps"], ["get", "patch"], ["plane"])
+    assert {where for where, rules in rights(part).items() if kept in rules} == {("Role", SYSTEM)}
+    assert ("UPDATE", "configmaps") in fenced(part)
+    assert not [one for one in install.manifests(SYSTEM, [PART]) if one["kind"] == "ConfigMap"]
+
+
 @pytest.mark.parametrize(
     "part",
     [

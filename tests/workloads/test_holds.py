@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from shiplift.api.marks import HELD_LABEL, HOLD_LEDGER, MANAGED_BY, MANAGER
+from shiplift.api.marks import CORDONED_BY, HELD_LABEL, HOLD_LEDGER, MANAGED_BY, MANAGER
 from shiplift.api.workloads import Hold, Mode
 from shiplift.engine.step import Answer, Outcome, Outcomes
 from shiplift.facts import kinds
@@ -87,6 +87,17 @@ def test_a_cordon_of_an_old_node_is_somebody_who_drains() -> None:
     world = a_shop(Hold.ON_FOREIGN_DRAIN)
     node = world.named(Node, "old-1", "")
     assert node is not None
+    world.put(msgspec.structs.replace(node, unschedulable=True))
+    assert holds.wanted(look(world), frozenset())
+
+
+def test_a_cordon_of_a_rollout_of_ours_is_nobody_who_drains() -> None:
+    world = a_shop(Hold.ON_FOREIGN_DRAIN)
+    node = world.named(Node, "old-1", "")
+    assert node is not None
+    ours = Labels({CORDONED_BY: "v1.36.3"})
+    world.put(msgspec.structs.replace(node, unschedulable=True, annotations=ours))
+    assert not holds.wanted(look(world), frozenset())
     world.put(msgspec.structs.replace(node, unschedulable=True))
     assert holds.wanted(look(world), frozenset())
 

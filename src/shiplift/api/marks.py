@@ -27,6 +27,14 @@ HELD_LABEL = "shiplift.dev/held"
 """The label on such a PodDisruptionBudget that says it once more (`minAvailable.1`, `maxUnavailable.50pct`),
 for where somebody takes the annotation off."""
 
+CORDONED_BY = "node.shiplift.dev/cordoned-by"
+"""The annotation on a node that a NodeRollout has cordoned: the name of the rollout."""
+SKIP_ROLLOUT = "node.shiplift.dev/skip-rollout"
+"""The annotation by which a node is left out of every rollout, with the value `true`."""
+QUORUM_HOLD = "shiplift.dev/quorum-hold"
+"""The annotation on a StatefulSet whose pods must stay while its binary is swapped; its value is the name of
+the QuorumService."""
+
 MANAGED_BY = "app.kubernetes.io/managed-by"
 MANAGER = "shiplift"
 """The value of `MANAGED_BY` on all that we make."""

@@ -38,6 +38,8 @@ from shiplift.facts import kinds
 MOST_HOOKS = 8
 """Before a node, and after: the API server asks for each whether its author may create Jobs there, and asking
 more often than that is dearer than it lets a policy be."""
+MOST_DURATIONS = 15
+"""So many of the last nodes say how long one takes."""
 
 
 class OnBlockedDrain(StrEnum):
@@ -153,6 +155,11 @@ class NodeRolloutSpec(NodePolicy, frozen=True, kw_only=True):
             "expectedNodeDuration goes with windows only",
             ".expectedNodeDuration",
         ),
+        Rule(
+            "!has(self.via) || size(self.via) == 0 || has(self.version)",
+            "via goes with version only",
+            ".via",
+        ),
     )
 
     version: Version | None = None
@@ -175,6 +182,9 @@ class NodeRolloutSpec(NodePolicy, frozen=True, kw_only=True):
     """Finish the nodes in flight and begin none."""
     abort: bool = False
     """Stop; agents that have claimed a change finish or revert it first."""
+    via: Annotated[tuple[Version, ...], ordered(most=8)] = ()
+    """Versions of the control plane on the way, lowest first: it goes minor by minor, so one of each minor
+    between what runs and `version`."""
 
 
 class Blocker(Value, frozen=True, kw_only=True):
@@ -193,6 +203,8 @@ class NodeBefore(Value, frozen=True, kw_only=True):
 
     unschedulable: bool = False
     """It was cordoned by somebody else, and stays so."""
+    down: bool = False
+    """It was not Ready."""
     boot_id: Line = field(name="bootID", default="")
     """Its boot id; a restart changes it."""
     kubelet_version: Line = ""
@@ -226,6 +238,8 @@ class NodeStatus(Value, frozen=True, kw_only=True):
     """What it has and should have."""
     blockers: Annotated[tuple[Blocker, ...], ordered(most=20)] = ()
     """What keeps it from being drained."""
+    start_time: Time | None = None
+    """When this attempt at it was begun."""
 
 
 class Snapshot(Value, frozen=True, kw_only=True):
@@ -272,6 +286,10 @@ class NodeRolloutStatus(Status, frozen=True, kw_only=True):
     """The change of the control plane that is running."""
     nodes: Annotated[tuple[NodeStatus, ...], ordered(most=1000)] = ()
     """Nodes in flight, failed, quarantined or left out; those done or waiting are only counted."""
+    pass_start_time: Time | None = None
+    """When the running pass began."""
+    durations: Annotated[tuple[Count, ...], ordered(most=MOST_DURATIONS)] = ()
+    """How many seconds each of the last nodes took."""
 
 
 def _once_started(field: str) -> Rule:
@@ -298,7 +316,7 @@ class NodeRollout(Resource, frozen=True, kw_only=True):
         Column("ETA", ".status.eta.likely", "date", wide=True),
         Column("Message", ".status.message", wide=True),
     )
-    RULES = (_once_started("version"), _once_started("software"))
+    RULES = (_once_started("version"), _once_started("software"), _once_started("via"))
 
     spec: NodeRolloutSpec
     """What the nodes should run."""

@@ -1,4 +1,4 @@
-"""`shiplift pause`, `resume` and `abort`: a person takes the move of workloads in hand.
+"""`shiplift pause`, `resume` and `abort`: a person takes the move of workloads in hand, or a NodeRollout.
 
 Each may be said twice: what is so already is left as it is. Nothing is written but the spec of the
 WorkloadMigration, by its uid and in the version that was read.
@@ -7,11 +7,11 @@ WorkloadMigration, by its uid and in the version that was read.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
-from shiplift.cli import access
+from shiplift.cli import access, rollout_control
 from shiplift.cli.access import Context, Kubeconfig
 from shiplift.cli.confirming import Yes, confirm
 from shiplift.cli.output import CommandError, say
@@ -25,14 +25,17 @@ resume_app = App(name="resume", help="Go on after a pause.")
 abort_app = App(
     name="abort", help="Stop moving workloads and undo what was changed; they stay where they are."
 )
+What = Annotated[str, Parameter(help="rollout/NAME. Default: the move of workloads.", show_default=False)]
 _TRIES = 10
 _WATCH = "shiplift status -w shows how it goes"
 
 
 @pause_app.default
-def pause(*, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
+def pause(what: What = "", /, *, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
     """Let what is in flight end, and start nothing new."""
     with access.client_of(kubeconfig, context) as client:
+        if what:
+            return rollout_control.pause(client, what)
         migration = _the_migration(
             client, "pause", "shiplift migrate --to VERSION --paused makes one that waits"
         )
@@ -45,9 +48,11 @@ def pause(*, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
 
 
 @resume_app.default
-def resume(*, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
+def resume(what: What = "", /, *, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
     """Go on after a pause."""
     with access.client_of(kubeconfig, context) as client:
+        if what:
+            return rollout_control.resume(client, what)
         migration = _the_migration(client, "resume")
         if migration.spec.abort:
             raise _aborted("it is aborted, not paused")
@@ -59,6 +64,8 @@ def resume(*, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
 
 @abort_app.default
 def abort(
+    what: What = "",
+    /,
     *,
     yes: Yes = False,
     kubeconfig: Kubeconfig = None,
@@ -66,6 +73,8 @@ def abort(
 ) -> None:
     """Stop moving workloads and undo what was changed; they stay where they are."""
     with access.client_of(kubeconfig, context) as client:
+        if what:
+            return rollout_control.abort(client, what, yes=yes)
         migration = _migration_to_abort(client)
         if migration.spec.abort:
             return say("it was aborted already")

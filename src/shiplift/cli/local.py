@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from cyclopts import App, Parameter
 
-from shiplift.cli import local_nodes
+from shiplift.cli import local_agents, local_nodes
 from shiplift.cli.local_nodes import Output, check_version
 from shiplift.cli.output import terminable
 from shiplift.local.components import Settings
@@ -177,6 +177,7 @@ def programs() -> None:
 
 
 app.command(local_nodes.app)
+app.command(local_agents.app)
 
 
 def _check(nodes: int | None, node_version: str | None, emulate: str, port: int) -> None:

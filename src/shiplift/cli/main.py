@@ -45,6 +45,11 @@ COMMANDS = (
         "shiplift.cli.demo:app",
         "Watch a small shop move to new nodes, on a real Kubernetes of its own.",
     ),
+    Command(
+        "drain",
+        "shiplift.cli.drain:app",
+        "Empty a node within its budgets, and say what keeps it from being empty.",
+    ),
     Command("explain", "shiplift.cli.explain:app", "Say what a workload waits for, and who waits for it."),
     Command("local", "shiplift.cli.local:app", "A real Kubernetes on this computer."),
     Command(

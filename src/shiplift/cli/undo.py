@@ -16,6 +16,9 @@ from shiplift.cli.layers import Layers, split
 from shiplift.cli.output import CommandError, say
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from shiplift.facts.kinds import Kind
     from shiplift.kube.client import Client
     from shiplift.kube.part import LayerPart
 
@@ -83,7 +86,7 @@ def release(
 
 
 def _installed(client: Client, parts: tuple[LayerPart, ...]) -> list[LayerPart]:
-    """The layers whose kinds this cluster knows. A layer that it knows no kind of was never installed and has
+    """The layers whose own kinds this cluster knows. One that it knows none of was never installed and has
     nothing to undo; an error says what to do where only some of the kinds that a layer needs are known, or
     none of any."""
     needed = {
@@ -92,10 +95,15 @@ def _installed(client: Client, parts: tuple[LayerPart, ...]) -> list[LayerPart]:
     unknown = {
         name: [kind for kind in those if not access.is_known(client, kind)] for name, those in needed.items()
     }
-    for part in parts:
-        if 0 < len(unknown[part.name]) < len(needed[part.name]):
+    installed = [part for part in parts if _knows_own(part, needed[part.name], unknown[part.name])]
+    for part in installed:
+        if unknown[part.name]:
             raise access.UnknownKindError(unknown[part.name][0])
-    installed = [part for part in parts if not unknown[part.name]]
     if not installed:
         raise access.UnknownKindError(unknown[parts[0].name][0])
     return installed
+
+
+def _knows_own(part: LayerPart, needed: Collection[Kind], unknown: Collection[Kind]) -> bool:
+    """Whether any kind of the layer itself is known, of those that it needs."""
+    return any(kind in needed and kind not in unknown for kind in part.own_kinds)

@@ -7,6 +7,7 @@ is lost is settled by a live look; when that cannot tell either, `Unknown` is ra
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Self
@@ -17,7 +18,7 @@ import msgspec
 from shiplift.engine.barrier import Barrier
 from shiplift.facts.kinds import POD, Kind
 from shiplift.kube import errors
-from shiplift.kube.credentials import Credentials
+from shiplift.kube.credentials import Credentials, Impersonation
 from shiplift.kube.errors import (
     BadAnswer,
     Forbidden,
@@ -95,6 +96,13 @@ class Client:
     def close(self) -> None:
         """Close all connections."""
         self._transport.close()
+
+    def acting_as(self, who: Impersonation) -> Client:
+        """For calls made as somebody else, where RBAC allows it. It has the connections of this client and is
+        closed with it: acting as a thousand takes no more of them."""
+        other = copy.copy(self)
+        other._transport = self._transport.acting_as(who)
+        return other
 
     def get(self, kind: Kind, name: str, namespace: str = "") -> Object:
         """The object as it is now, not as some cache has it."""

@@ -7,8 +7,8 @@ it. What is missing is named with the command that prints it.
 from __future__ import annotations
 
 from shiplift.engine.object_names import fitting
-from shiplift.facts.kinds import JOB, POD, SECRET
-from shiplift.kube.rbac import Manifest, binding, role, rule
+from shiplift.facts.kinds import JOB, SECRET
+from shiplift.kube.rbac import Manifest, Rule, binding, role, rule
 
 HOOKS = "shiplift-hooks"
 """The name of the Role for Jobs: there is one in a namespace."""
@@ -23,12 +23,13 @@ def secret(namespace: str, name: str, account: str, account_namespace: str) -> l
 
 def hooks(namespace: str, account: str, account_namespace: str) -> list[Manifest]:
     """Run Jobs there, see how they end, and take them away."""
-    rules = [
-        rule(JOB.group, [JOB.plural], ["get", "list", "watch", "create", "delete"]),
-        rule(POD.group, [POD.plural], ["get", "list"]),
-    ]
-    granted = role(HOOKS, rules, namespace)
+    granted = role(HOOKS, hook_rules(), namespace)
     return [granted, binding(granted, account, account_namespace)]
+
+
+def hook_rules() -> list[Rule]:
+    """What running hooks takes: each Job is known by its name."""
+    return [rule(JOB.group, [JOB.plural], ["get", "create", "delete"])]
 
 
 def how_to_grant_secret(namespace: str, name: str) -> str:

@@ -28,6 +28,8 @@ class Context(msgspec.Struct, frozen=True):
     epoch: int
     kept: dict[str, Any] = {}
     """What the layer keeps from one term of this process to the next."""
+    namespace: str = ""
+    """The operator's own."""
 
 
 @runtime_checkable
@@ -68,8 +70,21 @@ class LayerPart(msgspec.Struct, frozen=True):
     """Its own metrics, read at each scrape."""
     undone_without: tuple[Kind, ...] = ()
     """What it watches and can do without where all is undone."""
+    rules_in: Mapping[str, tuple[Mapping[str, Any], ...]] = {}
+    """By namespace: what it may do there, besides."""
+    granted_rules: tuple[Mapping[str, Any], ...] = ()
+    """What it may do where an administrator grants it, namespace by namespace; it is fenced everywhere."""
+    claims: str = ""
+    """The name of the ConfigMap of the operator's own namespace that holds its claims; empty without any."""
+    of_others: tuple[Kind, ...] = ()
+    """The kinds of other layers that it reads: where only these are installed, it is not."""
 
     @property
     def custom_kinds(self) -> tuple[Kind, ...]:
         """The kinds of ours that it works with: their CRDs have to be there before it starts."""
         return tuple(sorted({watch.kind for watch in self.watches if watch.kind.custom}))
+
+    @property
+    def own_kinds(self) -> tuple[Kind, ...]:
+        """Those of them that are its own."""
+        return tuple(kind for kind in self.custom_kinds if kind not in self.of_others)

@@ -52,10 +52,16 @@ class Rights:
         return [_said(*one) for one in wanted if not self._allowed(*one)]
 
     def _allowed(self, verb: str, group: str, resource: str) -> bool:
-        plural, _, subresource = resource.partition("/")
-        asked = {"verb": verb, "group": group, "resource": plural, "subresource": subresource}
-        body = msgspec.json.encode({"spec": {"resourceAttributes": asked}})
-        return _read(self._client.raw("POST", _REVIEW, body=body)).status.allowed
+        return allowed(self._client, verb, group, resource)
+
+
+def allowed(client: Client, verb: str, group: str, resource: str, namespace: str = "") -> bool:
+    """Whether we have a right now: in that namespace, or across all of them."""
+    plural, _, subresource = resource.partition("/")
+    asked = {"verb": verb, "group": group, "resource": plural, "subresource": subresource}
+    where = {"namespace": namespace} if namespace else {}
+    body = msgspec.json.encode({"spec": {"resourceAttributes": asked | where}})
+    return _read(client.raw("POST", _REVIEW, body=body)).status.allowed
 
 
 def _said(verb: str, group: str, resource: str) -> str:

@@ -67,6 +67,11 @@ def as_asked(client: Client, kinds: Iterable[Kind]) -> Server:
     return Server(f"1.{minor}", knows)
 
 
+def version(client: Client) -> str:
+    """The version of the server that answers."""
+    return _decoded(client.raw("GET", "/version"), _Version).git_version
+
+
 def told_apart(manifests: Iterable[Manifest], knows: Knows) -> tuple[list[Manifest], list[Manifest]]:
     """Those that a server knows, and those that it does not, each in their order."""
     known: list[Manifest] = []

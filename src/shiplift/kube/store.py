@@ -173,6 +173,11 @@ class Store:
         with self._lock:
             return Snapshot({kind: self._tables[kind].freeze() for kind in of or self._tables})
 
+    def stale(self, *of: Kind) -> tuple[Kind, ...]:
+        """The kinds of these whose rows may be old at this moment."""
+        with self._lock:
+            return tuple(kind for kind in of if self._tables[kind].stale)
+
     def health(self) -> list[KindHealth]:
         now = time.monotonic()
         with self._lock:

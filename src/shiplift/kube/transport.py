@@ -9,6 +9,7 @@ included.
 
 from __future__ import annotations
 
+import copy
 import random
 import select
 import socket
@@ -23,7 +24,7 @@ import msgspec
 import structlog
 
 from shiplift.kube.answers import error_for
-from shiplift.kube.credentials import Credentials, hang_up
+from shiplift.kube.credentials import Credentials, Impersonation, hang_up
 from shiplift.kube.errors import (
     ApiError,
     BadAnswer,
@@ -85,6 +86,7 @@ class Transport:
         self._credentials = credentials
         self._timeout = timeout
         self._may_write = may_write
+        self._acting_as: list[tuple[str, str]] = []
         self._closed = threading.Event()
         self._http = httpx2.Client(
             transport=_Pool(credentials), trust_env=False, headers=_headers(credentials)
@@ -95,6 +97,12 @@ class Transport:
         """Close every connection; calls that wait to try again give up."""
         self._closed.set()
         self._http.close()
+
+    def acting_as(self, who: Impersonation) -> Transport:
+        """For requests made as somebody else, where RBAC allows it; over the same connections."""
+        other = copy.copy(self)
+        other._acting_as = who.headers()
+        return other
 
     def call(self, request: Request, timeout: float | None = None) -> bytes:
         """The body of a good answer, or an error. `Lost` if the request may have been processed."""
@@ -115,12 +123,15 @@ class Transport:
         if self._closed.is_set():
             raise Unreachable(f"{request}: the client is closed")
         self._credentials.ssl_context()  # notices rotated certificates, which retires idle connections
-        headers = self._credentials.headers()
+        headers = self._request_headers()
         try:
             return self._once(request, headers, deadline)
         except Unauthorized:
             self._credentials.invalidate(headers)
-        return self._once(request, self._credentials.headers(), deadline)
+        return self._once(request, self._request_headers(), deadline)
+
+    def _request_headers(self) -> list[tuple[str, str]]:
+        return self._credentials.headers() + self._acting_as
 
     def _once(self, request: Request, headers: list[tuple[str, str]], deadline: float) -> bytes:
         try:

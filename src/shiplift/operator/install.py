@@ -46,8 +46,10 @@ def manifests(
     wide = [*_reads(parts), *events.rules(), *(rule for part in parts for rule in part.rules)]
     _check_secrets(wide)
     elsewhere = _reads_in(parts)
-    near = [*lease.rules(our.lease), *fence.rules(our), *elsewhere.pop(namespace, ())]
+    near = [*lease.rules(our.lease), *fence.rules(our), *_claim_rules(parts), *elsewhere.pop(namespace, ())]
     of_templates = [rule for part in parts for rule in part.template_rules]
+    granted = [rule for part in parts for rule in part.granted_rules]
+    there = [rule for rules in elsewhere.values() for rule in rules]
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": rbac.about(ACCOUNT, namespace)},
@@ -63,8 +65,9 @@ def manifests(
         _view_role(parts, our),
         *priority.manifests(our),
         *bounds.manifests(our.username),
+        *(_claims(part.claims, namespace) for part in parts if part.claims),
         # applied without the right to templates, the fence must hold for a right that was given before
-        *fence.manifests(our, [*wide, *of_templates, *near]),
+        *fence.manifests(our, [*wide, *of_templates, *granted, *there, *near]),
         *(dict(manifest) for part in parts for manifest in part.manifests),
     ]
 
@@ -86,11 +89,28 @@ def _reads(parts: Iterable[LayerPart]) -> list[rbac.Rule]:
 
 
 def _reads_in(parts: Iterable[LayerPart]) -> dict[str, list[rbac.Rule]]:
-    """By namespace: list and watch what the layers watch there only."""
+    """By namespace: list and watch what the layers watch there only, and do what they do there."""
     watched: dict[str, set[Kind]] = defaultdict(set)
-    for one in (watch for part in parts for watch in part.watches if watch.namespace):
-        watched[one.namespace].add(one.kind)
-    return {namespace: _read(of) for namespace, of in sorted(watched.items())}
+    more: dict[str, list[rbac.Rule]] = defaultdict(list)
+    for part in parts:
+        for one in part.watches:
+            if one.namespace:
+                watched[one.namespace].add(one.kind)
+        for namespace, rules in part.rules_in.items():
+            more[namespace] += rules
+    return {where: [*_read(watched[where]), *more[where]] for where in sorted({*watched, *more})}
+
+
+def _claim_rules(parts: Iterable[LayerPart]) -> list[rbac.Rule]:
+    """To keep claims in our own namespace."""
+    kept = [part.claims for part in parts if part.claims]
+    return [rbac.rule("", [kinds.CONFIG_MAP.plural], ["get", "patch"], kept)] if kept else []
+
+
+def _claims(name: str, namespace: str) -> Manifest:
+    """Where claims are kept, without any: so installing it again never takes one away."""
+    kind = kinds.CONFIG_MAP
+    return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": rbac.about(name, namespace)}
 
 
 def _read(watched: set[Kind]) -> list[rbac.Rule]:

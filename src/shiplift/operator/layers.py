@@ -37,7 +37,7 @@ class Layers(Mapping[str, "LayerPart"]):
         return import_module(f"{self._folders[name]}.face").FACE
 
 
-LAYERS = Layers({"workloads": "shiplift.workloads"})
+LAYERS = Layers({"workloads": "shiplift.workloads", "nodes": "shiplift.nodes"})
 """Every layer by name."""
 
 

@@ -310,7 +310,8 @@ class Operator:
         self.leader.tell(why)
 
     def _make(self, part: LayerPart, client: Client, epoch: int) -> Loop[Any, Any, Any]:
-        layer = part.make(Context(client, self.store, self._recorder, epoch, self._kept[part.name]))
+        kept, space = self._kept[part.name], self._settings.names.namespace
+        layer = part.make(Context(client, self.store, self._recorder, epoch, kept, space))
         led: Led[Any, Any, Any] = Led(layer, partial(self.leader.check, epoch))
         loop: Loop[Any, Any, Any] = Loop(
             part.name,

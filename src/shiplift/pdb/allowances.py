@@ -109,5 +109,23 @@ def free_to_go(books: Books, owner: Owner, pod: Pod) -> bool:
         others = [one for one in owner.pods if one.uid != pod.uid]
         whole = not owner.leaving and len(owner.pods) >= owner.row.replicas
         return whole and all(one.ready for one in others)
+    return lets_unready_go(budget)
+
+
+def lets_unready_go(budget: PodDisruptionBudget) -> bool:
+    """Whether a budget lets a pod go that is not Ready, although it allows nothing."""
     healthy = budget.current_healthy >= budget.desired_healthy > 0
     return budget.unhealthy_policy == ALWAYS_ALLOW or healthy
+
+
+def asks_no_budget(pod: Pod) -> bool:
+    """Whether the API server evicts a pod whatever budgets say: it ends, has ended, or has not begun."""
+    return bool(pod.deleting) or pod.finished or pod.phase == "Pending"
+
+
+def allowed_alone(budget: PodDisruptionBudget, evicting: int = 0) -> int:
+    """How many Ready pods may go now, by what the budget says of itself, besides those that we are evicting
+    and that may not be in its status yet."""
+    if budget.observed_generation < budget.generation:
+        return 0
+    return max(budget.disruptions_allowed - evicting, 0)

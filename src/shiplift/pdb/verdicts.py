@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import NamedTuple
 
@@ -38,29 +38,73 @@ def obstacle(books: Books, owner: Owner, pod: Pod) -> Obstacle | None:
     """What keeps a pod for as long as its budgets are what they are; None where it may go now or later."""
     budgets = budgets_of(owner, pod)
     if len(budgets) > 1:
-        which = f"PodDisruptionBudgets {named(books, budgets)} both select pod {pod.namespace}/{pod.name}"
-        return Obstacle(Never.TWO_BUDGETS, which)
-    if (why := _uncountable(books, owner, pod)) and any(one in why for one in _FOR_EVER):
-        budget = named(books, budgets)
-        text = f"PodDisruptionBudget {budget} lets no pod go: it cannot be counted ({why});"
-        return Obstacle(
-            Never.NOT_COUNTED, f"{text} let it cover other pods, or set its minAvailable to a number"
-        )
+        return _two(named(books, budgets), pod)
+    budget = budget_of(books, owner, pod)
+    if budget is not None and (found := _not_counted(budget)) is not None:
+        return found
     why = never_evictable(books, owner, pod)
     return Obstacle(Never.ALLOWS_NOTHING, why) if why else None
 
 
+def obstacle_alone(
+    budgets: Sequence[PodDisruptionBudget],
+    pod: Pod,
+    replicas: Callable[[PodDisruptionBudget], int | None],
+) -> Obstacle | None:
+    """As `obstacle`, for whoever has not counted the pods of these budgets, which are all that select the
+    pod: by what each says of itself. `replicas` is how many pods the owners of what a budget covers ask for,
+    None where that is not known; it is asked only where it decides."""
+    if len(budgets) > 1:
+        return _two(_names(budgets), pod)
+    if not budgets or is_hold(budgets[0]):
+        return None
+    (budget,) = budgets
+    if (found := _not_counted(budget)) is not None:
+        return found
+    expected = _expected_alone(budget, replicas)
+    why = _never(budget, expected, expected)
+    return Obstacle(Never.ALLOWS_NOTHING, why) if why else None
+
+
+def _expected_alone(
+    budget: PodDisruptionBudget, replicas: Callable[[PodDisruptionBudget], int | None]
+) -> int:
+    """How many pods there are going to be; nothing where that cannot be told. Where `minAvailable` is a
+    number, the status of a budget has the pods that are there at that moment: fewer for as long as one that
+    was evicted has not been made again."""
+    counted = budget.expected_pods
+    if not isinstance(budget.min_available, int) or counted > budget.min_available:
+        return counted
+    wanted = replicas(budget)
+    return 0 if wanted is None else max(counted, wanted)
+
+
+def _two(names: str, pod: Pod) -> Obstacle:
+    which = f"PodDisruptionBudgets {names} both select pod {pod.namespace}/{pod.name}"
+    return Obstacle(Never.TWO_BUDGETS, which)
+
+
+def _not_counted(budget: PodDisruptionBudget) -> Obstacle | None:
+    why = _uncountable(budget)
+    if not why or not any(one in why for one in _FOR_EVER):
+        return None
+    text = f"PodDisruptionBudget {_names([budget])} lets no pod go: it cannot be counted ({why});"
+    return Obstacle(Never.NOT_COUNTED, f"{text} let it cover other pods, or set its minAvailable to a number")
+
+
 def named(books: Books, budgets: Iterable[str]) -> str:
     """Budgets by their names."""
-    rows = [row for uid in budgets if (row := books.budgets.get(uid)) is not None]
-    return " and ".join(sorted(f"{row.namespace}/{row.name}" for row in rows))
+    return _names([row for uid in budgets if (row := books.budgets.get(uid)) is not None])
 
 
-def _uncountable(books: Books, owner: Owner, pod: Pod) -> str:
-    """Why the controller of a pod's budget cannot count what it covers, in its own words; empty where it
-    can. Until it can, the budget allows nothing."""
-    budget = budget_of(books, owner, pod)
-    said = budget.conditions if budget is not None else ()
+def _names(budgets: Iterable[PodDisruptionBudget]) -> str:
+    return " and ".join(sorted(f"{row.namespace}/{row.name}" for row in budgets))
+
+
+def _uncountable(budget: PodDisruptionBudget) -> str:
+    """Why the controller of a budget cannot count what it covers, in its own words; empty where it can. Until
+    it can, the budget allows nothing."""
+    said = budget.conditions
     return next((one.message for one in said if one.reason == "SyncFailed" and one.status == "False"), "")
 
 
@@ -69,7 +113,12 @@ def never_evictable(books: Books, owner: Owner, pod: Pod) -> str:
     budget = budget_of(books, owner, pod)
     if budget is None or is_hold(budget):
         return ""
-    expected, most = _expected(books, budget)
+    return _never(budget, *_expected(books, budget))
+
+
+def _never(budget: PodDisruptionBudget, expected: int, most: int) -> str:
+    """Why a budget lets no pod go even when all are healthy: it counts on so many pods, of which at most so
+    many can be healthy."""
     limits = Disruptions(budget.min_available, budget.max_unavailable)
     if limits.allowed(expected, most) or not expected:
         return ""
@@ -117,17 +166,33 @@ def explained(books: Books, owner: Owner, pod: Pod) -> str:
     budget = budget_of(books, owner, pod)
     if budget is None:
         return f"{owner.ready} of {owner.row.replicas} pods are Ready; the others come first"
-    name = f"PodDisruptionBudget {budget.namespace}/{budget.name}"
-    if why := _uncountable(books, owner, pod):
-        return f"{name} cannot be counted by its controller: {why}"
-    if budget.observed_generation < budget.generation:
-        return f"{name} was changed and has not been looked at by its controller yet"
-    needs = f"{name} needs {budget.desired_healthy} healthy pods"
+    if why := _not_known(budget):
+        return why
+    needs = _needs(budget)
     if (seen := healthy(books, budget)[0]) <= budget.desired_healthy < budget.current_healthy:
         return f"{needs}; its status says {budget.current_healthy}, and {seen} are Ready"
     has = f"{needs} and has {budget.current_healthy}"
     there = taken_for_evicted(books, budget)
     return f"{has}; it takes pod {there[0].name}, which is there, for evicted" if there else has
+
+
+def explained_alone(budget: PodDisruptionBudget) -> str:
+    """As `explained`, by what the budget says of itself."""
+    return _not_known(budget) or f"{_needs(budget)} and has {budget.current_healthy}"
+
+
+def _not_known(budget: PodDisruptionBudget) -> str:
+    """Why it is not known what a budget allows; until it is, it allows nothing."""
+    name = f"PodDisruptionBudget {_names([budget])}"
+    if why := _uncountable(budget):
+        return f"{name} cannot be counted by its controller: {why}"
+    if budget.observed_generation < budget.generation:
+        return f"{name} was changed and has not been looked at by its controller yet"
+    return ""
+
+
+def _needs(budget: PodDisruptionBudget) -> str:
+    return f"PodDisruptionBudget {_names([budget])} needs {budget.desired_healthy} healthy pods"
 
 
 def taken_for_evicted(books: Books, budget: PodDisruptionBudget) -> list[Pod]:

@@ -176,6 +176,8 @@ class Fleet(msgspec.Struct, frozen=True):
     """Old nodes without the label that released pods keep off."""
     cordoned: frozenset[str] = frozenset()
     """Old nodes that somebody has cordoned."""
+    drained_by_others: frozenset[str] = frozenset()
+    """Those of them that no NodeRollout has: rollouts leave held workloads alone, others may not."""
     targets: int = 0
     off: int = 0
     strange: frozenset[str] = frozenset()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from shiplift.engine import ledger
-from shiplift.engine.barrier import Gone
 from shiplift.engine.ledger import Change
 from shiplift.engine.step import Outcome
 from shiplift.facts import kinds
 from shiplift.kube.changing import Edit, Subject, change
-from shiplift.kube.client import Client
-from shiplift.kube.errors import Look, Unknown
-from shiplift.kube.outcomes import SOON, Json, done
+from shiplift.kube.client import Client, Written
+from shiplift.kube.ending import ended
+from shiplift.kube.outcomes import SOON, Json
 from shiplift.workloads.act.placements import Placements
 from shiplift.workloads.act.tolerations import toleration
 from shiplift.workloads.names import SURGE_LEDGER
@@ -44,19 +43,14 @@ class Pods:
         namespace = step.workload.namespace
         if not self._placements.still_in_force(step):
             return Outcome.refused(step, f"the placement of {namespace} is not in force any more", SOON)
-        try:
-            if isinstance(step, Evict):
-                written = self._client.evict(step.name, namespace, uid=step.uid)
-            else:
-                version = str(step.version)
-                written = self._client.delete(
-                    kinds.POD, step.name, namespace, uid=step.uid, resource_version=version
-                )
-        except Unknown as error:
-            # it may be on its way out: until the store tells, no other pod goes instead
-            doubt = (Gone(kinds.POD, step.uid),) if error.look is Look.STILL_UNKNOWN else ()
-            return Outcome.unknown(step, error.message, *doubt)
-        return done(step, written)
+        return ended(step, step.uid, lambda: self._send(step))
+
+    def _send(self, step: Evict | Force | Replace) -> Written:
+        namespace = step.workload.namespace
+        if isinstance(step, Evict):
+            return self._client.evict(step.name, namespace, uid=step.uid)
+        version = str(step.version)
+        return self._client.delete(kinds.POD, step.name, namespace, uid=step.uid, resource_version=version)
 
 
 def _subject(step: PodStep) -> Subject:

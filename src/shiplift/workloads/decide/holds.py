@@ -61,7 +61,7 @@ def wanted(view: View, may_move: frozenset[WorkloadId]) -> bool:
     if (
         view.target.mode is Mode.TEMPLATE
         or view.spec.hold is Hold.ALWAYS
-        or view.fleet.cordoned
+        or view.fleet.drained_by_others
         or view.holds
     ):
         return True

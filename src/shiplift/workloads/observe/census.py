@@ -13,7 +13,7 @@ from typing import ClassVar, Protocol, TypeVar
 
 import msgspec
 
-from shiplift.api.marks import OFF_TARGET_LABEL, label_value
+from shiplift.api.marks import CORDONED_BY, OFF_TARGET_LABEL, label_value
 from shiplift.api.workloads import Mode, WorkloadKind
 from shiplift.facts import kinds
 from shiplift.facts.cluster import Namespace
@@ -153,13 +153,17 @@ class Census:
         """The nodes as they stand."""
         if self._fleet is None or self._fleet.versions is not versions:
             off = [name for name, own in self._roles.items() if own is Role.OFF]
+            cordoned = frozenset(name for name in off if self._rows[name].unschedulable)
             self._fleet = Fleet(
                 roles=self._roles,
                 versions=versions,
                 labels=self._labels,
                 taints=self._taints,
                 unmarked=frozenset(self._unmarked),
-                cordoned=frozenset(name for name in off if self._rows[name].unschedulable),
+                cordoned=cordoned,
+                drained_by_others=frozenset(
+                    name for name in cordoned if CORDONED_BY not in self._rows[name].annotations
+                ),
                 targets=sum(own is Role.TARGET for own in self._roles.values()),
                 off=len(off),
                 strange=self._strange(off) if off and self._is_mixed else frozenset(),

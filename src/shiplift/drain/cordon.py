@@ -1,0 +1,72 @@
+"""One node cordoned for a drain, and put back as it was found. I/O.
+
+A node that was cordoned before stays so, and so does one that a NodeRollout has marked as its own meanwhile.
+"""
+
+from __future__ import annotations
+
+from shiplift.api.marks import CORDONED_BY
+from shiplift.facts.kinds import NODE
+from shiplift.kube.client import Client
+from shiplift.kube.errors import Conflict, KubeError, NotFound
+from shiplift.kube.outcomes import Json, uid_of, version_of
+
+_TRIES = 10
+"""The status of a node is written all the time."""
+
+
+class Cordon:
+    """The cordon of one node; `ours` where it is, or may be, this drain's."""
+
+    def __init__(self, client: Client, name: str) -> None:
+        self._client, self._name = client, name
+        self._uid = ""
+        self.ours = False
+
+    def take(self) -> None:
+        """Cordon the node, unless it is."""
+        for _ in range(_TRIES):
+            live = self._client.get(NODE, self._name)
+            if is_cordoned(live):
+                return None
+            self._uid, self.ours = uid_of(live), True  # before it is sent: an answer may be lost
+            try:
+                return self._patch(live, True)
+            except Conflict:
+                self.ours = False
+        raise self._restless()
+
+    def put_back(self) -> bool:
+        """Undo the cordon where it is ours and nobody else relies on it; whether the node was changed."""
+        if not self.ours:
+            return False
+        for _ in range(_TRIES):
+            try:
+                live = self._client.get(NODE, self._name)
+                if uid_of(live) != self._uid or not is_cordoned(live) or cordoned_by(live):
+                    return False
+                self._patch(live, None)
+            except Conflict:
+                continue
+            except NotFound:
+                return False
+            return True
+        raise self._restless()
+
+    def _restless(self) -> KubeError:
+        return KubeError(f"node {self._name} changes all the time", hint="try again")
+
+    def _patch(self, live: Json, unschedulable: bool | None) -> None:
+        patch = {"spec": {"unschedulable": unschedulable}}
+        uid, version = uid_of(live), version_of(live)
+        self._client.patch(NODE, self._name, patch, uid=uid, resource_version=version)
+
+
+def is_cordoned(live: Json) -> bool:
+    return bool(live["spec"].get("unschedulable"))
+
+
+def cordoned_by(live: Json) -> str:
+    """The NodeRollout that has cordoned it, if one has."""
+    annotations: Json = live["metadata"].get("annotations") or {}
+    return annotations.get(CORDONED_BY, "")

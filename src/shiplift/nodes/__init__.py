@@ -1,0 +1,1 @@
+"""The layer `nodes`: changes the software of nodes, a few at a time."""

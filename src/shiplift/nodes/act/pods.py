@@ -1,0 +1,23 @@
+"""Steps on pods of a node that is drained: each ends that very pod, by uid."""
+
+from __future__ import annotations
+
+from shiplift.engine.step import Outcome
+from shiplift.facts.kinds import POD
+from shiplift.kube.client import Client, Written
+from shiplift.kube.ending import ended
+from shiplift.nodes.steps import Evict, Force
+
+
+def end(client: Client, step: Evict) -> Outcome:
+    """Evicted, which its budget may refuse; forced, deleted in the version that was seen."""
+    return ended(step, step.uid, lambda: _send(client, step))
+
+
+def _send(client: Client, step: Evict) -> Written:
+    if not isinstance(step, Force):
+        return client.evict(step.name, step.namespace, uid=step.uid, grace=step.grace)
+    version = str(step.version)
+    return client.delete(
+        POD, step.name, step.namespace, uid=step.uid, resource_version=version, grace=step.grace
+    )

@@ -1,0 +1,64 @@
+"""How many more workers may be taken away now.
+
+What is kept true: rollouts hold no more workers at once than `maxUnavailable`, and take away one that is up
+only while fewer than that are down, being changed or quarantined, for whatever reason. A worker that is down
+already is begun in the slot that it takes up anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from shiplift.api.nodes import NodeRolloutSpec, NodeState
+from shiplift.engine import budgets
+from shiplift.nodes.decide.scope import in_flight
+from shiplift.nodes.model import Member, Records
+
+
+class Slots(NamedTuple):
+    """The budget, and what of it is used up."""
+
+    limit: int
+    held: int
+    """Workers that this rollout has begun."""
+    unavailable: int
+    """Workers that nobody can count on: these, those that are down, and those of others."""
+    names: tuple[str, ...] = ()
+    """Of workers that are unavailable though nothing is being done to them."""
+
+    @property
+    def for_down(self) -> int:
+        """How many workers that are down already may be begun."""
+        return max(self.limit - self.held, 0)
+
+    @property
+    def for_up(self) -> int:
+        """How many workers that are up may be begun."""
+        return max(self.limit - self.unavailable, 0)
+
+
+def away(member: Member) -> bool:
+    """Whether a worker is unavailable already, so that beginning it takes nothing more away."""
+    return member.down or bool(member.cordoned_by)
+
+
+def slots(spec: NodeRolloutSpec, workers: Iterable[Member], records: Records, busy: frozenset[str]) -> Slots:
+    """One look at every worker in scope."""
+    total = held = unavailable = 0
+    names: list[str] = []
+    for member in workers:
+        total += 1
+        record = records.get(member.uid)
+        if record is not None and in_flight(record):
+            held += 1
+            unavailable += 1
+        elif (
+            away(member)
+            or member.uid in busy
+            or (record is not None and record.state is NodeState.QUARANTINED)
+        ):
+            unavailable += 1
+            names.append(member.name)
+    limit = budgets.max_unavailable(spec.max_unavailable, total, at_least_one=True)
+    return Slots(limit, held, unavailable, tuple(names[:3]))

@@ -1,0 +1,209 @@
+"""One node that a rollout has a record of: what is written down of it, and what the node itself says."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+import msgspec
+
+from shiplift.agent.protocol import Operation, Order, Result, Token
+from shiplift.agent.protocol import Reboot as RebootOrder
+from shiplift.api.nodes import NodeBefore, NodeRollout, NodeState, NodeStatus
+from shiplift.engine.step import Step
+from shiplift.nodes.decide.scope import token_of
+from shiplift.nodes.model import Member, Reason, View
+from shiplift.nodes.names import KUBEADM
+from shiplift.nodes.steps import Allow, Cordon, Release, Withdraw
+
+MOST_ATTEMPTS = 1000
+_LONGEST = 1000
+_NOTHING = NodeBefore()
+_CORDONED = frozenset(
+    (NodeState.DRAINING, NodeState.CHANGING, NodeState.VERIFYING, NodeState.SOAKING, NodeState.REVERTING)
+)
+"""Where a node has been seen with our cordon."""
+
+
+class Passed(NamedTuple):
+    """What follows for one node: its record as it should be stored, or none any more."""
+
+    record: NodeStatus | None
+    steps: tuple[Step, ...] = ()
+    due: datetime | None = None
+    """When to look again though nothing happens."""
+    through: bool = False
+    """Whether the node is changed and given back."""
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """A record, its node, and the moment."""
+
+    view: View
+    rollout: NodeRollout
+    now: datetime
+    record: NodeStatus
+    member: Member
+    complete: bool = False
+    """Whether the node has all that the rollout wants."""
+    crowded: str = ""
+    """Why nothing that is up may be taken away now, though it was chosen: what went down since."""
+
+    @property
+    def before(self) -> NodeBefore:
+        return self.record.before or _NOTHING
+
+    @property
+    def token(self) -> str:
+        return self.record.token or ""
+
+    @property
+    def operation(self) -> Operation:
+        return self.parsed.operation
+
+    @property
+    def parsed(self) -> Token:
+        """The token; records that have none are at rest, and nobody asks."""
+        return token_of(self.token) or Token.parsed(self.token)
+
+    @property
+    def cordoned(self) -> bool:
+        """Whether the node is cordoned, and by this rollout."""
+        return self.member.row.unschedulable and self.marked
+
+    @property
+    def marked(self) -> bool:
+        return self.member.cordoned_by == self.rollout.metadata.name
+
+    @property
+    def ordered(self) -> bool:
+        """Whether our order is on the node."""
+        return self.member.order is not None and str(self.member.order.token) == self.token
+
+    @property
+    def claimed(self) -> bool:
+        """Whether the agent has begun: nothing is taken back from then on."""
+        readiness = self.member.readiness
+        return readiness is not None and readiness.token == self.token
+
+    @property
+    def answered(self) -> bool:
+        """Whether the agent is through with our order."""
+        readiness, answer = self.member.readiness, self.member.answer
+        return (
+            self.claimed
+            and readiness is not None
+            and readiness.ready
+            and (answer is not None and answer.token == self.token)
+        )
+
+    @property
+    def at_work(self) -> bool:
+        return self.claimed and not self.answered
+
+    @property
+    def result(self) -> Result | None:
+        return self.member.answer.result if self.answered and self.member.answer else None
+
+    @property
+    def carries_ours(self) -> bool:
+        """Whether anything of this rollout is on the node."""
+        return self.marked or ours(self.member.order, self.rollout) or self.our_cordon
+
+    @property
+    def our_cordon(self) -> bool:
+        """Whether the node is cordoned and that is to be taken back, also where somebody took our mark off:
+        what is written down from the drain on tells whose cordon it was."""
+        if not self.member.row.unschedulable or self.before.unschedulable:
+            return False
+        return self.marked or (self.record.state in _CORDONED and self.operation.wants_cordon)
+
+    @property
+    def ending(self) -> bool:
+        """Whether the node is to be given back, changed or not."""
+        return ending(self.rollout) or self.member.opted_out
+
+    @property
+    def since(self) -> datetime:
+        return min(self.record.last_transition_time or self.now, self.now)
+
+    def late(self, limit: timedelta) -> bool:
+        return self.now - self.since >= limit
+
+    def to(self, state: NodeState, reason: Reason | str | None, message: str = "", **changes: Any) -> Case:
+        """The case with its record in that state; since when it is there stays told while it stays there."""
+        if state is not self.record.state or self.record.last_transition_time is None:
+            changes["last_transition_time"] = self.now.replace(microsecond=0)
+        if state is not NodeState.DRAINING:
+            changes.setdefault("blockers", ())
+        record = msgspec.structs.replace(
+            self.record,
+            state=state,
+            reason=str(reason) if reason is not None else None,
+            message=short(message),
+            **changes,
+        )
+        return msgspec.structs.replace(self, record=record)
+
+    def waits(
+        self, reason: Reason | str | None, message: str, *steps: Step, due: datetime | None = None
+    ) -> Passed:
+        """The node stays where it is, for that reason; one that is put back keeps the one for which it is."""
+        if self.record.state is NodeState.REVERTING:
+            return Passed(self.record, steps, due)
+        return Passed(self.to(self.record.state, reason, message).record, steps, due)
+
+    def cordon(self) -> Cordon:
+        row = self.member.row
+        return Cordon(row.name, row.uid, row.resource_version, self.rollout.metadata.name)
+
+    def withdraw(self) -> Withdraw:
+        row = self.member.row
+        return Withdraw(row.name, row.uid, row.resource_version, self.token)
+
+    def release(self, *, uncordon: bool, mark: bool = False) -> Release:
+        row = self.member.row
+        return Release(row.name, row.uid, row.resource_version, uncordon, mark)
+
+    def given_back(self) -> Release:
+        """As it was found: a cordon that was there before stays."""
+        return self.release(uncordon=self.our_cordon)
+
+    def allow(self) -> Allow:
+        row = self.member.row
+        back = self.record.state is NodeState.REVERTING
+        wanted = {one.name: one.desired for one in self.record.software}
+        version = f"v{wanted[KUBEADM]}" if self.operation is Operation.UPGRADE_APPLY else ""
+        reboot = RebootOrder(self.rollout.spec.reboot.value)
+        if not self.operation.wants_cordon:
+            reboot = RebootOrder.IF_REQUIRED
+        order = Order(self.parsed, version, reboot, back)
+        return Allow(row.name, row.uid, row.resource_version, order, wanted)
+
+
+def ending(rollout: NodeRollout) -> bool:
+    """Whether all its nodes are to be given back."""
+    return rollout.spec.abort or rollout.metadata.deletion_timestamp is not None
+
+
+def ours(order: Order | None, rollout: NodeRollout) -> bool:
+    return order is not None and order.token.rollout == rollout.metadata.uid
+
+
+def unanswered(member: Member) -> bool:
+    """Whether an agent is at work on whatever order it has claimed last."""
+    return member.readiness is not None and not member.readiness.ready
+
+
+def last_attempt(member: Member, rollout_uid: str, operation: Operation) -> int:
+    """The latest attempt at an operation that the node tells of: an answered token is never used again."""
+    texts = [str(member.order.token)] if member.order else []
+    texts += [member.readiness.token] if member.readiness else []
+    texts += [member.answer.token] if member.answer else []
+    tokens = [token for text in texts if (token := token_of(text)) is not None]
+    ours_ = [one.attempt for one in tokens if one.rollout == rollout_uid and one.operation is operation]
+    return max(ours_, default=0)
+
+
+def short(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

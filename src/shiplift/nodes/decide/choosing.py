@@ -1,0 +1,181 @@
+"""Which nodes are begun next, and what is written down of each before anything is done to it.
+
+The order is the same at every look: nodes that are away already, then canary nodes, then the node that a
+migration empties, then by name. Nodes that hold pods whose turn has not come are not begun.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from shiplift.agent.protocol import PROTOCOL, Operation, Token
+from shiplift.api.nodes import NodeBefore, NodeState, NodeStatus, RolloutPass
+from shiplift.api.values import SoftwareState
+from shiplift.nodes.decide import budget, canary, claiming, wanted
+from shiplift.nodes.decide.budget import Slots
+from shiplift.nodes.decide.case import MOST_ATTEMPTS, last_attempt
+from shiplift.nodes.decide.course import Course, Line
+from shiplift.nodes.decide.path import Leg
+from shiplift.nodes.model import Member, Reason
+from shiplift.nodes.names import KUBELET
+
+MOST_RECORDS = 900
+"""The status has room for 1,000 nodes; those that fail need some of it."""
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """The nodes that are begun, or why none is."""
+
+    begun: tuple[NodeStatus, ...] = ()
+    line: Line | None = None
+
+
+def choice(course: Course) -> Choice:
+    """Which nodes of the running pass are begun now."""
+    leg, line = course.leg, _other_pass(course)
+    if leg is None or line is not None:
+        return Choice(line=line)
+    found = [one for one in course.unfit if may_begin(course, one)]
+    begin = _workers if leg.pass_ is RolloutPass.WORKERS else _control_plane
+    return begin(course, leg, found)
+
+
+def may_begin(course: Course, member: Member) -> bool:
+    """Whether a node could be begun if there were room for it."""
+    record = course.records.get(member.uid)
+    if record is not None and (record.token is not None or record.state is not NodeState.WAITING):
+        return False
+    leaves = member.leaving or member.row.deleting
+    return not leaves and not member.problem and answers(member) and member.uid not in course.busy
+
+
+def answers(member: Member) -> bool:
+    """Whether an agent is there that can be understood."""
+    return member.agent is not None and member.agent.protocol == PROTOCOL
+
+
+def _other_pass(course: Course) -> Line | None:
+    """Passes follow each other: what the one before has begun is finished first."""
+    names = {one.uid for one in course.group}
+    late = [course.records[uid].name for uid in course.flying if uid not in names]
+    return Line(Reason.ROLLING, f"node {late[0]} of the pass before is finished first") if late else None
+
+
+def _control_plane(course: Course, leg: Leg, found: list[Member]) -> Choice:
+    """One at a time, and only while all others are up."""
+    if course.flying:
+        return Choice()
+    if why := claiming.others(course.view) or _others_flying(course):
+        return Choice(line=Line(Reason.ROLLING, why))
+    down = [one for one in course.view.members.values() if one.control_plane and one.down]
+    chosen = next((one for one in found if one.down), found[0] if found else None)
+    if chosen is None:
+        return Choice()
+    if others := [one.name for one in down if one.uid != chosen.uid]:
+        text = f"control-plane node {others[0]} is down: no other is touched until it is Ready"
+        return Choice(line=Line(Reason.NO_HEALTHY_CONTROL_PLANE, text))
+    return Choice((_record(course, leg, chosen),))
+
+
+def _others_flying(course: Course) -> str:
+    """A control-plane node that another rollout is at."""
+    for member in course.view.members.values():
+        if member.control_plane and member.uid in course.busy:
+            return f"control-plane node {member.name} is being changed"
+    return ""
+
+
+def _workers(course: Course, leg: Leg, found: list[Member]) -> Choice:
+    taken = budget.slots(course.spec, course.scope.workers, course.records, course.busy)
+    away = [one for one in found if budget.away(one)]
+    free = [one for one in found if not budget.away(one) and not _holds(course, one)]
+    if not canary.soaked(course):
+        first = {one.uid for one in canary.canaries(course)}
+        free = [one for one in free if one.uid in first]
+    emptying = course.view.migration.emptying
+    free.sort(key=lambda one: (one.name != emptying, one.name))
+    down = away[: taken.for_down]
+    up = free[: min(taken.for_up, taken.for_down - len(down))]
+    room = max(MOST_RECORDS - len(course.records), 0)
+    begun = tuple(_record(course, leg, one) for one in (*down, *up)[:room])
+    return Choice(begun, None if begun else _none(course, found, free, taken))
+
+
+def _holds(course: Course, member: Member) -> bool:
+    migration = course.view.migration
+    return member.name in migration.holding and member.name != migration.emptying
+
+
+def _none(course: Course, found: list[Member], free: list[Member], taken: Slots) -> Line | None:
+    """Why nothing is begun; None where what is in flight says it."""
+    if course.flying:
+        return None
+    held = [one for one in found if _holds(course, one)]
+    if held and not free:
+        return _needs_surge(course, held)
+    if taken.names and found:
+        text = (
+            f"maxUnavailable is {taken.limit}, and {taken.unavailable} unavailable: {', '.join(taken.names)}"
+        )
+        return Line(
+            Reason.ROLLING, f"{text}; repair them, or leave them out with node.shiplift.dev/skip-rollout"
+        )
+    return None
+
+
+def _needs_surge(course: Course, held: list[Member]) -> Line:
+    name = held[0].name
+    what = course.view.migration.holding[name]
+    text = (
+        f"every node that is left holds pods whose turn has not come (node {name}: {what});"
+        " add a node, or let the migration move on"
+    )
+    return Line(Reason.NEEDS_SURGE, text, stalled=not course.done)
+
+
+def _record(course: Course, leg: Leg, member: Member) -> NodeStatus:
+    """All that has to be known before a node is touched."""
+    now, known = course.now.replace(microsecond=0), course.records.get(member.uid)
+    operation = wanted.operation(course.view, leg)
+    versions = wanted.desired(course.spec, leg, member)
+    uid = course.rollout.metadata.uid
+    attempt = min(max(known.attempt if known else 0, last_attempt(member, uid, operation)) + 1, MOST_ATTEMPTS)
+    return NodeStatus(
+        name=member.name,
+        uid=member.uid,
+        state=_first_state(course, operation),
+        reason=Reason.CHOSEN,
+        message=f"{operation.value}: it is next",
+        last_transition_time=now,
+        attempt=attempt,
+        token=str(Token(uid, member.uid, operation, attempt)),
+        before=_before(course, member, versions, known),
+        software=tuple(
+            SoftwareState(name=name, desired=version, current=member.current.get(name, "")[:256])
+            for name, version in sorted(versions.items())
+        ),
+        start_time=now,
+    )
+
+
+def _first_state(course: Course, operation: Operation) -> NodeState:
+    if not operation.wants_cordon:
+        return NodeState.CHANGING
+    return NodeState.WAITING if course.spec.hooks.before else NodeState.CORDONED
+
+
+def _before(course: Course, member: Member, versions: dict[str, str], known: NodeStatus | None) -> NodeBefore:
+    """As it is now; what our own cordon of an earlier attempt hides is taken from there."""
+    row, marked = member.row, member.cordoned_by == course.rollout.metadata.name
+    if marked and known is not None and known.before is not None:
+        return msgspec.structs.replace(known.before, down=member.down)
+    current = {name: member.current[name] for name in versions if name in member.current}
+    if KUBELET in versions:
+        current.setdefault(KUBELET, wanted.package(row.kubelet_version))
+    return NodeBefore(
+        unschedulable=row.unschedulable and not marked,
+        down=member.down,
+        boot_id=row.boot_id[:256],
+        kubelet_version=row.kubelet_version[:256],
+        software=wanted.as_stored(current),
+    )

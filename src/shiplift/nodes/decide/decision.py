@@ -1,0 +1,248 @@
+"""The decision: from what is seen to what is done, without I/O, clock or chance.
+
+What is kept true, whatever happens in between:
+- a node is written down before anything is done to it, and is in the list until nothing of ours is on it;
+- no more nodes are away than the budget allows, and one of the control plane at a time;
+- an order is on a node only while it is cordoned by us and empty;
+- the end is the seed's: every node in scope runs what it should, and takes pods again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+import msgspec
+
+from shiplift.api.nodes import NodeRollout, NodeState, NodeStatus
+from shiplift.engine import contested, retries
+from shiplift.engine.decision import LookAgain, await_change, earliest, requeue
+from shiplift.engine.step import Step
+from shiplift.nodes.decide import choosing, claiming, ending, gates, passage, untold
+from shiplift.nodes.decide import course as courses
+from shiplift.nodes.decide.budget import slots
+from shiplift.nodes.decide.case import Case, Passed
+from shiplift.nodes.decide.course import Course, Line
+from shiplift.nodes.decide.path import Path, RefusedError, path_to
+from shiplift.nodes.decide.scope import Scope, others_at_work, overlap, records_of, running, scope_of
+from shiplift.nodes.model import Reason, Records, Rolling, Told, View
+from shiplift.nodes.names import FINALIZER
+from shiplift.nodes.steps import SetFinalizer
+from shiplift.nodes.tell.report import Report, status_of
+
+_LOOK_AGAIN = timedelta(seconds=30)
+
+
+class Decided(NamedTuple):
+    """What follows for one rollout."""
+
+    told: Told
+    steps: tuple[Step, ...] = ()
+    due: tuple[datetime, ...] = ()
+
+
+def decide(view: View, now: datetime) -> Rolling:
+    """What to do now."""
+
+    def left(step: Step) -> timedelta:
+        return max(retries.wait(view.outcomes, step, now), contested.wait(view.changes, step, now))
+
+    return retries.only_due(_decided(view, now), left)
+
+
+def _decided(view: View, now: datetime) -> Rolling:
+    if view.stale:
+        told = tuple(_stale(view, one, now) for one in view.rollouts)
+        return Rolling(look_again=requeue(_LOOK_AGAIN), told=told, now=now)
+    taken: dict[str, str] = {}
+    decided = [_rolled(view, one, now, taken) for one in view.rollouts]
+    steps = {step.key: step for one in decided for step in one.steps}
+    steps |= {step.key: step for step in (*ending.orphans(view), *_claims(view))}
+    return Rolling(
+        steps=tuple(steps.values()),
+        look_again=_look_again(decided, now),
+        told=tuple(one.told for one in decided),
+        now=now,
+    )
+
+
+def _stale(view: View, rollout: NodeRollout, now: datetime) -> Told:
+    kinds = ", ".join(one.kind for one in view.stale)
+    line = Line(Reason.STALE_VIEW, f"nothing is done: what is known of {kinds} may be old")
+    return _told(rollout, line, Report(rollout=rollout, line=line, now=now, nodes=rollout.status.nodes))
+
+
+def _rolled(view: View, rollout: NodeRollout, now: datetime, taken: dict[str, str]) -> Decided:
+    """One rollout; those that were there first have taken their nodes."""
+    scope = scope_of(view, rollout.spec)
+    found = _course(view, rollout, now, scope, overlap(scope, taken))
+    if not rollout.spec.abort:
+        taken |= {one.uid: rollout.metadata.name for one in scope.members if one.uid not in taken}
+    passed = {uid: passage.passed(case) for uid, case in _cases(found).items()}
+    records = {
+        uid: untold.told(view.outcomes, one.record, one.steps)
+        for uid, one in passed.items()
+        if one.record is not None
+    }
+    after = msgspec.structs.replace(found, records=records)
+    ends = rollout.spec.abort or rollout.metadata.deletion_timestamp is not None
+    line, begun = (_ending(after), ()) if ends else _beginning(after)
+    line = line._replace(message=line.message + untold.added(view.outcomes, line.steps))
+    return _put_together(after, line, begun, passed)
+
+
+def _course(view: View, rollout: NodeRollout, now: datetime, scope: Scope, others: str) -> Course:
+    spec = rollout.spec
+    path, refusal = _path(view, rollout, scope)
+    leg, unfit = courses.leg_of(view, spec, path, scope)
+    return Course(
+        view=view,
+        rollout=rollout,
+        now=now,
+        scope=scope,
+        path=path,
+        refusal=refusal,
+        leg=leg,
+        unfit=unfit,
+        done=courses.done(view, spec, path, scope),
+        records=records_of(rollout),
+        busy=others_at_work(view, rollout),
+        overlap=others,
+    )
+
+
+def _path(view: View, rollout: NodeRollout, scope: Scope) -> tuple[Path, str]:
+    try:
+        return path_to(rollout.spec.version, rollout.spec.via, running(view, scope)), ""
+    except RefusedError as error:
+        return Path((), ()), str(error)
+
+
+def _cases(course: Course) -> dict[str, Case]:
+    """Records whose node is there; those of nodes that are gone, or others now, end with them."""
+    found: dict[str, Case] = {}
+    crowded = {True: _control_plane_down(course), False: _over_budget(course)}
+    for uid, record in course.records.items():
+        member = course.view.members.get(record.name)
+        if member is not None and member.uid == uid:
+            found[uid] = Case(
+                view=course.view,
+                rollout=course.rollout,
+                now=course.now,
+                record=record,
+                member=member,
+                complete=uid in course.done,
+                crowded=crowded[member.control_plane],
+            )
+    return found
+
+
+def _over_budget(course: Course) -> str:
+    taken = slots(course.spec, course.scope.workers, course.records, course.busy)
+    return "more workers are away than may be" if taken.unavailable > taken.limit else ""
+
+
+def _control_plane_down(course: Course) -> str:
+    down = [one.name for one in course.view.members.values() if one.control_plane and one.down]
+    return f"control-plane node {down[0]} is down" if down else ""
+
+
+def _beginning(course: Course) -> tuple[Line, tuple[NodeStatus, ...]]:
+    """What is begun, or why nothing is."""
+    errands = course.leg is None or course.spec.paused
+    steps = tuple(ending.leftovers(course.view, course.rollout, course.records, errands=errands))
+    line = gates.closed(course)
+    if line is not None:
+        done = line.done and not steps
+        return line._replace(steps=(*line.steps, *steps), done=done), ()
+    choice = choosing.choice(course)
+    told = choice.line or _rolling(course, choice.begun)
+    return told._replace(steps=(*told.steps, *steps)), choice.begun
+
+
+def _rolling(course: Course, begun: tuple[NodeStatus, ...]) -> Line:
+    leg = course.leg
+    what = f"pass {leg.pass_.value}" + (f" to {leg.version}" if leg.version else "") if leg else ""
+    flying = [*(course.records[uid] for uid in course.flying), *begun]
+    names = ", ".join(f"{one.name} {one.state.value.lower()}" for one in flying[:3])
+    text = f"{what}: {len(course.done)} of {len(course.scope)} nodes done, {len(flying)} in flight"
+    return Line(Reason.ROLLING, f"{text} ({names})" if names else text)
+
+
+def _ending(course: Course) -> Line:
+    """Nodes are given back; then our finalizer goes."""
+    about = course.rollout.metadata
+    left = tuple(ending.leftovers(course.view, course.rollout, course.records, errands=True))
+    steps: tuple[Step, ...] = left
+    deleted = about.deletion_timestamp is not None
+    waits = [one.name for one in course.records.values()] if deleted else _flying(course)
+    waits += [one.name for one in left] + _at_work(course)
+    if waits:
+        text = f"nodes are given back; agents that have begun finish first: {', '.join(waits[:3])}"
+        return Line(Reason.DELETED if deleted else Reason.ABORTING, text, steps=steps)
+    if FINALIZER in about.finalizers:
+        steps = (SetFinalizer(about.name, about.uid, False),)
+    reason = Reason.DELETED if deleted else Reason.ABORTED
+    kept = [one.name for one in course.records.values() if one.state is NodeState.QUARANTINED]
+    but = f" but those that are quarantined: {', '.join(kept[:3])}" if kept else ""
+    return Line(reason, f"all nodes are given back{but}", steps=steps, done=True)
+
+
+def _flying(course: Course) -> list[str]:
+    return [course.records[uid].name for uid in course.flying]
+
+
+def _at_work(course: Course) -> list[str]:
+    """Nodes without a record at which an agent is at work for this rollout."""
+    uid = course.rollout.metadata.uid
+    return [
+        one.name
+        for one in course.view.members.values()
+        if one.order is not None and one.order.token.rollout == uid and ending.at_work(one)
+    ]
+
+
+def _put_together(
+    course: Course, line: Line, begun: tuple[NodeStatus, ...], passed: Mapping[str, Passed]
+) -> Decided:
+    records: Records = {**course.records, **{one.uid: one for one in begun}}
+    report = Report(
+        rollout=course.rollout,
+        line=line,
+        now=course.now,
+        nodes=tuple(records.values()),
+        course=course,
+        durations=tuple(_durations(course, passed)),
+    )
+    steps = (*line.steps, *(step for one in passed.values() for step in one.steps))
+    due = [one.due for one in passed.values() if one.due is not None]
+    return Decided(_told(course.rollout, line, report), steps, (*due, *([line.due] if line.due else [])))
+
+
+def _durations(course: Course, passed: Mapping[str, Passed]) -> Iterator[int]:
+    """How many seconds those took that are through now."""
+    for record in course.rollout.status.nodes:
+        if record.uid in passed and passed[record.uid].through and record.start_time is not None:
+            yield max(int((course.now - record.start_time).total_seconds()), 0)
+
+
+def _told(rollout: NodeRollout, line: Line, report: Report) -> Told:
+    return Told(rollout, status_of(report), line.reason, line.message, line.stalled)
+
+
+def _claims(view: View) -> Iterator[Step]:
+    """Closes claims that no record stands behind any more."""
+    known = frozenset(
+        claiming.claim_of(one.metadata.uid, record.uid)
+        for one in view.rollouts
+        for record in one.status.nodes
+    )
+    yield from claiming.left_open(view, known)
+
+
+def _look_again(decided: list[Decided], now: datetime) -> LookAgain:
+    """For what no event announces, and now and then while anything is under way."""
+    due = [requeue(when - now) for one in decided for when in one.due]
+    busy = any(one.told.status.nodes or one.steps for one in decided)
+    return earliest(*due, *([requeue(_LOOK_AGAIN)] if busy else []), await_change())

@@ -1,0 +1,86 @@
+"""The drain of one node: what is asked to go now, what keeps it, and what follows when it takes too long.
+
+A node that was down before it was begun, and still is, is not waited for: nobody there ends a pod. All its
+pods are asked to go all the same.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from shiplift.api.nodes import NodeState, OnBlockedDrain
+from shiplift.api.values import duration
+from shiplift.engine.step import Step
+from shiplift.nodes.decide import failing
+from shiplift.nodes.decide.case import Case, Passed
+from shiplift.nodes.model import Drain, Evictable, Reason
+from shiplift.nodes.steps import Evict, Force
+
+DRAIN_TIMEOUT = timedelta(minutes=30)
+MOST_BLOCKERS = 20
+
+
+def over(case: Case, drain: Drain | None) -> bool:
+    """Whether the node may be changed."""
+    if drain is None:
+        return False
+    dead = case.before.down and case.member.down
+    return drain.over or (dead and not drain.now and not drain.blockers)
+
+
+def evictions(case: Case, drain: Drain | None) -> list[Step]:
+    """What is asked to go now."""
+    return [_evict(case, one) for one in drain.now] if drain is not None else []
+
+
+def drained(case: Case, drain: Drain) -> Passed:
+    """What a drain that is not over does now."""
+    limit = duration(text) if (text := case.rollout.spec.drain_timeout) else DRAIN_TIMEOUT
+    on_blocked = case.rollout.spec.on_blocked or OnBlockedDrain.WAIT
+    late = case.late(limit)
+    steps = evictions(case, drain)
+    if late and on_blocked is OnBlockedDrain.QUARANTINE:
+        return failing.quarantined(case, Reason.DRAIN_TIMED_OUT, _told(drain, limit))
+    if late and on_blocked is OnBlockedDrain.STOP:
+        return failing.left_alone(case, Reason.DRAIN_TIMED_OUT, _told(drain, limit))
+    if late and on_blocked is OnBlockedDrain.FORCE:
+        steps += [_force(case, one) for one in drain.blocked]
+    told = case.to(
+        NodeState.DRAINING, _reason(drain, late), _told(drain), blockers=drain.blockers[:MOST_BLOCKERS]
+    )
+    return Passed(told.record, tuple(steps), None if late else case.since + limit)
+
+
+def _reason(drain: Drain, late: bool) -> Reason:
+    if drain.blockers or drain.never:
+        return Reason.DRAIN_BLOCKED
+    return Reason.DRAIN_TIMED_OUT if late else Reason.DRAINING
+
+
+def _told(drain: Drain, limit: timedelta | None = None) -> str:
+    """What is left, what keeps it, what would help."""
+    after = f" after {int(limit.total_seconds())} s" if limit is not None else ""
+    if not drain.left:
+        return f"{drain.detaching} volumes are still attached{after}"
+    text = f"{drain.left} pod{'s' * (drain.left != 1)} left{after}"
+    if drain.never:
+        return f"{text}; no wait helps: {drain.never}"
+    if drain.blockers:
+        first = drain.blockers[0]
+        by = f" is kept by PodDisruptionBudget {first.budget}" if first.budget else " stays"
+        more = f" (and {len(drain.blockers) - 1} more)" if len(drain.blockers) > 1 else ""
+        return f"{text}: pod {first.pod}{by}{more}" + (f": {first.message}" if first.message else "")
+    return text
+
+
+def _grace(case: Case) -> int | None:
+    text = case.rollout.spec.pod_grace_period
+    return int(duration(text).total_seconds()) if text else None
+
+
+def _evict(case: Case, pod: Evictable) -> Evict:
+    return Evict(pod.namespace, pod.name, pod.uid, case.member.name, pod.budget, _grace(case))
+
+
+def _force(case: Case, pod: Evictable) -> Force:
+    return Force(pod.namespace, pod.name, pod.uid, case.member.name, pod.budget, _grace(case), pod.version)

@@ -1,0 +1,84 @@
+"""Nodes are given back: a rollout is aborted, deleted or gone already, or a node opts out.
+
+What an agent has claimed it finishes first. What was never claimed is taken back together with the cordon, in
+one call on the version of the node in which nobody had claimed it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shiplift.agent.protocol import Operation
+from shiplift.api.nodes import NodeRollout, NodeState
+from shiplift.nodes.decide import resting
+from shiplift.nodes.decide.case import Case, Passed, ours, unanswered
+from shiplift.nodes.model import Member, Records, View
+from shiplift.nodes.steps import Release
+
+ERRANDS = frozenset((Operation.PREPARE, Operation.SNAPSHOT))
+"""Orders that change nothing on a node, and that nothing is written down of."""
+_NAMED = frozenset((NodeState.FAILED, NodeState.QUARANTINED, NodeState.SKIPPED))
+_UNBEGUN = frozenset((NodeState.WAITING, NodeState.CORDONED, NodeState.DRAINING, NodeState.CHANGING))
+
+
+def given_back(case: Case) -> Passed | None:
+    """What gives a node back; None where it goes its way to the end first, or stays named."""
+    state = case.record.state
+    if state in _NAMED and not _leaves(case):
+        return None
+    goes_on = state not in _NAMED and (state not in _UNBEGUN or case.claimed)
+    if goes_on or case.at_work or at_work(case.member):
+        return None
+    if case.carries_ours:
+        quarantined = state is NodeState.QUARANTINED
+        return Passed(case.record, (case.release(uncordon=False) if quarantined else case.given_back(),))
+    steps = resting.closing(case)
+    return Passed(case.record, steps) if steps else Passed(None)
+
+
+def _leaves(case: Case) -> bool:
+    """Whether the record cannot stay: an aborted rollout still names its nodes, one that goes cannot, and
+    leaves a quarantined node cordoned without our mark."""
+    return case.rollout.metadata.deletion_timestamp is not None or case.member.opted_out
+
+
+def leftovers(view: View, rollout: NodeRollout, records: Records, *, errands: bool) -> Iterator[Release]:
+    """What takes marks of a rollout off nodes that it has no record of; `errands`: also what was ordered
+    there without one. An agent at work is waited for."""
+    name = rollout.metadata.name
+    for member in view.members.values():
+        if member.order is None and not member.cordoned_by:
+            continue
+        if member.uid in records or (member.cordoned_by != name and not ours(member.order, rollout)):
+            continue
+        errand = member.order is not None and member.order.token.operation in ERRANDS
+        if (errand and not errands and not member.opted_out) or at_work(member):
+            continue
+        yield release(member, uncordon=member.cordoned_by == name)
+
+
+def orphans(view: View) -> Iterator[Release]:
+    """What takes marks off nodes whose rollout is gone without having given them back."""
+    names = {one.metadata.name for one in view.rollouts}
+    uids = {one.metadata.uid for one in view.rollouts}
+    for member in view.members.values():
+        cordon = bool(member.cordoned_by) and member.cordoned_by not in names
+        order = member.order is not None and member.order.token.rollout not in uids
+        if (cordon or (order and not member.cordoned_by)) and not at_work(member):
+            yield release(member, uncordon=cordon)
+
+
+def at_work(member: Member) -> bool:
+    """Whether the agent has claimed the order that is on the node and is not through with it."""
+    order, readiness = member.order, member.readiness
+    return (
+        order is not None
+        and unanswered(member)
+        and readiness is not None
+        and (readiness.token == str(order.token))
+    )
+
+
+def release(member: Member, *, uncordon: bool) -> Release:
+    row = member.row
+    return Release(row.name, row.uid, row.resource_version, uncordon)

@@ -1,0 +1,150 @@
+"""Why a rollout begins no node now: an ordered tuple of gates, the first that is closed is told.
+
+What refuses the rollout as a whole comes first, then what somebody asked for, then what time will bring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from shiplift.api.nodes import NodeState, NodeStatus, OnBlockedDrain
+from shiplift.facts import kinds
+from shiplift.nodes.decide import canary, choosing, failing, preparing, timing
+from shiplift.nodes.decide.course import Course, Line
+from shiplift.nodes.model import Reason
+from shiplift.nodes.names import FINALIZER
+from shiplift.nodes.steps import SetFinalizer
+
+Gate = Callable[[Course], Line | None]
+
+
+def closed(course: Course) -> Line | None:
+    """The first gate that keeps nodes from being begun; None where none does."""
+    return next((line for gate in GATES if (line := gate(course)) is not None), None)
+
+
+def _unreadable(course: Course) -> Line | None:
+    blind = [one for one in course.view.unreadable if one.kind in {kinds.NODE, kinds.NODE_ROLLOUT}]
+    return Line(Reason.UNREADABLE, f"nothing is begun: {blind[0]}", stalled=True) if blind else None
+
+
+def _overlap(course: Course) -> Line | None:
+    return Line(Reason.OVERLAP, course.overlap, stalled=True) if course.overlap else None
+
+
+def _no_nodes(course: Course) -> Line | None:
+    if len(course.scope):
+        return None
+    name = course.rollout.metadata.name
+    text = f"selector and pools of NodeRollout {name} match no node"
+    if course.scope.opted_out:
+        text += f" but {course.scope.opted_out[0].name}, which has opted out"
+    return Line(Reason.NO_NODES, text, stalled=True)
+
+
+def _refused(course: Course) -> Line | None:
+    return Line(Reason.VERSION_REFUSED, course.refusal, stalled=True) if course.refusal else None
+
+
+def _unknown_control_plane(course: Course) -> Line | None:
+    """A control-plane node whose API server's version nobody knows is not planned for."""
+    if course.spec.version is None:
+        return None
+    servers = course.view.api_servers
+    unknown = [one.name for one in course.scope.control_planes if one.name not in servers]
+    if not unknown:
+        return None
+    text = f"the agent of control-plane node {unknown[0]} does not say which version its API server has"
+    return Line(Reason.WAITS_FOR_AGENT, text)
+
+
+def _complete(course: Course) -> Line | None:
+    if course.leg is not None:
+        return None
+    if course.flying:
+        name = course.records[course.flying[0]].name
+        return Line(Reason.ROLLING, f"every node is changed; node {name} is being given back")
+    if left := _failed(course):
+        return Line(Reason.QUARANTINED, _told(course, left), stalled=True)
+    return Line(Reason.COMPLETE, f"all {len(course.scope)} nodes run what they should", done=True)
+
+
+def _stopped(course: Course) -> Line | None:
+    failed = _failed(course)
+    members = {one.uid for one in course.scope.control_planes}
+    if any(one.uid in members for one in failed) or any(_stops(course, one) for one in failed):
+        return Line(Reason.STOPPED, _told(course, failed), stalled=True)
+    if failed and course.failures >= course.spec.max_failures:
+        return Line(Reason.STOPPED, _told(course, failed), stalled=True)
+    return None
+
+
+def _stops(course: Course, record: NodeStatus) -> bool:
+    drain = record.state is NodeState.FAILED and record.reason == Reason.DRAIN_TIMED_OUT
+    return drain and course.spec.on_blocked is OnBlockedDrain.STOP
+
+
+def _failed(course: Course) -> list[NodeStatus]:
+    return [one for one in course.records.values() if failing.counts(one)]
+
+
+def _told(course: Course, failed: list[NodeStatus]) -> str:
+    first = failed[0]
+    most = course.spec.max_failures
+    text = f"stopped: {len(failed)} of at most {most} node{'s' * (most != 1)} failed"
+    why = f"{first.reason}: {first.message}"
+    return f"{text}; node {first.name} ({first.state.value}): {why}; {course.try_again}"
+
+
+def _paused(course: Course) -> Line | None:
+    if not course.spec.paused:
+        return None
+    flying = len(course.flying)
+    text = f"paused: {flying} node{'s' * (flying != 1)} in flight finish, no more are begun"
+    return Line(Reason.PAUSED, text)
+
+
+def _starting(course: Course) -> Line | None:
+    """The path and our finalizer are there before anything is done."""
+    about, path = course.rollout.metadata, course.path.versions
+    way = f"by {' then '.join(path)}" if path else "the control plane stays as it is"
+    text = f"{len(course.scope)} nodes, {way}"
+    if FINALIZER not in about.finalizers:
+        return Line(Reason.STARTING, text, steps=(SetFinalizer(about.name, about.uid, True),))
+    return Line(Reason.STARTING, text) if course.status.running_pass is None else None
+
+
+def _nothing_left(course: Course) -> Line | None:
+    """All that could be changed is; what is left waits for somebody."""
+    if course.flying or any(choosing.may_begin(course, one) for one in course.unfit):
+        return None
+    if failed := _failed(course):
+        return Line(Reason.STOPPED, _told(course, failed), stalled=True)
+    one = course.unfit[0]
+    record = course.records.get(one.uid)
+    if record is not None and record.state is NodeState.SKIPPED:
+        return Line(Reason.DOWN_BEFORE, f"node {one.name}: {record.message}")
+    if one.problem:
+        return Line(Reason.UNREADABLE, f"node {one.name}: {one.problem}", stalled=True)
+    if one.leaving or one.row.deleting:
+        return Line(Reason.ROLLING, f"node {one.name} is on its way out")
+    return Line(Reason.WAITS_FOR_AGENT, f"node {one.name} has no agent that speaks our protocol")
+
+
+GATES: tuple[Gate, ...] = (
+    _unreadable,
+    _overlap,
+    _no_nodes,
+    _refused,
+    _unknown_control_plane,
+    _complete,
+    timing.unusable,
+    _paused,
+    _stopped,
+    _starting,
+    preparing.prepared,
+    timing.closed,
+    preparing.copied,
+    canary.soaking,
+    _nothing_left,
+)

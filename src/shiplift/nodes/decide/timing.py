@@ -1,0 +1,67 @@
+"""Windows: a node is begun only while one is open for as long as a node is expected to take."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from functools import lru_cache
+from statistics import median
+
+from shiplift.api.nodes import NodeRollout
+from shiplift.api.values import Window as StoredWindow
+from shiplift.api.values import duration
+from shiplift.engine.windows import Window, WindowError, Windows
+from shiplift.nodes.decide.course import Course, Line
+from shiplift.nodes.model import Reason
+
+
+def expected(rollout: NodeRollout) -> timedelta:
+    """How long a node takes: as told, else as measured; nothing where neither is known."""
+    if text := rollout.spec.expected_node_duration:
+        return duration(text)
+    measured = rollout.status.durations
+    return timedelta(seconds=int(median(measured))) if measured else timedelta(0)
+
+
+@lru_cache(64)
+def windows_of(stored: tuple[StoredWindow, ...]) -> Windows:
+    """Raises where one cannot be used."""
+    return Windows(tuple(Window(one.schedule, duration(one.duration), one.time_zone) for one in stored))
+
+
+def unusable(course: Course) -> Line | None:
+    """A window that cannot be read, or that no node fits into: said before anything is begun."""
+    try:
+        windows = windows_of(course.spec.windows)
+    except (WindowError, ValueError) as error:
+        hint = f"; {error.hint}" if isinstance(error, WindowError) else ""
+        return Line(Reason.UNREADABLE, f"{_whose(course)}: {error}{hint}", stalled=True)
+    try:
+        windows.refuse_shorter_than(expected(course.rollout))
+    except WindowError as error:
+        return Line(Reason.WINDOW_TOO_SHORT, f"{_whose(course)}: {error}", stalled=True)
+    return None
+
+
+def _whose(course: Course) -> str:
+    return f"spec.windows of NodeRollout {course.rollout.metadata.name}"
+
+
+def closed(course: Course) -> Line | None:
+    """When the next node may be begun; None where one may be now."""
+    windows, takes = windows_of(course.spec.windows), expected(course.rollout)
+    if windows.fits(course.now, takes):
+        return None
+    opens = windows.next_fit(course.now, takes)
+    when = f"the next one opens at {opens:%Y-%m-%d %H:%M} UTC" if opens else "none opens any more"
+    return Line(
+        Reason.WINDOW_CLOSED, f"no window is open for the {takes} that a node takes; {when}", due=opens
+    )
+
+
+def next_window(rollout: NodeRollout, now: datetime) -> datetime | None:
+    """When the next window opens, where none is open."""
+    try:
+        windows = windows_of(rollout.spec.windows)
+    except (WindowError, ValueError):
+        return None
+    return None if windows.open_at(now) else windows.next_open(now)

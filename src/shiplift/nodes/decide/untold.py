@@ -1,0 +1,33 @@
+"""Steps that cannot be taken (a right is missing, the server refuses a hook) are told where they are wanted:
+in the message of their node, or of the rollout. That part of a message is made anew at every look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from shiplift.api.nodes import NodeStatus
+from shiplift.engine import retries
+from shiplift.engine.step import Outcomes, Step
+
+_MARK = " (cannot be done: "
+_LONGEST = 2000
+
+
+def without(record: NodeStatus) -> NodeStatus:
+    """A record as it was before anything was added to its message."""
+    if _MARK not in record.message:
+        return record
+    return msgspec.structs.replace(record, message=record.message.partition(_MARK)[0])
+
+
+def added(outcomes: Outcomes, steps: Iterable[Step]) -> str:
+    """What to add to a message about these steps: the first that failed when it was last tried."""
+    why = next(retries.failures(outcomes, steps), "")
+    return f"{_MARK}{why[:_LONGEST]})" if why else ""
+
+
+def told(outcomes: Outcomes, record: NodeStatus, steps: Iterable[Step]) -> NodeStatus:
+    more = added(outcomes, steps)
+    return msgspec.structs.replace(record, message=record.message + more) if more else record

@@ -1,0 +1,94 @@
+"""From the read model of rollouts to what a terminal shows. Words carry the meaning, colour repeats it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from shiplift.api.nodes import NodeState
+from shiplift.face.layout import bar, duration, facts, table
+from shiplift.face.wrapping import Sentence
+from shiplift.nodes.face.rollouts import MOST_NODES, NodeLine, RolloutsView, RolloutView, why
+from shiplift.view.values import Eta
+
+_STYLES = {
+    NodeState.QUARANTINED: "red",
+    NodeState.FAILED: "red",
+    NodeState.REVERTING: "red",
+    NodeState.CHANGING: "green",
+    NodeState.VERIFYING: "green",
+}
+_PHASES = {"running": "green", "paused": "yellow", "aborting": "yellow", "stopped": "red", "aborted": "red"}
+
+
+def rollouts(view: RolloutsView, most: int | None, lines: int | None = None) -> RenderableType:
+    """All rollouts; of each, so many nodes, and of each text so many lines."""
+    parts: list[RenderableType] = []
+    for one in view.rollouts:
+        parts += [Text(), _rollout(one, most, lines)]
+    if view.over:
+        earlier = "1 earlier rollout is" if view.over == 1 else f"{view.over:,} earlier rollouts are"
+        parts += [Text(), Text(f"{earlier} over", style="dim")]
+    return Group(*parts[1:])
+
+
+def _rollout(view: RolloutView, most: int | None, lines: int | None) -> RenderableType:
+    parts: list[RenderableType] = [facts(_about(view, lines))]
+    shown = view.lines if most is None else view.lines[: min(most, MOST_NODES)]
+    if shown:
+        parts += [Text(), _table(shown, lines)]
+    if hidden := len(view.lines) - len(shown):
+        parts.append(Text(f"and {hidden:,} more; --all shows them"))
+    if view.hints:
+        hints = view.hints[: 1 if lines == 1 else None]
+        parts += [Text(), *(Sentence(f"hint: {hint}", style="dim") for hint in hints)]
+    return Group(*parts)
+
+
+def _about(view: RolloutView, lines: int | None) -> Iterable[tuple[str, RenderableType]]:
+    title = f"{view.name} {view.phase}"
+    yield "Nodes", Sentence(_headline(view, title), lead=title, style=_PHASES.get(view.phase, "bold"))
+    if view.nodes.total:
+        counted = f"{bar(view.nodes)} {view.nodes} nodes, {view.unavailable} unavailable"
+        yield "", Sentence(f"{counted}, {view.failures} failed" if view.failures else counted)
+    if view.pools:
+        yield "Pools", Sentence(", ".join(view.pools), lines=lines)
+    if len(view.path) > 1:
+        yield "Path", Sentence(" → ".join(view.path), lines=lines)
+    if view.message and view.message != view.stalled:
+        yield "Now", Sentence(view.message, lines=None if lines is None else max(2, lines))
+    if view.stalled:
+        yield "Needs", Sentence(view.stalled, lines=None if lines is None else max(2, lines))
+    if view.window is not None:
+        yield "Window", Sentence(f"the next opens in {duration(view.window)}")
+
+
+def _headline(view: RolloutView, title: str) -> str:
+    more = [
+        title,
+        view.wanted,
+        f"pass {view.running_pass}" if view.running_pass else "",
+        f"for {duration(view.seconds)}" if view.seconds is not None else "",
+        _eta(view.eta) if view.eta else "",
+    ]
+    return ", ".join(one for one in more if one)
+
+
+def _eta(eta: Eta) -> str:
+    bounds = f" ({duration(eta.earliest)} to {duration(eta.latest)})" if eta.earliest < eta.latest else ""
+    return f"about {duration(eta.likely)} to go{bounds}"
+
+
+def _table(shown: Sequence[NodeLine], lines: int | None) -> Table:
+    made = table("NODE", "STATE", "FOR", "WHY", wraps=("NODE", "WHY"))
+    for one in shown:
+        made.add_row(
+            Text(one.name),
+            Text(one.state.value, style=_STYLES.get(one.state, "")),
+            "-" if one.seconds is None else duration(one.seconds),
+            Sentence(why(one), lines=lines),
+        )
+    return made

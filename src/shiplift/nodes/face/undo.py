@@ -1,0 +1,88 @@
+"""Undo everything of this layer in a cluster, without the operator.
+
+It decides and acts as the operator does when rollouts are aborted; first it says so in each NodeRollout, so
+that an operator that comes back does not begin again. Agents that have begun a change finish it; then their
+nodes are given back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from shiplift.engine import clock
+from shiplift.engine.barrier import Barrier
+from shiplift.engine.step import Outcomes
+from shiplift.face.parts import Undone
+from shiplift.facts.kinds import CONFIG_MAP, NODE_ROLLOUT
+from shiplift.kube.claims import ClaimBook
+from shiplift.kube.client import Client
+from shiplift.kube.errors import KubeError
+from shiplift.kube.statuses import Subject, barriers, write
+from shiplift.kube.store import Store
+from shiplift.kube.undoing import SETTLE_SECONDS, UndoError, Undoing, undo_until_clean
+from shiplift.nodes.act.actor import Actor
+from shiplift.nodes.act.control_plane import ControlPlane
+from shiplift.nodes.decide.decision import decide
+from shiplift.nodes.model import Reason, Rolling
+from shiplift.nodes.names import CLAIMS
+from shiplift.nodes.observe.asking import asking
+from shiplift.nodes.observe.observer import Observer
+
+_UNDER_WAY = (Reason.ABORTING, Reason.DELETED, Reason.STALE_VIEW)
+
+
+def undo_all(client: Client, store: Store, say: Callable[[str], None]) -> Undone:
+    """How many changes it took. The store watches what the layer reads."""
+    store.wait_settled(list(_aborted(client, say)), SETTLE_SECONDS)
+    book = ClaimBook(client, CONFIG_MAP, CLAIMS)
+    observer = Observer(store, asking(client, book)._replace(claims=lambda: ()))
+    store.subscribe(observer.heard)
+    actor = Actor(client, ControlPlane(book, 0, observer.claims_changed), observer.desired, observer.memory)
+
+    def decided() -> Rolling:
+        decision = decide(observer.observe(Outcomes()), clock.now())
+        store.wait_settled(list(_told(client, decision)), SETTLE_SECONDS)
+        return decision
+
+    layer = Undoing(decide=decided, act=actor.act, left=_left)
+    changes, _ = undo_until_clean(layer, store, say)
+    return Undone(changes)
+
+
+def _left(decision: Rolling) -> bool:
+    """Whether something is under way, or is not told yet: nothing is done before it is."""
+    return any(
+        one.reason in _UNDER_WAY or one.status.nodes != one.rollout.status.nodes for one in decision.told
+    )
+
+
+def _told(client: Client, decision: Rolling) -> Iterator[Barrier]:
+    """The statuses say what an operator would say: what is recorded is what the next look goes by."""
+    for one in decision.told:
+        about = one.rollout.metadata
+        if one.status != one.rollout.status:
+            subject = Subject(NODE_ROLLOUT, about.name, about.uid, about.resource_version)
+            yield from barriers(write(client, subject, one.rollout.status, one.status))
+
+
+def _aborted(client: Client, say: Callable[[str], None]) -> Iterator[Barrier]:
+    for live in client.list(NODE_ROLLOUT):
+        name = live["metadata"]["name"]
+        if not _is_over(live):
+            yield from _abort(client, name, live["metadata"]["uid"])
+            say(f"NodeRollout {name} is aborted, so that no operator begins again")
+
+
+def _abort(client: Client, name: str, uid: str) -> tuple[Barrier, ...]:
+    try:
+        written = client.patch(NODE_ROLLOUT, name, {"spec": {"abort": True}}, uid=uid)
+    except KubeError as error:
+        raise UndoError(
+            f"NodeRollout {name} cannot be aborted: {error}", "an operator would begin again"
+        ) from error
+    return (written.barrier,) if written.barrier else ()
+
+
+def _is_over(live: dict[str, Any]) -> bool:
+    return bool(live["spec"].get("abort") or live["metadata"].get("deletionTimestamp"))

@@ -1,0 +1,126 @@
+"""What the parts of this layer tell each other within one process; for many threads, and lost without harm.
+
+`Leases` are readings of nodes' Leases, from the moment at which their agents were through. `Jobs` are those
+of hooks that were made, or found to be there: after a restart making one again finds it. `Kept` is an answer
+that is asked for again only after a while.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection
+from typing import Generic, NamedTuple, TypeVar
+
+from shiplift.engine import contested
+from shiplift.nodes.model import Hooked, HookState, LeaseSeen
+
+T = TypeVar("T")
+JobName = tuple[str, str]
+"""Namespace and name."""
+
+
+class _Reading(NamedTuple):
+    first: str
+    """When the Lease had last been renewed at the first look."""
+    seen: LeaseSeen
+
+
+class Leases:
+    """Whether nodes renew their Leases: no clock is compared, only what stands there at two looks."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._read: dict[str, _Reading] = {}
+
+    def note(self, uid: str, attempt: int, renewed: str) -> None:
+        """This stood in the node's Lease at that look; the first begins anew."""
+        with self._lock:
+            known = self._read.get(uid)
+            if attempt == 0 or known is None:
+                known = _Reading(renewed, LeaseSeen())
+            advancing = known.seen.advancing or (bool(renewed) and renewed != known.first)
+            self._read[uid] = _Reading(known.first, LeaseSeen(attempt + 1, advancing))
+
+    def seen(self, of: Collection[str]) -> dict[str, LeaseSeen]:
+        """What was seen of these nodes, by uid; all others are forgotten."""
+        with self._lock:
+            self._read = {uid: one for uid, one in self._read.items() if uid in of}
+            return {uid: one.seen for uid, one in self._read.items()}
+
+
+class Jobs:
+    """The Jobs of hooks that are known, each as it was when last read; one that has ended is read once."""
+
+    EVERY = 2.0
+    """Seconds between two looks at a Job that runs: nobody tells when it ends."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._known: dict[JobName, tuple[float, Hooked | None]] = {}
+
+    def note(self, name: JobName) -> None:
+        """It is there: look at it."""
+        with self._lock:
+            self._known.setdefault(name, (float("-inf"), None))
+
+    def forget(self, name: JobName) -> None:
+        with self._lock:
+            self._known.pop(name, None)
+
+    def look(self, read: Callable[[JobName], Hooked | None]) -> dict[JobName, Hooked]:
+        """All that are known; `read` tells of one, or None where it is gone."""
+        for name in self._due():
+            found, asked = read(name), self._clock()
+            with self._lock:
+                if found is None:
+                    self._known.pop(name, None)
+                elif name in self._known:
+                    self._known[name] = (asked, found)
+        with self._lock:
+            return {name: one for name, (_, one) in self._known.items() if one is not None}
+
+    @property
+    def due(self) -> bool:
+        """Whether a Job is to be looked at."""
+        return bool(self._due())
+
+    def _due(self) -> list[JobName]:
+        latest = self._clock() - self.EVERY
+        with self._lock:
+            return [name for name, (at, one) in self._known.items() if at <= latest and _goes_on(one)]
+
+
+def _goes_on(one: Hooked | None) -> bool:
+    return one is None or one.state is HookState.RUNNING
+
+
+class Memory(NamedTuple):
+    """What is noted by who acts, for who observes."""
+
+    leases: Leases
+    jobs: Jobs
+    changes: contested.Memory
+    """Of what is not ours."""
+
+
+class Kept(Generic[T]):
+    """The answer to a question, good for some seconds; asked from one thread, made void from any."""
+
+    def __init__(
+        self, ask: Callable[[], T], seconds: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._ask, self._seconds, self._clock = ask, seconds, clock
+        self._answer: T | None = None
+        self._until = float("-inf")
+
+    def get(self) -> T:
+        if self._clock() >= self._until or self._answer is None:
+            self._until = self._clock() + self._seconds
+            self._answer = self._ask()
+        return self._answer
+
+    def void(self) -> None:
+        """Something has changed it."""
+        self._until = float("-inf")

@@ -1,0 +1,268 @@
+"""What this layer sees of a cluster, what it concludes, and the closed list of its reasons.
+
+What is known of a node that is being changed stands in `NodeRollout.status.nodes` (its record), written
+before anything is done to the node; how far it is, the Node itself says. So whoever leads next goes on from
+there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import Enum
+
+import msgspec
+
+from shiplift.agent.protocol import Agent, Order, Readiness
+from shiplift.agent.protocol import Outcome as Answer
+from shiplift.api.nodes import Blocker, NodeRollout, NodeRolloutStatus, NodeStatus
+from shiplift.engine.claims import Claims
+from shiplift.engine.conditions import Reason as AnyReason
+from shiplift.engine.contested import Changes
+from shiplift.engine.decision import Decision
+from shiplift.engine.step import Outcomes
+from shiplift.facts.kinds import Kind
+from shiplift.facts.nodes import Node
+
+
+class Reason(AnyReason):
+    """Why a rollout, or one node, is where it is."""
+
+    # a rollout
+    STARTING = "Starting"
+    """Its path is being written down before anything is done."""
+    ROLLING = "Rolling"
+    """Nodes are being changed."""
+    COMPLETE = "Complete"
+    """Every node in scope runs what it should."""
+    PAUSED = "Paused"
+    """Somebody asked to begin no more nodes."""
+    ABORTING = "Aborting"
+    """Somebody asked to stop; agents that have claimed a change finish it first."""
+    ABORTED = "Aborted"
+    DELETED = "Deleted"
+    """It is being deleted; its nodes are being given back."""
+    STOPPED = "Stopped"
+    """Too many nodes have failed, or a drain is blocked and the policy for it is Stop."""
+    WINDOW_CLOSED = "WindowClosed"
+    """No window is open, or what is left of it is too short for a node."""
+    WINDOW_TOO_SHORT = "WindowTooShort"
+    """A window is shorter than a node takes."""
+    NO_NODES = "NoNodes"
+    """Its selector and its pools match no node."""
+    OVERLAP = "Overlap"
+    """Another rollout names a node of its scope, and was there first."""
+    VERSION_REFUSED = "VersionRefused"
+    """The version is below what runs, skips a minor, or is ahead of an API server."""
+    SOAKING = "Soaking"
+    """The canary nodes are being watched."""
+    NEEDS_SURGE = "NeedsSurge"
+    """Every node holds pods whose turn has not come: one more node is needed before any is cordoned."""
+    STALE_VIEW = "StaleView"
+    """What we see may be old, so nothing is begun."""
+    UNREADABLE = "Unreadable"
+    """Something that matters cannot be read."""
+    NO_HEALTHY_CONTROL_PLANE = "ControlPlaneUnhealthy"
+    """A control-plane node is down: no other is touched."""
+
+    # one node
+    CHOSEN = "Chosen"
+    """Its turn has come: it is written down, and cordoned next."""
+    HOOK_RUNNING = "HookRunning"
+    HOOK_FAILED = "HookFailed"
+    DRAINING = "Draining"
+    DRAIN_BLOCKED = "DrainBlocked"
+    """Something keeps a pod on it: named."""
+    DRAIN_TIMED_OUT = "DrainTimedOut"
+    WAITS_FOR_AGENT = "WaitsForAgent"
+    """Its agent has not claimed the order yet."""
+    CHANGING = "Changing"
+    """Its agent has claimed the order and works."""
+    REVERTING = "Reverting"
+    """Its agent puts the versions from before back."""
+    VERIFYING = "Verifying"
+    """Its agent is through; what it says is being looked at."""
+    AGENT_SILENT = "AgentSilent"
+    """Its agent did not claim the order in time."""
+    AGENT_FAILED = "AgentFailed"
+    """Its agent says that it could not do it."""
+    TIMED_OUT = "TimedOut"
+    """The change took longer than `nodeTimeout`."""
+    WRONG_VERSION = "WrongVersion"
+    """Its agent says that it is done, and the node runs something else."""
+    NOT_READY = "NotReady"
+    """It was changed and is not Ready, or does not renew its Lease."""
+    QUARANTINED = "Quarantined"
+    """It failed and could not be put back: it stays cordoned until somebody looks at it."""
+    OPTED_OUT = "OptedOut"
+    CONTESTED = "Contested"
+    """Somebody else keeps taking back what we do to it."""
+    DOWN_BEFORE = "DownBefore"
+    """It was down before it was begun, and its agent does not answer."""
+    REPLACED = "Replaced"
+    """The node of that name is another one now."""
+
+
+class Member(msgspec.Struct, frozen=True):
+    """A node, and what its annotations say in the protocol's words; read once for each version of its row."""
+
+    row: Node
+    control_plane: bool = False
+    pool: str = ""
+    """The MachinePool that it belongs to."""
+    current: Mapping[str, str] = {}
+    """What its agent says that it has, by software."""
+    desired: Mapping[str, str] = {}
+    order: Order | None = None
+    readiness: Readiness | None = None
+    answer: Answer | None = None
+    agent: Agent | None = None
+    problem: str = ""
+    """Why an annotation of it cannot be read; nothing is then believed of its agent."""
+    cordoned_by: str = ""
+    """The rollout that has cordoned it."""
+    opted_out: bool = False
+    leaving: bool = False
+    """Its machine is on its way out."""
+
+    @property
+    def name(self) -> str:
+        return self.row.name
+
+    @property
+    def uid(self) -> str:
+        return self.row.uid
+
+    @property
+    def down(self) -> bool:
+        """Whether it serves nobody, whoever's doing that is."""
+        return not self.row.ready or bool(self.row.deleting) or self.leaving
+
+
+class Evictable(msgspec.Struct, frozen=True):
+    """A pod that may be asked to go now."""
+
+    namespace: str
+    name: str
+    uid: str
+    version: int
+    budget: str = ""
+    """The uid of the budget that covers it."""
+
+
+class Drain(msgspec.Struct, frozen=True):
+    """What is left to do before a node is empty."""
+
+    left: int = 0
+    """Pods that are there and have to go."""
+    now: tuple[Evictable, ...] = ()
+    """Pods that may be asked to go now."""
+    blockers: tuple[Blocker, ...] = ()
+    """What keeps pods; held workloads are named as such."""
+    never: str = ""
+    """Why no wait helps, in words; empty where one may."""
+    detaching: int = 0
+    """Volumes that are still attached, though their pods are gone."""
+    blocked: tuple[Evictable, ...] = ()
+    """Pods that only a budget keeps, held workloads apart: those that `onBlocked: Force` ends."""
+
+    @property
+    def over(self) -> bool:
+        return not self.left and not self.detaching
+
+
+class HookState(Enum):
+    """How the Job of a hook is."""
+
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+
+
+class Hooked(msgspec.Struct, frozen=True):
+    """A Job of a hook of ours."""
+
+    namespace: str
+    name: str
+    uid: str
+    version: int
+    state: HookState
+    message: str = ""
+
+
+class Migration(msgspec.Struct, frozen=True):
+    """What the layer `workloads` is doing, as its objects tell."""
+
+    target: str = ""
+    """The version that workloads move to; empty where none do."""
+    emptying: str = ""
+    """The node that it is emptying to make room."""
+    holding: Mapping[str, str] = {}
+    """Nodes that have pods whose turn has not come, or that are being moved: one of them, in words."""
+
+
+class LeaseSeen(msgspec.Struct, frozen=True):
+    """What was seen of a node's Lease since its agent was through."""
+
+    attempt: int = 0
+    """How often it was looked at."""
+    advancing: bool = False
+    """Whether it was renewed in between."""
+
+
+class Unreadable(msgspec.Struct, frozen=True):
+    """An object that is there and that no row could be made of."""
+
+    kind: Kind
+    name: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.kind.kind} {self.name} cannot be read: {self.why}"
+
+
+class View(msgspec.Struct, frozen=True, kw_only=True):
+    """The cluster at one moment."""
+
+    rollouts: tuple[NodeRollout, ...] = ()
+    """In the order in which they were made."""
+    members: Mapping[str, Member] = {}
+    """All nodes, by name."""
+    api_servers: Mapping[str, str] = {}
+    """The version of each API server that there is, by where it is: the one function behind which
+    control-plane versions are facts."""
+    drains: Mapping[str, Drain] = {}
+    """By uid, of nodes that a rollout has a record of."""
+    migration: Migration = Migration()
+    leases: Mapping[str, LeaseSeen] = {}
+    """By uid of the node, of nodes being verified."""
+    hooks: Mapping[tuple[str, str], Hooked] = {}
+    """Jobs of ours, by namespace and name."""
+    claims: Claims | None = ()
+    """Of the control plane; None where they cannot be read: then no control-plane node is begun."""
+    changes: Changes = {}
+    stale: tuple[Kind, ...] = ()
+    unreadable: tuple[Unreadable, ...] = ()
+    outcomes: Outcomes = Outcomes()
+
+
+class Told(msgspec.Struct, frozen=True):
+    """What follows for one rollout."""
+
+    rollout: NodeRollout
+    status: NodeRolloutStatus
+    """The whole status, to be stored before the steps of the next round are decided."""
+    reason: Reason
+    message: str
+    stalled: bool = False
+
+
+class Rolling(Decision, frozen=True):
+    """What follows for all rollouts: the steps of those whose records are stored, and what to tell."""
+
+    told: tuple[Told, ...] = ()
+    now: datetime | None = None
+
+
+Records = Mapping[str, NodeStatus]
+"""What is written down of nodes, by uid."""

@@ -1,0 +1,20 @@
+"""The names by which the parts of this layer know each other's objects; marks that other layers read are in
+`api.marks`."""
+
+from __future__ import annotations
+
+KUBEADM, KUBELET, KUBECTL = "kubeadm", "kubelet", "kubectl"
+KUBERNETES = (KUBEADM, KUBELET, KUBECTL)
+"""The software that a version of Kubernetes stands for."""
+API_SERVER = "kube-apiserver"
+"""The software by which the agent of a control-plane node says which version its API server has."""
+FINALIZER = "shiplift.dev/undo"
+"""On a NodeRollout for as long as a node may carry something of it."""
+CLAIMS = "shiplift-control-plane"
+"""The object of the operator's namespace whose annotation holds the claims on the control plane."""
+HOOK_LABEL = "shiplift.dev/rollout-uid"
+"""On the Jobs of hooks: whose they are."""
+HOOK_NODE, HOOK_ROLLOUT = "SHIPLIFT_NODE", "SHIPLIFT_ROLLOUT"
+"""Variables in every container of a hook's Job: what it runs for."""
+NODE_LEASES = "kube-node-lease"
+"""The namespace in which kubelets renew the Leases of their nodes."""

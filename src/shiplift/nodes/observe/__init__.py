@@ -1,0 +1,1 @@
+"""What the layer sees."""

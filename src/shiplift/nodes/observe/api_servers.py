@@ -1,0 +1,24 @@
+"""Which versions the API servers have: the one place in which that becomes a fact.
+
+The agents of control-plane nodes say it. Where a cloud runs the control plane there is no such node, and
+where an agent does not say it nobody knows: then the server that answers us is asked, and counts as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from shiplift.nodes.model import Member
+from shiplift.nodes.names import API_SERVER
+
+ASKED = "kubernetes"
+"""How the server that answers us is named: where it is it does not say."""
+
+
+def api_servers(members: Iterable[Member], asked: Callable[[], str]) -> dict[str, str]:
+    """By where each is; `asked` is what the server says that answers us, empty where none does."""
+    planes = [one for one in members if one.control_plane]
+    found = {one.name: one.current[API_SERVER] for one in planes if API_SERVER in one.current}
+    if len(found) == len(planes) and planes:
+        return found
+    return {**found, ASKED: version} if (version := asked()) else found

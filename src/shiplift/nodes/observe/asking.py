@@ -1,0 +1,88 @@
+"""What is asked of the API server itself, live; where it does not answer, nobody knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+from shiplift.engine.claims import ClaimError, Claims
+from shiplift.facts import kinds
+from shiplift.facts.pods import Pod
+from shiplift.kube import served
+from shiplift.kube.claims import ClaimBook
+from shiplift.kube.client import Client
+from shiplift.kube.errors import KubeError, NotFound
+from shiplift.kube.fence import whoami
+from shiplift.nodes.memory import JobName
+from shiplift.nodes.model import Hooked
+from shiplift.nodes.observe.hooks import hooked
+
+
+class Asking(NamedTuple):
+    """What is asked of the API server itself, and only when it matters."""
+
+    version: Callable[[], str]
+    """The version of the server that answers; empty where none does."""
+    claims: Callable[[], Claims | None]
+    """On the control plane; None where they cannot be read."""
+    job: Callable[[JobName], Hooked | None]
+    """The Job of a hook; None where it is gone."""
+    is_gone: Callable[[Pod], bool | None]
+    """Whether the DaemonSet that a pod names is gone; None where that cannot be told."""
+    own_pod: Callable[[], str]
+    """The uid of the pod that we run in; empty where we run in none."""
+
+
+def asking(client: Client, book: ClaimBook) -> Asking:
+    """All that this layer asks, through one client."""
+    return Asking(
+        version=partial(_version, client),
+        claims=partial(_claims, book),
+        job=partial(_job, client),
+        is_gone=partial(_is_gone, client),
+        own_pod=partial(_own_pod, client),
+    )
+
+
+def _version(client: Client) -> str:
+    try:
+        return served.version(client)
+    except KubeError:
+        return ""
+
+
+def _claims(book: ClaimBook) -> Claims | None:
+    try:
+        return book.open_claims()
+    except (KubeError, ClaimError):
+        return None
+
+
+def _job(client: Client, name: JobName) -> Hooked | None:
+    """None where it is gone; where that cannot be told the round is tried again."""
+    try:
+        return hooked(client.get(kinds.JOB, name[1], name[0]))
+    except NotFound:
+        return None
+
+
+def _is_gone(client: Client, pod: Pod) -> bool | None:
+    """Asked for as a list of one: that takes no right besides those of a watch."""
+    owner = pod.controller
+    if owner is None:
+        return None
+    try:
+        found = list(
+            client.list(kinds.DAEMON_SET, pod.namespace, field_selector=f"metadata.name={owner.name}")
+        )
+    except KubeError:
+        return None
+    return all(one["metadata"]["uid"] != owner.uid for one in found)
+
+
+def _own_pod(client: Client) -> str:
+    try:
+        return whoami(client).pod
+    except KubeError:
+        return ""

@@ -1,0 +1,201 @@
+"""What is left to do before a node is empty: the pure part of the package `drain`, asked about one node of a
+snapshot. Pods that the layer `workloads` holds or moves are not evicted here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import NamedTuple
+
+from shiplift.api.nodes import NodeRolloutSpec, NodeState, NodeStatus
+from shiplift.api.values import duration
+from shiplift.api.workloads import Turn
+from shiplift.drain.blocking import Refusal, is_free
+from shiplift.drain.filters import Around, judge_all, of_daemon_set
+from shiplift.drain.holds import MIGRATION
+from shiplift.drain.model import Hold, Judgement, Presence, Settings, Wait, Why
+from shiplift.drain.plan import Plan, Scene, blockers, plan, spending
+from shiplift.drain.volumes import Volume, attached, claims_that_stay
+from shiplift.engine.barrier import Gone
+from shiplift.engine.retries import pause
+from shiplift.engine.step import Outcomes
+from shiplift.facts.kinds import POD
+from shiplift.facts.nodes import Node
+from shiplift.facts.pods import Pod
+from shiplift.facts.storage import PersistentVolume, PersistentVolumeClaim, VolumeAttachment
+from shiplift.facts.workloads import DaemonSet, PodDisruptionBudget
+from shiplift.kube.store import Snapshot
+from shiplift.nodes.model import Drain, Evictable
+from shiplift.nodes.observe.holding import Moving
+
+_EVICT, _FORCE = "evict ", "force "
+"""How the keys of steps that end a pod begin; its uid follows."""
+_BY_BUDGET = (
+    Why.TWO_BUDGETS,
+    Why.BUDGET_NOT_COUNTED,
+    Why.NEVER_EVICTABLE,
+    Why.BUDGET_EXHAUSTED,
+    Why.AFTER_OTHERS,
+)
+DRAINED = (NodeState.CORDONED, NodeState.DRAINING)
+"""The states in which pods of a node are evicted."""
+IN_FLIGHT = (*DRAINED, NodeState.WAITING, NodeState.CHANGING, NodeState.REVERTING, NodeState.VERIFYING)
+"""The states in which it matters which pods a node has."""
+_MOVED = Hold(MIGRATION.by, "it is being moved", "it goes when there is room for it on a node of the target")
+
+
+class Asked(NamedTuple):
+    """One node that is drained, and for what."""
+
+    node: Node
+    record: NodeStatus
+    spec: NodeRolloutSpec
+
+
+class Drains:
+    """Tells of nodes in one snapshot, at one moment.
+
+    `is_gone` asks the API server whether the DaemonSet of a pod is gone; `is_ours` whether a pod is the
+    operator's own.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        outcomes: Outcomes,
+        moving: Moving | None,
+        now: datetime,
+        is_gone: Callable[[Pod], bool | None],
+        is_ours: Callable[[Pod], bool],
+    ) -> None:
+        self._snapshot, self._moving, self._now = snapshot, moving, now
+        self._is_gone, self._is_ours = is_gone, is_ours
+        self._budgets: dict[str, list[PodDisruptionBudget]] = {}
+        for row in snapshot.all(PodDisruptionBudget):
+            self._budgets.setdefault(row.namespace, []).append(row)
+        self._evicting = frozenset(_under_way(outcomes))
+        self._refusals = dict(_refusals(outcomes))
+        self._taken: Counter[str] = Counter()
+        """What the nodes that were asked about so far take of budgets."""
+        self._leaving = [
+            (pod.node, budgets[0].uid)
+            for uid in self._evicting
+            if (pod := snapshot.by_uid(Pod, uid)) is not None
+            and len(budgets := self._covering(pod)) == 1
+            and not is_free(pod, budgets)
+        ]
+        """What evictions that are under way take of budgets, by node."""
+
+    def of(self, asked: Asked) -> Drain:
+        around = Around(settings_of(asked.spec), self._daemon_set, self._seconds, _came_late(asked.record))
+        judged = judge_all(self._snapshot.pods_on(asked.node.name), around)
+        scene = Scene(
+            judged=judged,
+            covering=self._covering,
+            now=self._now.timestamp(),
+            hold=lambda pod: self._hold(asked.node, pod),
+            evicting=self._evicting,
+            spent=self._spent(asked.node.name),
+            refusals=self._refusals,
+            goes_last=self._is_ours,
+            volumes=self._attached(asked.node, judged),
+        )
+        found = plan(scene)
+        if asked.record.state in DRAINED:
+            self._taken.update(spending(found))
+        return _drain(found, self._seconds)
+
+    def _spent(self, node: str) -> Counter[str]:
+        """What all other nodes take of budgets."""
+        return self._taken + Counter(budget for one, budget in self._leaving if one != node)
+
+    @property
+    def _seconds(self) -> int:
+        return int(self._now.timestamp())
+
+    def _covering(self, pod: Pod) -> list[PodDisruptionBudget]:
+        return [row for row in self._budgets.get(pod.namespace, ()) if row.selects(pod.labels)]
+
+    def _hold(self, node: Node, pod: Pod) -> Hold | None:
+        if self._moving is None or self._moving.is_target(node):
+            return None
+        turn = self._moving.turn(pod)
+        return None if turn is None else _MOVED if turn is Turn.RELEASED else MIGRATION
+
+    def _daemon_set(self, pod: Pod) -> Presence:
+        owner = pod.controller
+        found = self._snapshot.by_uid(DaemonSet, owner.uid) if owner else None
+        if found is not None:
+            return Presence.THERE
+        gone = self._is_gone(pod) if of_daemon_set(pod) else None
+        return Presence.UNKNOWN if gone is None else Presence.GONE if gone else Presence.THERE
+
+    def _attached(self, node: Node, judged: tuple[Judgement, ...]) -> tuple[str, ...]:
+        """The volumes of pods that go."""
+        staying = [
+            found
+            for claim in claims_that_stay(judged)
+            if (found := self._volume(claim.namespace, claim.name)) is not None
+        ]
+        return attached(node, self._snapshot.all(VolumeAttachment), staying)
+
+    def _volume(self, namespace: str, name: str) -> Volume | None:
+        claim = self._snapshot.find(PersistentVolumeClaim, name, namespace)
+        row = self._snapshot.find(PersistentVolume, claim.volume) if claim and claim.volume else None
+        return Volume(row.name, row.driver, row.handle) if row else None
+
+
+def settings_of(spec: NodeRolloutSpec) -> Settings:
+    """What whoever made the rollout has decided about pods."""
+    grace = int(duration(spec.pod_grace_period).total_seconds()) if spec.pod_grace_period else None
+    return Settings(spec.delete_empty_dir_data, spec.evict_unmanaged, grace)
+
+
+def _came_late(record: NodeStatus) -> Callable[[Pod], bool]:
+    """What was made since the drain began: nobody evicts such a pod, which tolerates a cordon, for ever."""
+    since = record.last_transition_time if record.state is NodeState.DRAINING else None
+    return lambda pod: since is not None and pod.created > since.timestamp()
+
+
+def _under_way(outcomes: Outcomes) -> Iterator[str]:
+    """Pods, by uid, that go and do not look like it."""
+    for key in outcomes.running:
+        if key.startswith((_EVICT, _FORCE)):
+            yield key.removeprefix(_EVICT).removeprefix(_FORCE)
+    for barrier in outcomes.unsettled:
+        if isinstance(barrier, Gone) and barrier.kind == POD:
+            yield barrier.uid
+
+
+def _refusals(outcomes: Outcomes) -> Iterator[tuple[str, Refusal]]:
+    """By uid, what was answered to evictions that did not happen, and when they are tried again."""
+    for key, last in outcomes.last.items():
+        if key.startswith(_EVICT) and not last.ok and last.at is not None:
+            again = (last.at + pause(last)).timestamp()
+            yield key.removeprefix(_EVICT), Refusal(last.message, again)
+
+
+def _drain(found: Plan, now: int) -> Drain:
+    blocked = (one for one in found.waits if one.why in _BY_BUDGET)
+    return Drain(
+        left=found.to_go,
+        now=tuple(_evictable(one.pod, one.lane) for one in found.evictions),
+        blockers=blockers(found, now),
+        never=_never(found),
+        detaching=len(found.volumes),
+        blocked=tuple(_evictable(one.pod) for one in blocked),
+    )
+
+
+def _evictable(pod: Pod, budget: str = "") -> Evictable:
+    return Evictable(pod.namespace, pod.name, pod.uid, pod.resource_version, budget)
+
+
+def _never(found: Plan) -> str:
+    """Why no wait helps: the first pod that somebody has to decide about."""
+    first = next(iter(found.for_ever), None) or next(iter(found.cannot), None)
+    if first is None:
+        return ""
+    words = f"{first.message}; {first.unblocks}" if isinstance(first, Wait) else first.words
+    return f"pod {first.pod.namespace}/{first.pod.name}: {words}"

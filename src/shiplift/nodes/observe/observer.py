@@ -1,0 +1,203 @@
+"""Gathers what a decision is made from. Reads only; what it keeps is a cache of what the cluster says.
+
+While nothing that matters has changed the view is the one from before: what was decided from it still holds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Protocol, cast
+
+from shiplift.api.nodes import NodeRollout
+from shiplift.api.workloads import WorkloadMigration
+from shiplift.engine import clock, contested
+from shiplift.engine.step import Outcomes
+from shiplift.facts import kinds
+from shiplift.facts.kinds import Kind
+from shiplift.facts.meta import Row
+from shiplift.facts.nodes import Node
+from shiplift.facts.pods import Pod
+from shiplift.kube.collection import paused_collection
+from shiplift.kube.store import Snapshot
+from shiplift.nodes.memory import Jobs, Kept, Leases, Memory
+from shiplift.nodes.model import Drain, Member, Unreadable, View
+from shiplift.nodes.observe.api_servers import api_servers
+from shiplift.nodes.observe.asking import Asking
+from shiplift.nodes.observe.drains import Asked, Drains
+from shiplift.nodes.observe.holding import Holding, Moving, moving
+from shiplift.nodes.observe.members import Members, has_ours
+from shiplift.nodes.observe.news import Heard, News
+from shiplift.nodes.observe.rollouts import in_flight, kept_for, rollouts_of, touches_control_plane
+
+READS = (
+    kinds.NODE,
+    kinds.POD,
+    kinds.DAEMON_SET,
+    kinds.POD_DISRUPTION_BUDGET,
+    kinds.PERSISTENT_VOLUME,
+    kinds.PERSISTENT_VOLUME_CLAIM,
+    kinds.VOLUME_ATTACHMENT,
+    kinds.NODE_ROLLOUT,
+    kinds.MACHINE,
+    kinds.WORKLOAD_MIGRATION,
+    kinds.WORKLOAD_PLACEMENT,
+)
+
+
+class Snapshots(Protocol):
+    """What is asked of the store."""
+
+    def snapshot(self, *of: Kind) -> Snapshot: ...
+    def stale(self, *of: Kind) -> tuple[Kind, ...]: ...
+
+
+class Observer:
+    """Makes views. `heard` may be called from any thread, `observe` from one."""
+
+    def __init__(
+        self,
+        store: Snapshots,
+        asking: Asking,
+        now: Callable[[], datetime] = clock.now,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store, self._asking, self._now, self._monotonic = store, asking, now, monotonic
+        self._heard = Heard()
+        self._members, self._holding = Members(), Holding()
+        self._view: View | None = None
+        """What was seen last, and may still hold."""
+        self._shown: Mapping[str, Member] = {}
+        self._keep_until = float("-inf")
+        self._version = Kept(asking.version, 30.0, monotonic)
+        self._claims = Kept(lambda: (asking.claims(),), 2.0, monotonic)
+        self._own_pod = Kept(asking.own_pod, float("inf"), monotonic)
+        self._clean = False
+        """Whether there is no rollout, and nothing of one on any node."""
+        self.memory = Memory(Leases(), Jobs(monotonic), contested.Memory())
+
+    def heard(self, kind: Kind, old: Row | None, new: Row | None) -> None:
+        """Note what to look at again; without a row, that other objects than before cannot be read."""
+        self._heard.note(kind, old, new)
+
+    def claims_changed(self) -> None:
+        self._claims.void()
+
+    def desired(self, node: str) -> Iterable[str]:
+        """The software that a node, as it was last seen, has a desired version of."""
+        member = self._shown.get(node)
+        return member.desired if member else ()
+
+    def observe(self, outcomes: Outcomes) -> View:
+        """The cluster at this moment; the view from before where nothing that matters is new."""
+        news = self._heard.take()
+        view = self._view
+        if view is not None and not news.matters and self._holds(view, news, outcomes):
+            return view
+        self._view = None
+        rollouts = rollouts_of(self._store.snapshot(kinds.NODE_ROLLOUT))
+        self._heard.go_by(bool(rollouts), {record.name for _, record in in_flight(rollouts)})
+        try:
+            with paused_collection:
+                view = self._look(self._store.snapshot(*READS), news, outcomes)
+        except BaseException:
+            # the news is taken and perhaps not counted: count all again
+            self._holding = Holding()
+            raise
+        self._view, self._clean, self._shown = view, _is_clean(view), view.members
+        self._keep_until = self._monotonic() + kept_for(view.rollouts)
+        return view
+
+    def _holds(self, view: View, news: News, outcomes: Outcomes) -> bool:
+        """Whether the view is still what there is to see."""
+        if self._clean:
+            return True
+        if (
+            self._monotonic() >= self._keep_until
+            or not _same(view.outcomes, outcomes)
+            or self.memory.jobs.due
+        ):
+            return False
+        if view.stale != self._store.stale(*READS):
+            return False
+        return not (view.migration.target and news.nodes) or self._holding.is_still(
+            view.migration, self._store.snapshot(kinds.POD), _rows(view.members), news.nodes
+        )
+
+    def _look(self, snapshot: Snapshot, news: News, outcomes: Outcomes) -> View:
+        rollouts = rollouts_of(snapshot)
+        members = self._members.look(snapshot.all(Node), snapshot.customs(kinds.MACHINE))
+        under_way = moving(_migration(snapshot), snapshot.customs(kinds.WORKLOAD_PLACEMENT))
+        under_way = under_way if rollouts else None
+        nodes = _rows(members) if under_way else {}
+        return View(
+            rollouts=rollouts,
+            members=members,
+            api_servers=api_servers(members.values(), self._version.get) if rollouts else {},
+            drains=self._drains(snapshot, rollouts, members, under_way, outcomes),
+            migration=self._holding.look(snapshot, under_way, nodes, news.nodes),
+            leases=self.memory.leases.seen({one.uid for one in members.values() if _is_through(one)}),
+            hooks=self.memory.jobs.look(self._asking.job),
+            claims=self._claims.get()[0] if touches_control_plane(rollouts, members) else (),
+            changes=dict(self.memory.changes.changes),
+            stale=snapshot.stale(*READS),
+            unreadable=_unreadable(snapshot),
+            outcomes=outcomes,
+        )
+
+    def _drains(
+        self,
+        snapshot: Snapshot,
+        rollouts: Iterable[NodeRollout],
+        members: Mapping[str, Member],
+        under_way: Moving | None,
+        outcomes: Outcomes,
+    ) -> dict[str, Drain]:
+        """Of nodes that are there and recorded, in the order in which rollouts and records are."""
+        asked = [
+            Asked(member.row, record, rollout.spec)
+            for rollout, record in in_flight(rollouts)
+            if (member := members.get(record.name)) is not None and member.uid == record.uid
+        ]
+        if not asked:
+            return {}
+        drains = Drains(snapshot, outcomes, under_way, self._now(), self._asking.is_gone, self._is_ours)
+        return {one.node.uid: drains.of(one) for one in asked}
+
+    def _is_ours(self, pod: Pod) -> bool:
+        return pod.uid == self._own_pod.get()
+
+
+def _migration(snapshot: Snapshot) -> WorkloadMigration | None:
+    rows = snapshot.customs(kinds.WORKLOAD_MIGRATION)
+    return next((cast("WorkloadMigration", row.object) for row in rows), None)
+
+
+def _rows(members: Mapping[str, Member]) -> dict[str, Node]:
+    return {name: one.row for name, one in members.items()}
+
+
+def _is_clean(view: View) -> bool:
+    """Whether nothing but a rollout, or something of one on a node, could give us anything to do."""
+    return (
+        not view.rollouts and not view.stale and not any(has_ours(one.row) for one in view.members.values())
+    )
+
+
+def _is_through(member: Member) -> bool:
+    """Whether its agent says that it is through with the order that is there."""
+    order, readiness = member.order, member.readiness
+    if order is None or readiness is None:
+        return False
+    return readiness.ready and readiness.token == str(order.token)
+
+
+def _same(one: Outcomes, other: Outcomes) -> bool:
+    return one.last is other.last and (one.running, one.unsettled) == (other.running, other.unsettled)
+
+
+def _unreadable(snapshot: Snapshot) -> tuple[Unreadable, ...]:
+    return tuple(
+        Unreadable(kind, name, why) for kind in READS for name, why in snapshot.undecodable(kind).items()
+    )

@@ -1,0 +1,51 @@
+"""What the rollouts say about what has to be looked at, and for how long a look is good."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import cast
+
+from shiplift.api.nodes import NodeRollout, NodeStatus, RolloutPass
+from shiplift.facts.kinds import NODE_ROLLOUT
+from shiplift.kube.store import Snapshot
+from shiplift.nodes.model import Member
+from shiplift.nodes.observe.drains import DRAINED, IN_FLIGHT
+
+_OF_CONTROL_PLANE = (RolloutPass.CONTROL_PLANE, RolloutPass.CONTROL_PLANE_KUBELETS)
+_DRAINING_SECONDS, _RECORDED_SECONDS = 1.0, 10.0
+"""For how long a view is kept while nodes are drained, and while nodes are changed: what a drain waits for
+may be over without an event."""
+
+
+def rollouts_of(snapshot: Snapshot) -> tuple[NodeRollout, ...]:
+    """In the order in which they were made."""
+    rows = sorted(snapshot.customs(NODE_ROLLOUT), key=lambda row: (row.created, row.name))
+    return tuple(cast("NodeRollout", row.object) for row in rows)
+
+
+def in_flight(rollouts: Iterable[NodeRollout]) -> Iterator[tuple[NodeRollout, NodeStatus]]:
+    """The records of nodes that are being changed."""
+    for rollout in rollouts:
+        for record in rollout.status.nodes:
+            if record.state in IN_FLIGHT:
+                yield rollout, record
+
+
+def touches_control_plane(rollouts: Iterable[NodeRollout], members: Mapping[str, Member]) -> bool:
+    """Whether a control-plane node is being changed, or may be soon."""
+    return any(
+        rollout.status.running_pass in _OF_CONTROL_PLANE
+        or any(_is_plane(members.get(record.name)) for record in rollout.status.nodes)
+        for rollout in rollouts
+    )
+
+
+def _is_plane(member: Member | None) -> bool:
+    return member is not None and member.control_plane
+
+
+def kept_for(rollouts: Iterable[NodeRollout]) -> float:
+    states = {record.state for _, record in in_flight(rollouts)}
+    if not states.isdisjoint(DRAINED):
+        return _DRAINING_SECONDS
+    return _RECORDED_SECONDS if states else float("inf")

@@ -1,0 +1,249 @@
+"""What is told about a rollout: the status of the NodeRollout.
+
+It is made from the decision alone, so that what people read and what is done never differ. Records of nodes
+are told at once, since steps wait for them; counts and estimates whenever it costs little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+import msgspec
+
+from shiplift.agent.protocol import Operation as Asked
+from shiplift.api.conditions import stated
+from shiplift.api.nodes import (
+    MOST_DURATIONS,
+    NodeRollout,
+    NodeRolloutStatus,
+    NodeState,
+    NodeStatus,
+    RolloutPass,
+    RolloutPhase,
+)
+from shiplift.api.values import Condition, Estimate, Operation, Progress, duration
+from shiplift.engine import conditions, progress
+from shiplift.engine.conditions import Statement
+from shiplift.engine.progress import Weight
+from shiplift.nodes.decide import budget, canary, timing
+from shiplift.nodes.decide.course import Course, Line
+from shiplift.nodes.decide.scope import in_flight, token_of
+from shiplift.nodes.model import Member, Reason
+
+MOST_NODES = 1000
+_LONGEST = 1000
+_AT_REST = frozenset((Reason.COMPLETE, Reason.ABORTED))
+_ORDER = (
+    NodeState.QUARANTINED,
+    NodeState.FAILED,
+    NodeState.REVERTING,
+    NodeState.CHANGING,
+    NodeState.VERIFYING,
+    NodeState.DRAINING,
+    NodeState.CORDONED,
+    NodeState.SOAKING,
+    NodeState.WAITING,
+    NodeState.SKIPPED,
+)
+_OF_CONTROL_PLANE = frozenset((Asked.UPGRADE_APPLY, Asked.UPGRADE_NODE))
+_PHASES = {
+    Reason.COMPLETE: RolloutPhase.COMPLETE,
+    Reason.ABORTED: RolloutPhase.ABORTED,
+    Reason.PAUSED: RolloutPhase.PAUSED,
+    Reason.STARTING: RolloutPhase.PENDING,
+}
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What a status is made of."""
+
+    rollout: NodeRollout
+    line: Line
+    now: datetime
+    nodes: tuple[NodeStatus, ...]
+    """The records."""
+    course: Course | None = None
+    """None where nothing that was seen is sure: then what was told stays told."""
+    durations: tuple[int, ...] = ()
+    """Of nodes that are through since the status was last told."""
+
+
+def status_of(report: Report) -> NodeRolloutStatus:
+    """The whole status."""
+    before, line = report.rollout.status, report.line
+    common = msgspec.structs.replace(
+        before,
+        observed_generation=report.rollout.metadata.generation,
+        conditions=_conditions(report),
+        phase=_phase(report),
+        message=_short(line.message),
+    )
+    if report.course is None:
+        return common
+    return _with_progress(common, report, report.course)
+
+
+def _with_progress(common: NodeRolloutStatus, report: Report, course: Course) -> NodeRolloutStatus:
+    before, now = report.rollout.status, report.now.replace(microsecond=0)
+    begun = before.start_time or (now if any(one.token for one in report.nodes) else None)
+    pass_ = _pass(report, course)
+    slots = budget.slots(
+        course.spec, course.scope.workers, {one.uid: one for one in report.nodes}, course.busy
+    )
+    held = {one.uid for one in report.nodes if in_flight(one)}
+    away = sum(one.down or one.uid in held for one in course.scope.control_planes)
+    done, total = len(course.done), len(course.scope)
+    return msgspec.structs.replace(
+        common,
+        running_pass=pass_,
+        pass_start_time=progress.since(before.pass_start_time, now, same=pass_ is before.running_pass)
+        if pass_ is not None
+        else None,
+        path=before.path if before.start_time is not None else course.path.versions,
+        progress=Progress.of(done, total),
+        unavailable=slots.unavailable + away,
+        failures=course.failures,
+        start_time=begun,
+        complete_time=(before.complete_time or now) if pass_ is RolloutPass.DONE else None,
+        next_window_time=timing.next_window(report.rollout, report.now),
+        eta=_eta(begun, done, total, now) if report.line.reason is Reason.ROLLING else None,
+        canary_start_time=_soaking_since(report, course),
+        snapshot=report.line.snapshot or before.snapshot,
+        operation=_operation(report),
+        nodes=_listed(report.nodes, course.scope.opted_out, before.nodes, now),
+        durations=(*before.durations, *report.durations)[-MOST_DURATIONS:],
+    )
+
+
+def _pass(report: Report, course: Course) -> RolloutPass | None:
+    """The pass that is running: none before the start, and then in the order of the path."""
+    before, line = report.rollout.status.running_pass, report.line
+    if line.reason is Reason.COMPLETE:
+        return RolloutPass.DONE if line.done else before
+    if line.stalled or line.reason in {Reason.PAUSED, Reason.ABORTED, Reason.ABORTING, Reason.DELETED}:
+        return before
+    if before is None or line.reason is Reason.STARTING:
+        return _start(before, line)
+    return course.leg.pass_ if course.leg is not None else before
+
+
+def _start(before: RolloutPass | None, line: Line) -> RolloutPass | None:
+    """Nodes are prepared from the moment on at which our finalizer is there."""
+    if line.reason is not Reason.STARTING or before is not None:
+        return before
+    return None if line.steps else RolloutPass.PREPARE
+
+
+def _operation(report: Report) -> Operation | None:
+    """The change of the control plane that is running."""
+    for record in report.nodes:
+        token = token_of(record.token or "")
+        if in_flight(record) and token is not None and token.operation in _OF_CONTROL_PLANE:
+            begun = record.start_time or report.now
+            return Operation(
+                id=record.token or "",
+                name=f"{token.operation.value} of node {record.name}"[:256],
+                start_time=begun,
+                deadline=begun + duration(report.rollout.spec.node_timeout),
+                attempt=max(record.attempt, 1),
+            )
+    return None
+
+
+def _soaking_since(report: Report, course: Course) -> datetime | None:
+    """Kept once the canary nodes have soaked; begun anew where one of them is not well any more."""
+    before = report.rollout.status.canary_start_time
+    if report.line.soaking_since is not None or report.line.stalled:
+        return report.line.soaking_since or before
+    pausing = report.line.reason in {Reason.PAUSED, Reason.WINDOW_CLOSED, Reason.ABORTING, Reason.ABORTED}
+    return before if pausing or canary.soaked(course) else None
+
+
+def _eta(started: datetime | None, done: int, total: int, now: datetime) -> Estimate | None:
+    found = progress.estimate(started, done, total, now)
+    if found is None:
+        return None
+    return Estimate(likely=found.likely, earliest=found.earliest, latest=found.latest)
+
+
+def _listed(
+    records: Iterable[NodeStatus],
+    opted_out: Iterable[Member],
+    before: Iterable[NodeStatus],
+    now: datetime,
+) -> tuple[NodeStatus, ...]:
+    """Records, those first that need somebody, and nodes that are left out."""
+    known = sorted(records, key=lambda one: (_ORDER.index(one.state), one.name))
+    uids = {one.uid for one in known}
+    since = {one.uid: one.last_transition_time for one in before if one.reason == Reason.OPTED_OUT}
+    left_out = (
+        NodeStatus(
+            name=one.name,
+            uid=one.uid,
+            state=NodeState.SKIPPED,
+            reason=Reason.OPTED_OUT,
+            message="node.shiplift.dev/skip-rollout is on it",
+            last_transition_time=since.get(one.uid) or now,
+        )
+        for one in opted_out
+        if one.uid not in uids
+    )
+    return (*known, *left_out)[:MOST_NODES]
+
+
+def _conditions(report: Report) -> tuple[Condition, ...]:
+    return stated(
+        report.rollout.status.conditions,
+        _statements(report.line),
+        generation=report.rollout.metadata.generation,
+        now=report.now,
+    )
+
+
+def _statements(line: Line) -> tuple[Statement, ...]:
+    message = _short(line.message)
+    if line.stalled:
+        return conditions.stalled(line.reason, message)
+    if line.reason in _AT_REST and line.done:
+        return conditions.ready(line.reason, message)
+    if line.reason is Reason.STALE_VIEW:
+        return conditions.unknown(line.reason, message)
+    return conditions.reconciling(line.reason, message)
+
+
+def _phase(report: Report) -> RolloutPhase:
+    line = report.line
+    if line.stalled:
+        begun = report.rollout.status.start_time is not None or line.reason is Reason.STOPPED
+        return RolloutPhase.STOPPED if begun else RolloutPhase.PENDING
+    return _PHASES.get(line.reason, RolloutPhase.RUNNING)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def _essence(status: NodeRolloutStatus) -> tuple[object, ...]:
+    """What decisions, or people who wait, depend on."""
+    said = tuple((one.type, one.status, one.reason, one.observed_generation) for one in status.conditions)
+    nodes = tuple(
+        (one.uid, one.state, one.reason, one.attempt, one.token, one.before, one.software)
+        for one in status.nodes
+    )
+    return (
+        status.running_pass,
+        status.path,
+        status.start_time,
+        status.canary_start_time,
+        status.snapshot,
+        status.observed_generation,
+        said,
+        nodes,
+    )
+
+
+WEIGHT: Weight[NodeRolloutStatus] = Weight(
+    _essence, ("message", "progress", "unavailable", "eta", "next_window_time")
+)
+"""What of the status is told at once, and what whenever it costs little."""

@@ -1,0 +1,142 @@
+"""`shiplift explain node/x`: waits for what, since when, what is next, what would unblock it."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from benchmarks.rows import make
+from shiplift.agent.protocol import AGENT, READY, Agent, current_key
+from shiplift.api.marks import CORDONED_BY, SKIP_ROLLOUT
+from shiplift.api.nodes import Blocker, NodeRollout, NodeState, RolloutPhase
+from shiplift.api.values import LabelSelector, Software
+from shiplift.facts.meta import Labels
+from shiplift.facts.nodes import Node
+from shiplift.nodes.face import explanation_layout
+from shiplift.nodes.face.explanation import NEXT, Explanation, explanation
+from shiplift.nodes.model import Member
+from shiplift.nodes.observe.members import member
+from tests.nodes.face.rollouts import NOW, a_record, a_rollout
+
+
+def a_member(annotations: dict[str, str] | None = None, **given: Any) -> Member:
+    known: dict[str, Any] = {"ready": True, "kubelet_version": "v1.35.4", "uid": "uid-a"}
+    return member(make(Node, "a", annotations=Labels(annotations or {}), **known | given))
+
+
+def told(*rollouts: NodeRollout, of: Member | None = None) -> Explanation:
+    return explanation(of or a_member(), rollouts, NOW)
+
+
+def shown(one: Explanation) -> str:
+    out = io.StringIO()
+    Console(file=out, width=110, no_color=True).print(explanation_layout.explanation(one))
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+
+
+def test_every_state_says_what_is_next() -> None:
+    assert set(NEXT) == set(NodeState)
+
+
+@pytest.mark.parametrize(
+    ("rollouts", "of", "waits_for"),
+    [
+        ((), a_member(), "nothing: no NodeRollout matches it"),
+        (
+            (a_rollout(message="2 of 5 nodes done"),),
+            a_member(),
+            "its turn; NodeRollout r: 2 of 5 nodes done",
+        ),
+        ((a_rollout(stalled="b failed"),), a_member(), "its turn; NodeRollout r: b failed"),
+        ((a_rollout(),), a_member({SKIP_ROLLOUT: "true"}), "nothing: it has opted out of rollouts"),
+        ((a_rollout(),), a_member(kubelet_version="v1.36.3"), "nothing: it runs what it should"),
+        ((a_rollout(phase=RolloutPhase.ABORTED),), a_member(), "nothing: NodeRollout r is over"),
+        ((a_rollout(a_record("a", NodeState.CHANGING, message="works")),), a_member(), "works"),
+    ],
+)
+def test_a_node_waits_for_something(rollouts: Any, of: Member, waits_for: str) -> None:
+    assert told(*rollouts, of=of).waits_for == waits_for
+
+
+def test_a_record_of_another_node_of_that_name_does_not_count() -> None:
+    assert told(a_rollout(a_record("a", NodeState.FAILED)), of=a_member(uid="another")).line is None
+
+
+def test_selectors_and_pools_say_whose_a_node_is() -> None:
+    picky = a_rollout(name="picky", spec={"node_selector": LabelSelector(match_labels={"gpu": "yes"})})
+    pooled = a_rollout(name="pooled", spec={"pools": ("workers",)})
+    assert told(picky, pooled).rollout == ""
+    assert told(picky, pooled, of=a_member(labels=Labels(gpu="yes"))).rollout == "picky"
+
+
+def test_a_rollout_that_runs_counts_before_one_that_is_over() -> None:
+    assert told(a_rollout(name="old", phase=RolloutPhase.COMPLETE), a_rollout(name="z")).rollout == "z"
+
+
+@pytest.mark.parametrize(
+    ("of", "cordon"),
+    [
+        (a_member(), ""),
+        (a_member(unschedulable=True), "somebody else"),
+        (a_member({CORDONED_BY: "r"}, unschedulable=True), "NodeRollout r"),
+        (a_member({CORDONED_BY: "r"}), ""),
+    ],
+)
+def test_who_cordoned_it_is_named(of: Member, cordon: str) -> None:
+    assert told(of=of).cordon == cordon
+
+
+@pytest.mark.parametrize(
+    ("notes", "agent"),
+    [
+        ({}, "has not been heard of"),
+        ({AGENT: Agent("0.2.0", 3).written()}, "version 0.2.0"),
+        ({AGENT: Agent("0.2.0", 3).written(), READY: "false t"}, "version 0.2.0, at work"),
+        ({AGENT: Agent("0.2.0", 3).written(), READY: "true t"}, "version 0.2.0, through with its last order"),
+        ({READY: "?"}, "cannot be understood: annotation node.shiplift.dev/ready"),
+    ],
+)
+def test_what_is_known_of_its_agent_is_said(notes: dict[str, str], agent: str) -> None:
+    assert told(of=a_member(notes)).agent.startswith(agent)
+
+
+def test_what_it_has_stands_beside_what_it_should_have() -> None:
+    rollout = a_rollout(spec={"software": (Software(name="containerd", version="2.1"),)})
+    notes = {current_key("containerd"): "2.1-1", current_key("kubeadm"): "1.35.4"}
+    found = {
+        one.name: (one.current, one.wanted, one.fits) for one in told(rollout, of=a_member(notes)).software
+    }
+    assert found == {
+        "containerd": ("2.1-1", "2.1", True),
+        "kubeadm": ("1.35.4", "1.36.3", False),
+        "kubelet": ("1.35.4", "1.36.3", False),
+    }
+
+
+def test_the_picture_is_a_chain_from_what_it_waits_for_to_what_would_unblock_it() -> None:
+    blocker = Blocker(pod="shop/web-1", budget="shop/web", message="needs 2 healthy pods and has 2")
+    record = a_record("a", NodeState.DRAINING, 45, message="1 pod left", blockers=(blocker,))
+    node = a_member({CORDONED_BY: "r", AGENT: Agent("0.2.0", 3).written()}, unschedulable=True)
+    assert (
+        shown(told(a_rollout(record), of=node))
+        == """\
+Node       a, v1.35.4, Ready, cordoned by NodeRollout r
+Agent      version 0.2.0
+Rollout    r: Kubernetes v1.36.3
+State      Draining for 45 min
+Waits for  1 pod left
+Next       when it is empty its agent is told to change it
+
+SOFTWARE  HAS     SHOULD HAVE
+kubelet   1.35.4  1.36.3
+
+Unblocked when  pod shop/web-1 is kept by PodDisruptionBudget shop/web: needs 2 healthy pods and has 2"""
+    )
+
+
+def test_a_node_that_failed_says_how_to_try_again() -> None:
+    (helps,) = told(a_rollout(a_record("a", NodeState.QUARANTINED))).unblocked_by
+    assert "`kubectl uncordon a`, then `shiplift pause rollout/r`" in helps

@@ -1,0 +1,158 @@
+"""What others do to nodes meanwhile, and what cannot be read."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from itertools import pairwise
+
+import msgspec
+
+from shiplift.agent.protocol import AGENT, READY, Agent
+from shiplift.api.nodes import RolloutPass, RolloutPhase
+from shiplift.nodes.model import Reason
+from shiplift.nodes.steps import Withdraw
+from tests.nodes.players import tick
+from tests.nodes.stage import Stage, decided, told
+from tests.nodes.world import Memory
+
+
+def test_a_cordon_by_hand_between_choice_and_cordon_is_learnt() -> None:
+    stage = Stage(1)
+    stage.until(lambda: stage.told.nodes)
+    stage.node("w-0").unschedulable = True
+    stage.world.touched(stage.node("w-0"))
+    stage.finish()
+    assert stage.judge.closed() == ["w-0"]
+    assert (stage.phase(), stage.judge.residue()) == (RolloutPhase.COMPLETE, [])
+
+
+def test_who_uncordons_before_the_claim_makes_the_drain_begin_again() -> None:
+    stage = Stage(2)
+    stage.until(lambda: stage.told.nodes)
+    while not stage.judge.ordered:
+        tick(stage.world, stage.judge.look)
+        stage.operator.round()
+    node = stage.node("w-0")
+    node.unschedulable = False
+    stage.world.touched(node)
+    stage.world.add_pod("w-0")
+    stage.operator.round()
+    assert stage.judge.steps[-1] == "Withdraw"
+    stage.finish()
+    stage.well()
+    assert stage.judge.cordoned == ["w-0", "w-0", "w-1"]
+
+
+def test_who_uncordons_again_and_again_is_told_and_fought_ever_more_slowly() -> None:
+    stage = Stage(1)
+    stage.world.budgets["cart"] = 0
+    times: list[datetime] = []
+    for _ in range(60):
+        before = len(stage.judge.cordoned)
+        stage.operator.round()
+        if len(stage.judge.cordoned) > before:
+            times.append(stage.world.now)
+        tick(stage.world, stage.judge.look)
+        stage.node("w-0").unschedulable = False
+        stage.world.touched(stage.node("w-0"))
+    gaps = [(later - earlier).total_seconds() for earlier, later in pairwise(times)]
+    assert gaps == sorted(gaps)
+    assert gaps[-1] >= 15
+    record = stage.record("w-0")
+    assert record.reason == Reason.CONTESTED
+    assert "somebody else takes back our cordon" in record.message
+
+
+def test_an_order_that_somebody_strips_is_written_again_unless_it_was_claimed() -> None:
+    stage = Stage(1)
+    stage.until(lambda: stage.judge.ordered)
+    node = stage.node("w-0")
+    node.annotations.pop(READY, None)
+    stage.world.apply(Withdraw(node.name, node.uid, node.version, ""), Memory())
+    stage.finish()
+    stage.well()
+    assert stage.judge.ordered == ["Packages w-0", "Packages w-0"]
+
+
+def test_an_annotation_that_cannot_be_read_is_named_and_waited_for() -> None:
+    stage = Stage(1)
+    stage.until(lambda: stage.judge.cordoned)
+    stage.node("w-0").annotations["node.shiplift.dev/outcome"] = "{"
+    stage.operator.round()
+    record = stage.record("w-0")
+    assert record.reason == Reason.UNREADABLE
+    assert record.message.startswith(
+        "nothing is done to it: annotation node.shiplift.dev/outcome: '{' is no JSON"
+    )
+    del stage.node("w-0").annotations["node.shiplift.dev/outcome"]
+    stage.finish()
+    stage.well()
+
+
+def test_an_agent_of_another_protocol_is_not_begun() -> None:
+    stage = Stage(1)
+    stage.until(lambda: stage.told.running_pass is RolloutPass.WORKERS)
+    stage.world.rollouts["next"] = msgspec.structs.replace(
+        stage.world.rollouts["next"], status=msgspec.structs.replace(stage.told, nodes=())
+    )
+    stage.node("w-0").annotations[AGENT] = Agent("9", 1, protocol=9).written()
+    assert told(decided(stage))[1] == "node w-0 has no agent that speaks our protocol"
+
+
+def test_marks_of_a_rollout_that_is_gone_are_taken_off() -> None:
+    stage = Stage(2)
+    stage.until(lambda: stage.judge.ordered)
+    stage.world.rollouts.clear()
+    stage.world.claims.clear()
+    stage.finish_without_rollout()
+    assert (stage.judge.residue(), stage.judge.closed()) == ([], [])
+
+
+def test_a_status_that_somebody_emptied_leaves_nothing_behind() -> None:
+    stage = Stage(2)
+    stage.until(lambda: stage.judge.ordered)
+    rollout = stage.world.rollouts["next"]
+    stage.world.rollouts["next"] = msgspec.structs.replace(
+        rollout, status=msgspec.structs.replace(rollout.status, nodes=())
+    )
+    stage.finish()
+    stage.well()
+
+
+def test_a_token_in_the_status_that_allows_nothing_here_is_none() -> None:
+    stage = Stage(2)
+    stage.until(lambda: stage.judge.cordoned)
+    rollout = stage.world.rollouts["next"]
+    broken = tuple(msgspec.structs.replace(one, token="x.y") for one in rollout.status.nodes)
+    stage.world.rollouts["next"] = msgspec.structs.replace(
+        rollout, status=msgspec.structs.replace(rollout.status, nodes=broken)
+    )
+    stage.finish()
+    stage.well()
+
+
+def test_a_pod_that_came_back_after_the_drain_is_asked_to_go_before_the_order_is_written_again() -> None:
+    stage = Stage(2)
+    stage.until(lambda: stage.told.nodes)
+    while not stage.judge.ordered:
+        tick(stage.world, stage.judge.look)
+        stage.operator.round()
+    node = stage.node("w-0")
+    stage.world.apply(Withdraw(node.name, node.uid, node.version, ""), Memory())
+    stage.world.add_pod("w-0")
+    stage.operator.round()
+    assert stage.judge.steps[-1] == "Evict"
+    stage.finish()
+    stage.well()
+
+
+def test_the_record_of_a_node_that_was_replaced_ends_with_it() -> None:
+    stage = Stage(2)
+    stage.until(lambda: stage.judge.cordoned)
+    old = stage.node("w-0").uid
+    stage.world.pods = {uid: pod for uid, pod in stage.world.pods.items() if pod.node != "w-0"}
+    stage.world.add_node("w-0")
+    stage.operator.round()
+    assert old not in {one.uid for one in stage.told.nodes}
+    stage.finish()
+    stage.well()

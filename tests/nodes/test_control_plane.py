@@ -1,0 +1,63 @@
+"""Control-plane nodes: one at a time, claimed, and only while all others are up."""
+
+from __future__ import annotations
+
+from shiplift.engine.claims import Claim, Target
+from shiplift.facts import kinds
+from tests.nodes.stage import Stage, decided, told
+from tests.nodes.world import NEW, START
+
+
+def test_while_somebody_else_has_claimed_the_control_plane_none_of_it_is_begun() -> None:
+    stage = Stage(1, 1)
+    claim = Claim("remove-machine", Target(kinds.NODE, "cp-7", "uid-7", "1"), 1, START)
+    stage.world.claims["remove-machine"] = claim
+    stage.finish()
+    assert stage.told.message == "Node cp-7 is being changed by somebody else: claim remove-machine"
+    assert stage.judge.ordered == []
+    stage.world.claims.clear()
+    stage.finish()
+    stage.well()
+
+
+def test_where_claims_cannot_be_read_no_control_plane_is_begun() -> None:
+    stage = Stage(1, 1)
+    stage.until(lambda: stage.told.snapshot)
+    decision = decided(stage, claims=None)
+    assert told(decision)[1] == "the claims on the control plane cannot be read"
+    assert decision.told[0].status.nodes == ()
+
+
+def test_a_control_plane_node_that_is_down_is_waited_for() -> None:
+    stage = Stage(1, 3)
+    down = stage.node("cp-2")
+    down.ready, down.kubelet, down.api_server = False, NEW, NEW
+    down.packages |= {"kubelet": NEW[1:], "kubeadm": NEW[1:]}
+    stage.finish()
+    assert stage.told.message == "control-plane node cp-2 is down: no other is touched until it is Ready"
+    assert stage.judge.ordered == []
+    down.ready = True
+    stage.world.touched(down)
+    stage.finish()
+    stage.well()
+
+
+def test_a_control_plane_node_that_was_chosen_waits_for_one_that_went_down_since() -> None:
+    stage = Stage(1, 3)
+    stage.until(lambda: any(one.name == "cp-1" for one in stage.told.nodes))
+    stage.node("cp-0").ready = False
+    stage.world.touched(stage.node("cp-0"))
+    stage.finish()
+    assert stage.record("cp-1").message == "control-plane node cp-0 is down"
+    assert stage.judge.ordered == ["UpgradeApply cp-0"]
+    stage.node("cp-0").ready = True
+    stage.world.touched(stage.node("cp-0"))
+    stage.finish()
+    stage.well()
+
+
+def test_a_control_plane_whose_version_nobody_tells_is_not_planned_for() -> None:
+    stage = Stage(1, 1)
+    assert told(decided(stage, api_servers={"the server": NEW}))[1] == (
+        "the agent of control-plane node cp-0 does not say which version its API server has"
+    )
