@@ -267,7 +267,7 @@ ALL: tuple[Mutant, ...] = (
         "somebody else's drain is not seen",
         "workloads whose turn has not come are not held against somebody who cordons a node and drains it",
         "workloads/decide/holds.py",
-        "        or view.fleet.cordoned\n",
+        "        or view.fleet.drained_by_others\n",
         "",
         (("foreign-drain", _CLEAN),),
     ),
