@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -66,7 +67,11 @@ def test_it_never_goes_back_and_never_slower_than_time_passes(happenings: list[t
         before = now
 
 
-def test_all_of_a_process_go_by_one_clock():
-    first = SystemClock().now()
-    second = clock.now()
-    assert first <= second <= SystemClock().now()
+def test_all_of_a_process_go_by_one_clock(monkeypatch: pytest.MonkeyPatch):
+    computer = Computer()
+    monkeypatch.setattr(clock, "now", computer.now)
+    assert SystemClock().now() == datetime.fromtimestamp(1_800_000_000, UTC)
+
+
+def test_its_time_is_that_of_the_computer():
+    assert abs(clock.now() - datetime.now(UTC)) < timedelta(hours=1)

@@ -44,6 +44,11 @@ class Unlabel(Label, frozen=True):
         return f"label {self.node}"
 
 
+class Quiet(Label, frozen=True):
+    def undone_by_others(self) -> str:
+        return ""
+
+
 STEP = Label("node-1")
 
 
@@ -89,3 +94,7 @@ def test_changes_are_forgotten_by_how_their_names_begin() -> None:
 def test_a_change_that_is_needed_again_is_told() -> None:
     changes = noted(STEP).changes
     assert list(told(changes, [STEP, Label("node-2")])) == ["somebody takes the label off node-1"]
+
+
+def test_of_a_change_that_has_nothing_to_tell_there_is_no_empty_line() -> None:
+    assert not list(told(noted(STEP).changes, [Quiet("node-1")]))

@@ -9,7 +9,7 @@ import pytest
 from shiplift.engine.backoff import Backoff
 from shiplift.engine.decision import Decision, Requeue, await_change, requeue
 from shiplift.engine.retries import EVERYDAY, failures, look_after, only_due, wait
-from shiplift.engine.step import Outcome, Outcomes, Step
+from shiplift.engine.step import Answer, Outcome, Outcomes, Step
 
 
 class Cordon(Step, frozen=True):
@@ -75,6 +75,20 @@ def test_a_refusal_that_is_everyday_waits_once_it_comes_too_often() -> None:
     assert wait(after(*[refused] * (EVERYDAY + 50)), STEP, NOW) == seconds(30)
 
 
+def test_what_went_well_at_last_does_not_wait_and_is_no_failure() -> None:
+    known = after(*[Outcome.refused(STEP, "not now")] * (EVERYDAY + 1), Outcome.done(STEP, message="done"))
+    assert wait(known, STEP, NOW) == seconds(0)
+    assert not list(failures(known, [STEP]))
+
+
+@pytest.mark.parametrize(
+    ("answer", "times"), [(Answer.FAILED, 1), (Answer.REFUSED, EVERYDAY + 1), (Answer.UNKNOWN, EVERYDAY + 1)]
+)
+def test_never_less_than_the_server_asked_for(answer: Answer, times: int) -> None:
+    asked = Outcome(step=STEP.key, answer=answer, retry_after=seconds(90))
+    assert wait(after(*[asked] * times), STEP, NOW) == seconds(90)
+
+
 def looked_again(*outcomes: Outcome) -> timedelta:
     return look_after(after(*outcomes).last[STEP.key], Backoff(jitter=0.0), 0.0)
 
@@ -100,6 +114,12 @@ def left(step: Step) -> timedelta:
 def test_a_decision_is_left_without_the_steps_that_wait_and_looks_again_when_the_first_may_go() -> None:
     assert only_due(Decision((STEP, OTHER)), left) == Decision((OTHER,), Requeue(seconds(3)))
     assert only_due(Decision((STEP,), requeue(seconds(1))), left) == Decision((), Requeue(seconds(1)))
+
+
+def test_of_several_that_wait_the_first_counts() -> None:
+    waits = {STEP.key: seconds(3), OTHER.key: seconds(2)}
+    due = only_due(Decision((STEP, OTHER)), lambda step: waits[step.key])
+    assert due == Decision((), Requeue(seconds(2)))
 
 
 def test_a_decision_of_which_nothing_waits_is_the_same() -> None:
