@@ -8,7 +8,7 @@ from shiplift.api.workloads import WorkloadOrderStatus
 from shiplift.facts import kinds
 from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.identity import WorkloadId
-from shiplift.workloads.observe.absent import near
+from shiplift.workloads.observe.absent import absent, near
 from shiplift.workloads.tell.order_status import order_status
 from shiplift.workloads.tell.report import status_of
 from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, look, under_way
@@ -75,7 +75,28 @@ def test_a_dependent_that_comes_later_is_no_longer_absent() -> None:
         (an_id("web", namespace="shpo"), WEB),
         (an_id("entirely-different"), None),
         (an_id("webb", namespace="elsewhere"), None),
+        (an_id("apis"), API),
+        (an_id("apis", STATEFUL_SET), an_id("api", STATEFUL_SET)),
+        (an_id("db", STATEFUL_SET, "elsewhere"), an_id("dbs", namespace="elsewhere")),
     ],
 )
 def test_what_may_be_meant(wanted: WorkloadId, meant: WorkloadId | None) -> None:
-    assert near(wanted, [API, WEB, DB]) == meant
+    """Of its own kind first; nearly that name in its namespace before that name in another."""
+    there = [an_id("api", STATEFUL_SET), API, WEB, DB, an_id("dbs", namespace="elsewhere")]
+    assert near(wanted, there) == meant
+
+
+def test_an_order_does_not_speak_of_other_namespaces() -> None:
+    assert told(a_shop((an_id("web", namespace="elsewhere"), API))).absent == ()
+
+
+def test_absent_ones_come_in_the_order_of_names_and_only_the_first_are_compared_with_what_is_there() -> None:
+    """A namespace may have thousands."""
+    world = World()
+    world.order("b", [(an_id(f"web{number:02}"), API) for number in range(10)])
+    world.order("a", [(an_id(f"web{number:02}"), API) for number in range(10)])
+    world.order("c", [(an_id("web", namespace="front"), API)], "front")
+    rows = sorted(world.customs(kinds.WORKLOAD_ORDER), key=lambda row: row.name, reverse=True)
+    found = absent(rows, {WEB, API}, ())
+    assert list(dict.fromkeys(one.order for one in found)) == ["front/c", "shop/a", "shop/b"]
+    assert [one.like for one in found] == [WEB] * 16 + [None] * 5

@@ -8,7 +8,16 @@ import msgspec
 import pytest
 
 from benchmarks.rows import make
-from shiplift.api.workloads import OnUnknownArchitecture, Turn, WorkloadMigrationStatus, WorkloadState
+from shiplift.api.workloads import (
+    Growing,
+    Mode,
+    NodeSize,
+    OnNoCapacity,
+    OnUnknownArchitecture,
+    Turn,
+    WorkloadMigrationStatus,
+    WorkloadState,
+)
 from shiplift.engine.step import Outcomes
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
@@ -30,6 +39,7 @@ from tests.workloads.views import (
     change_pod,
     look,
     said,
+    say,
     under_way,
 )
 from tests.workloads.world import NEW, OLD, SPACE, World
@@ -56,13 +66,10 @@ def line(world: World) -> Line:
     return decided(world).lines[WEB]
 
 
-def bare(world: World, node: str, image: str = IMAGE, **given: Any) -> Pod:
+def bare(world: World, node: str, image: str = IMAGE, name: str = "proof", **given: Any) -> Pod:
     spec = PodSpec(containers=(Container("main", image),))
-    return world.put(
-        make(
-            Pod, "proof", namespace=SPACE, node=node, spec=spec, **{"ready": True, "phase": "Running"} | given
-        )
-    )
+    more: dict[str, Any] = {"ready": True, "phase": "Running"} | given
+    return world.put(make(Pod, name, uid=name, namespace=SPACE, node=node, spec=spec, **more))
 
 
 # --- images ---
@@ -113,16 +120,6 @@ def test_a_workload_that_asks_for_architectures_itself_is_believed(how: str) -> 
     assert line(world).reason is Reason.ITS_TURN
 
 
-def test_a_node_that_it_does_not_select_says_nothing() -> None:
-    world = a_shop(new=("amd64", "arm64"))
-    row, node = world.row_of(WEB), world.named(Node, "new-1", "")
-    assert row is not None
-    assert node is not None
-    world.put(msgspec.structs.replace(node, labels=Labels({**node.labels, "pool": "a"})))
-    change(world, "web", template=msgspec.structs.replace(row.template, node_selector=Labels(pool="a")))
-    assert line(world).reason is Reason.ITS_TURN
-
-
 @pytest.mark.parametrize(
     ("given", "known"),
     [
@@ -136,6 +133,58 @@ def test_one_pod_that_is_ready_there_is_proof(given: dict[str, Any], known: bool
     world = a_shop()
     bare(world, **given)
     assert (line(world).reason is Reason.ITS_TURN) is known
+
+
+def test_proof_is_needed_for_every_image_of_a_pod() -> None:
+    world = a_shop()
+    bare(world, "new-1")
+    row = world.row_of(WEB)
+    assert row is not None
+    both = (*row.template.containers, Container("sidecar", "example.com/proxy:1"))
+    change(world, "web", template=msgspec.structs.replace(row.template, containers=both))
+    assert "image example.com/proxy:1 was never seen to run on arm64" in line(world).message
+
+
+def test_proof_is_needed_for_every_architecture_that_only_target_nodes_have() -> None:
+    world = a_shop(new=("riscv64", "arm64"))
+    assert "was never seen to run on arm64," in line(world).message
+    bare(world, "new-2")
+    assert "was never seen to run on riscv64," in line(world).message
+    bare(world, "new-1", name="proof-too")
+    assert line(world).reason is Reason.ITS_TURN
+
+
+def test_an_architecture_that_old_nodes_have_needs_no_proof() -> None:
+    """Its own pods do not run there either."""
+    world = a_shop(new=("amd64", "arm64"))
+    bare(world, "new-2")
+    for pod in world.pods(WEB):
+        change_pod(world, pod, ready=False)
+    assert line(world).reason is Reason.ITS_TURN
+
+
+def select(world: World, name: str, pool: str, node: str) -> None:
+    """That workload goes to that target node only."""
+    row, found = world.row_of(an_id(name)), world.named(Node, node, "")
+    assert row is not None
+    assert found is not None
+    world.put(msgspec.structs.replace(found, labels=Labels({**found.labels, "pool": pool})))
+    change(world, name, template=msgspec.structs.replace(row.template, node_selector=Labels(pool=pool)))
+
+
+def test_a_node_that_it_does_not_select_says_nothing() -> None:
+    world = a_shop(new=("amd64", "arm64"))
+    select(world, "web", "a", "new-1")
+    assert line(world).reason is Reason.ITS_TURN
+
+
+def test_each_workload_is_judged_by_the_nodes_that_it_may_go_to() -> None:
+    world = a_shop(new=("amd64", "arm64"))
+    world.workload(DEPLOYMENT, "api", 1)
+    select(world, "web", "a", "new-1")
+    lines = decided(world).lines
+    assert lines[WEB].reason is Reason.ITS_TURN
+    assert lines[an_id("api")].reason is Reason.UNKNOWN_ARCHITECTURE
 
 
 def test_proof_that_comes_while_it_waits_is_seen_and_stays() -> None:
@@ -221,6 +270,26 @@ def test_who_takes_no_part_is_not_named_and_of_many_the_first_few() -> None:
     )
 
 
+def test_of_as_many_as_are_named_there_are_no_more() -> None:
+    world = a_shop(new=("amd64", "amd64"))
+    for number in range(5):
+        world.workload(DEPLOYMENT, f"w{number}", 1)
+        with_volumes(world, f"w{number}", host_path=True)
+    (said_so,) = starting(world).forewarnings
+    assert said_so.endswith("Deployment shop/w4")
+
+
+def test_each_architecture_is_named_with_the_images_that_would_come_to_it() -> None:
+    world = a_shop(new=("riscv64", "arm64"))
+    world.workload(DEPLOYMENT, "z", 1)
+    select(world, "web", "a", "new-1")
+    select(world, "z", "b", "new-2")
+    never = (
+        "images never seen to run on {}, as target nodes are: Deployment shop/{}; they wait until they are"
+    )
+    assert starting(world).forewarnings == (never.format("arm64", "z"), never.format("riscv64", "web"))
+
+
 def test_they_are_told_for_as_long_as_it_runs() -> None:
     world = a_shop(new=("amd64", "amd64"))
     with_volumes(world, "web", host_path=True)
@@ -253,6 +322,24 @@ def test_a_local_volume_gets_the_hint_that_helps() -> None:
         " which is on one machine and cannot follow: copy the data and make the claim again, have that node"
         " upgraded in place, or leave it out with shiplift.dev/skip-migration: true"
     )
+
+
+@pytest.mark.parametrize(
+    ("mode", "why"),
+    [
+        (Mode.INJECT, "a new node of the growing pool would not take it either"),
+        (Mode.TEMPLATE, "onNoCapacity Provision needs mode Inject"),
+    ],
+)
+def test_a_local_volume_gets_that_hint_also_where_a_pool_grows(mode: Mode, why: str) -> None:
+    growing = Growing(size=NodeSize(cpu="4", memory="16Gi", pods=2))
+    provision = OnNoCapacity.PROVISION
+    world = a_shop(new=("amd64", "amd64"), mode=mode, on_no_capacity=provision, growing=growing)
+    with_local_volume(world, "old-1")
+    say(world, {WEB.owner_key: Turn.RELEASED})
+    found = line(world)
+    assert why in found.message
+    assert "; its data is in claim shop/data (local volume disk), which is on one machine" in found.message
 
 
 def test_where_the_machine_is_a_target_that_is_full_more_room_helps() -> None:

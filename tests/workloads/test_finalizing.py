@@ -11,6 +11,7 @@ from shiplift.engine.contested import Memory
 from shiplift.engine.step import Outcome, Outcomes
 from shiplift.facts import kinds
 from shiplift.workloads.decide.decision import decide
+from shiplift.workloads.decide.finalizing import put_on
 from shiplift.workloads.model import Migrating, Reason
 from shiplift.workloads.names import FINALIZER, MIGRATION
 from shiplift.workloads.steps import MarkNode, SetFinalizer
@@ -152,6 +153,18 @@ def test_one_that_we_took_off_ourselves_is_not_somebody_else_at_work() -> None:
     assert contested.wait(known.changes, PUT_ON, world.now)
     known.note(TAKE_OFF, world.now)
     assert not contested.wait(known.changes, PUT_ON, world.now)
+
+
+def test_those_of_others_are_theirs() -> None:
+    world = a_shop()
+    world.finalize("example.com/theirs")
+    assert decided(world).steps[0] == PUT_ON
+    world.end_migration()
+    assert put_on(look(world)) == (), "the API server takes no new ones any more"
+    run(world)
+    assert finalizers(world) == ("example.com/theirs",)
+    assert not [step for step in decided(world).steps if isinstance(step, SetFinalizer)]
+    assert residue(world) == []
 
 
 # --- on a real cluster ---

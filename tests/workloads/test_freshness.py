@@ -287,6 +287,7 @@ def test_with_a_silent_pod_watch_a_stateful_set_does_not_lose_a_second_pod() -> 
     assert answers.asked == 1, "it is looked at live"
     assert {step.key for step in evictions(decision)} <= {first.key}
     assert decision.lines[DB].state is WorkloadState.MOVING
+    assert f"evict {decision.view.tallies[DB].evicting[0].uid}" == first.key
 
 
 def test_without_the_doubt_a_second_pod_would_go() -> None:
@@ -314,7 +315,7 @@ def test_few_are_asked_about_in_one_look_and_not_again_at_once() -> None:
     answers, now = Answers(stays=True), [100.0]
     asked = doubts.Doubts(answers, lambda: now[0])
     unsettled = [Gone(kinds.POD, uid) for uid in uids]
-    assert len(asked.leaving(unsettled, world.snapshot())) == 9 - doubts.MOST_AT_ONCE
+    assert asked.leaving(unsettled, world.snapshot()) == frozenset(uids[doubts.MOST_AT_ONCE :])
     asked.leaving(unsettled, world.snapshot())
     assert asked.leaving(unsettled, world.snapshot()) == frozenset()
     assert answers.asked == 9
@@ -323,6 +324,17 @@ def test_few_are_asked_about_in_one_look_and_not_again_at_once() -> None:
     now[0] += doubts.ASK_AGAIN
     asked.leaving(unsettled, world.snapshot())
     assert answers.asked == 9 + doubts.MOST_AT_ONCE
+
+
+def test_a_pod_that_comes_into_doubt_again_is_asked_about_again() -> None:
+    world = under_way((DEPLOYMENT, "web", 1))
+    (pod,) = world.pods(WEB)
+    answers, unsettled = Answers(stays=True), [Gone(kinds.POD, pod.uid)]
+    asked = doubts.Doubts(answers, lambda: 100.0)
+    asked.leaving(unsettled, world.snapshot())
+    asked.leaving([], world.snapshot())
+    answers.stays = False
+    assert asked.leaving(unsettled, world.snapshot()) == {pod.uid}
 
 
 def test_a_pod_that_the_store_has_no_more_is_nobody_s_doubt() -> None:

@@ -115,6 +115,8 @@ def test_without_the_policy_it_never_grows(policy: OnNoCapacity) -> None:
     play(world, autoscaler, rounds=40)
     assert autoscaler.nodes == 0
     assert NEW not in world.versions(WEB)
+    world.put(world.marked(world.node("new-1", NEW, 0, labels=POOL)))
+    assert evicted(released(world)) == [], "not to a full node either"
 
 
 def test_a_pool_that_does_not_grow_stops_it_and_the_pod_is_named() -> None:
@@ -191,6 +193,18 @@ def test_as_many_wait_as_there_are_target_nodes() -> None:
     assert evicted(world) == ["api", "api", "web"]
 
 
+def test_a_pod_that_no_new_node_would_take_keeps_nobody_waiting() -> None:
+    """The first pod of api is on its way, and asks for more than a node of the pool has."""
+    world = released(a_shop((DEPLOYMENT, "api", 1), (DEPLOYMENT, "web", 3)), an_id("api"), WEB)
+    nature.delete(world, world.pods(an_id("api"))[0])
+    nature.settle(world)
+    (pod,) = world.pods(an_id("api"))
+    assert evicted(world) == []
+    large = msgspec.structs.replace(pod.spec, requests=Resources(cpu=5000))
+    world.put(msgspec.structs.replace(pod, spec=large))
+    assert evicted(world) == ["web"]
+
+
 def test_its_budget_is_kept() -> None:
     world = released(a_shop())
     world.budget("web", {"app": "web"}, {"minAvailable": 3})
@@ -255,6 +269,20 @@ def test_while_it_waits_for_a_node_that_is_told_and_looked_at_in_time() -> None:
     assert (line.state, line.reason) == (WorkloadState.MOVING, Reason.PENDING)
     assert line.message == f"pod {pod.name} waits for a new node of the growing pool: {pod.unschedulable}"
     assert decision.look_again == requeue(timedelta(seconds=5))
+
+
+@pytest.mark.parametrize(
+    ("age", "given", "stops"),
+    [(599, {}, False), (600, {}, True), (3600, {"unschedulable": ""}, False)],
+    ids=["in time", "too late", "not looked at by the scheduler"],
+)
+def test_a_pod_that_waited_too_long_for_a_node_stops_it(age: int, given: dict[str, Any], stops: bool) -> None:
+    world = released(a_shop((DEPLOYMENT, "web", 1)))
+    nature.delete(world, world.pods(WEB)[0])
+    nature.settle(world)
+    (pod,) = world.pods(WEB)
+    world.put(msgspec.structs.replace(pod, created=int(world.now.timestamp()) - age, **given))
+    assert (decide(look(world), world.now).reason is Reason.STOPPED) is stops
 
 
 def test_a_pod_for_which_there_is_a_place_by_now_stops_nothing() -> None:

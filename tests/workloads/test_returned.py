@@ -22,6 +22,7 @@ from shiplift.workloads.face.arrival import arrival
 from shiplift.workloads.model import Evicted, Reason
 from shiplift.workloads.names import PODS_POLICY, SKIP
 from shiplift.workloads.observe.observer import Observer
+from shiplift.workloads.record import Record, Surge
 from shiplift.workloads.steps import Evict
 from shiplift.workloads.tell.report import status_of
 from tests.model import nature
@@ -174,6 +175,35 @@ def test_what_came_back_is_seen_event_by_event() -> None:
     assert observer.observe(Outcomes()).returned == frozenset()
     send_back(world)
     assert observer.observe(Outcomes()).returned == {WEB}
+
+
+def test_one_that_is_written_down_as_arrived_later_is_back_though_no_pod_has_changed() -> None:
+    world = under_way((DEPLOYMENT, "web", 3))
+    observer = Observer(cast("Store", world), lambda: world.inject, now=lambda: world.now)
+    world.listeners.append(observer.heard)
+    assert observer.observe(Outcomes()).returned == frozenset()
+    arrive(world, "web")
+    assert observer.observe(Outcomes()).returned == {WEB}
+
+
+def test_one_that_never_arrived_is_not_back_though_the_status_names_it() -> None:
+    world = under_way((DEPLOYMENT, "web", 3))
+    world.publish(status_of(decide(look(world), world.now)))
+    assert [one.name for one in status(world).workloads] == ["web"]
+    assert look(world).returned == frozenset()
+
+
+def test_one_that_is_whole_again_counts_as_back_until_its_surge_is_over() -> None:
+    world = on_old_nodes()
+    world.publish(status_of(decide(look(world), world.now)))
+    for pod in world.pods(WEB):
+        change_pod(world, pod, node="new-1")
+    turns, surge = {WEB.owner_key: Turn.RELEASED}, Record(surge=Surge(3, 4))
+    say(world, turns, {WEB.owner_key: surge})
+    assert tally(look(world), "web").complete
+    assert look(world).returned == {WEB}
+    say(world, turns)
+    assert look(world).returned == frozenset()
 
 
 # --- on a real API server ---

@@ -20,7 +20,7 @@ from shiplift.workloads.record import Record
 from shiplift.workloads.steps import WritePlacement
 from tests.model import nature
 from tests.workloads.players import Operator
-from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, look, say, under_way
+from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, arrive, look, say, under_way
 from tests.workloads.world import NEW, World
 
 DB = an_id("db", STATEFUL_SET)
@@ -92,6 +92,8 @@ def test_a_node_that_came_a_second_ago_does_not_take_everything() -> None:
         ((59, 50, 40, 30, 20, 10, 1), "10s", 1),
         ((61, 50, 40, 30, 20, 10, 1), "10s", None),
         ((121, 1), "10s", 9),
+        ((61, 1), "10s", None),
+        ((62, 1), "10s", 9),
         ((-3600,), "10s", None),
     ],
 )
@@ -161,6 +163,23 @@ def test_a_start_that_is_yet_to_come_does_not_prolong_the_wait_for_the_count() -
     assert left(world) is None
 
 
+def started_now(world: World) -> World:
+    assert world.migration is not None
+    world.publish(msgspec.structs.replace(world.migration.status, started_at=world.now))
+    return world
+
+
+def test_the_deadline_of_the_count_begins_with_the_migration_where_nodes_were_there_before() -> None:
+    world = started_now(a_shop(3600, count=3))
+    world.pass_time(10)
+    assert left(world) == 590
+
+
+def test_where_there_is_no_target_node_yet_none_is_waited_for_by_count() -> None:
+    """Nothing can move anyway, and the deadline begins with the first."""
+    assert left(started_now(a_shop(count=3))) is None
+
+
 # --- only before the first move ---
 
 
@@ -178,6 +197,19 @@ def test_after_the_first_eviction_nothing_is_waited_for() -> None:
     assert world.migration is not None
     world.publish(msgspec.structs.replace(world.migration.status, moves=1))
     assert left(world) is None
+
+
+def test_an_eviction_that_is_in_no_status_yet_counts() -> None:
+    world = a_shop(1)
+    view = msgspec.structs.replace(look(world), evicted={DB: 1})
+    assert wait(view, (), world.now) is None
+
+
+def test_in_mode_template_a_workload_that_has_arrived_was_moved() -> None:
+    """Its template was changed, and so it was rolled out."""
+    world = a_shop(1, mode=Mode.TEMPLATE)
+    arrive(world, "db")
+    assert wait(look(world), {DB}, world.now) is None
 
 
 def test_a_workload_that_was_there_before_is_no_move() -> None:

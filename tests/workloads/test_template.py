@@ -327,6 +327,17 @@ def test_what_is_not_moved_and_does_not_tolerate_is_named_before_the_start_with_
     assert "pick them in spec.tolerate of WorkloadMigration cluster" in note
 
 
+def test_of_those_that_were_not_picked_the_first_few_are_named_that_find_no_node_before_others() -> None:
+    picked = TolerantPods(pod_selector=LabelSelector(match_labels={"app": "picked"}))
+    world = ready_to_begin((DEPLOYMENT, "web", 1), tolerate=(picked,))
+    for name in ("b", "a", "picked"):
+        bare(world, name, "old-1")
+    bare(world, "stuck", unschedulable="0/4 nodes are available")
+    (note,) = decided(world).notes
+    assert f" target nodes: {SPACE}/stuck, {SPACE}/a, {SPACE}/b; while others drain" in note
+    assert "they find no node (1 of them now);" in note
+
+
 def tolerating(*tolerations: Toleration) -> Any:
     return msgspec.structs.replace(make(Pod, "any").spec, tolerations=tolerations)
 
