@@ -72,6 +72,13 @@ def test_what_would_change_is_shown_with_what_that_means() -> None:
     ]
 
 
+def test_of_one_that_has_not_begun_nothing_is_said_to_have_moved() -> None:
+    found = migration({"state": "Upgrade", "target": OLD, "progress": progress(0, 5)}, {})
+    assert shown(found, changes(found, NEW)) == [
+        "target of WorkloadMigration cluster: the highest version seen -> v1.36.3"
+    ]
+
+
 # --- on a real API server ---
 
 Run = Callable[..., tuple[int, str]]
@@ -125,6 +132,7 @@ def test_what_is_there_is_changed_only_when_somebody_agrees(
     assert code == 1
     assert "target of WorkloadMigration cluster: v1.35.4 -> v1.36.3\n" in said
     assert "error: nobody is here to confirm it\n" in said
+    assert "hint: shiplift migrate --to VERSION --yes asks nothing\n" in said
     assert (the_spec(client) or {})["target"] == OLD
     assert run("--to", NEW, "--yes")[0] == 0
     spec = the_spec(client) or {}

@@ -39,6 +39,14 @@ spec:
   - {kind: Deployment, name: webb, dependsOn: [{kind: Deployment, name: db}]}
 """
 AN_ORDER = b"apiVersion: shiplift.dev/v1alpha1\nkind: WorkloadOrder\n"
+BACK = """
+apiVersion: shiplift.dev/v1alpha1
+kind: WorkloadOrder
+metadata: {name: back, namespace: shop}
+spec:
+  workloads:
+  - {kind: Deployment, name: api, dependsOn: [{kind: Deployment, name: web}]}
+"""
 ROUND = """
 apiVersion: v1
 kind: List
@@ -57,6 +65,14 @@ def declared(kind: str, name: str, **annotations: str) -> Declared:
 
 
 THERE = [declared("Deployment", "web"), declared("Deployment", "api"), declared("StatefulSet", "db")]
+
+
+def cycle_of(*names: str) -> list[Declared]:
+    """Each waits for the next, the last for the first."""
+    return [
+        declared("Deployment", name, **{DEPENDS_ON: f"apps/namespaces/shop/Deployment/{other}"})
+        for name, other in zip(names, [*names[1:], names[0]], strict=True)
+    ]
 
 
 def findings(text: str, *others: str, there: list[Declared] = THERE) -> list[str]:
@@ -85,13 +101,35 @@ def test_a_cycle_is_found_though_others_declare_the_rest_of_it() -> None:
     assert "said by WorkloadOrder shop/there, annotation config.kubernetes.io/depends-on" in found
 
 
+def test_a_cycle_is_found_though_another_order_has_the_rest_of_it() -> None:
+    (found,) = findings(FINE, BACK)
+    assert "said by WorkloadOrder shop/back, WorkloadOrder shop/shop" in found
+
+
 def test_a_cycle_of_others_is_theirs() -> None:
-    back = (
-        FINE.replace("name: shop,", "name: other,")
-        .replace("name: web", "name: x")
-        .replace("name: api", "name: web")
-    )
-    assert findings(FINE, back) == []
+    assert findings(FINE, there=[*THERE, *cycle_of("x", "y")]) == []
+
+
+def test_of_a_long_cycle_the_first_members_are_named() -> None:
+    names = ["web", "api", *(f"w{number}" for number in range(7))]
+    (found,) = findings(FINE, there=cycle_of(*names))
+    assert found.startswith("a cycle: Deployment shop/web -> Deployment shop/api -> Deployment shop/w0 -> ")
+    assert "shop/w5 (said by " in found
+
+
+def test_only_those_are_named_that_the_way_round_leads_through() -> None:
+    """api waits for b, and b and web for each other: the way from api leads into that cycle and stays."""
+    order = ROUND.replace("name: api", "name: b")
+    back = {DEPENDS_ON: "apps/namespaces/shop/Deployment/web,apps/namespaces/shop/Deployment/api"}
+    there = [*cycle_of("api", "b")[:1], *THERE[:1], declared("Deployment", "b", **back)]
+    (found,) = findings(order, there=there)
+    assert found.startswith("a cycle: Deployment shop/b -> Deployment shop/web -> Deployment shop/b (said by")
+
+
+def test_how_much_an_order_says_is_counted() -> None:
+    more = FINE.replace("dependsOn: [", "dependsOn: [{kind: StatefulSet, name: db}, ")
+    (found,) = check(read(more.encode(), "shop"), [], THERE)
+    assert (found.order, found.workloads, found.dependencies) == ("WorkloadOrder shop/shop", 1, 2)
 
 
 def test_a_workload_that_waits_for_itself_is_found() -> None:
@@ -115,6 +153,7 @@ def test_a_workload_that_waits_for_itself_is_found() -> None:
         (b"[" * 5000, "nested too deeply"),
         (b"kind: WorkloadOrder\nmetadata: {name: x}\n", "apiVersion of a WorkloadOrder is None"),
         (FINE.replace("v1alpha1", "v9").encode(), "apiVersion of a WorkloadOrder is 'shiplift.dev/v9'"),
+        (AN_ORDER + b"metadata: 5\n", "WorkloadOrder"),
     ],
 )
 def test_what_is_no_order_is_refused_in_a_line_that_names_the_file(text: bytes, message: str) -> None:
@@ -133,6 +172,32 @@ def test_a_kind_of_that_name_in_another_api_group_is_left_alone() -> None:
 def test_other_objects_in_a_file_are_left_alone() -> None:
     assert [row.name for row in read(ROUND.encode(), "shop")] == ["there"]
     assert read(b"kind: ConfigMap\n---\n[1]\n---\nnull\n", "shop") == []
+
+
+def test_an_order_is_meant_for_the_namespace_that_it_names() -> None:
+    rows = read(f"{FINE}---{SLIPS}".encode(), "elsewhere")
+    assert [row.namespace for row in rows] == ["shop", "elsewhere"]
+
+
+def test_a_file_that_is_too_large_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("shiplift.cli.order._MOST_BYTES", len(FINE) - 1)
+    file = tmp_path / "order.yaml"
+    file.write_text(FINE)
+    code = main.run(["order", "check", str(file), "--kubeconfig", str(a_kubeconfig(tmp_path))])
+    said = capsys.readouterr().err.splitlines()
+    assert (code, said[0]) == (1, f"error: {file} is larger than {len(FINE) - 1:,} bytes")
+
+
+def a_kubeconfig(folder: Path) -> Path:
+    """Of a cluster that nobody asks."""
+    file = folder / "config"
+    file.write_text(
+        "{current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}],"
+        " clusters: [{name: a, cluster: {server: 'https://127.0.0.1:1'}}], users: [{name: a, user: {}}]}"
+    )
+    return file
 
 
 # --- on a cluster ---
@@ -177,7 +242,8 @@ def test_a_file_is_checked_against_the_cluster(
     ]
     assert errors.startswith("error: 2 problems in 1 orders\nhint: ")
     file.write_text(FINE.replace("namespace: shop", f"namespace: {shop}"))
-    assert run(str(file))[0] == 0
+    code, said, _ = run(str(file))
+    assert (code, said) == (0, "WorkloadOrder ordered/shop: 1 workloads, 1 dependencies, fine\n")
 
 
 def test_the_orders_of_a_cluster_are_checked(run: Run, client: Client, space: Callable[[str], str]) -> None:
@@ -191,6 +257,7 @@ def test_the_orders_of_a_cluster_are_checked(run: Run, client: Client, space: Ca
     ).object
     code, said, _ = run("-n", shop)
     assert code == 1
+    assert f"WorkloadOrder {shop}/order: 1 workloads, 1 dependencies, 1 problem\n" in said
     assert f"waits for Deployment {shop}/wbe, which does not exist; did you mean" in said
     client.delete(WORKLOAD_ORDER, "order", shop, uid=made["metadata"]["uid"])
 

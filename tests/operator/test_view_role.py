@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from shiplift.kube.part import LayerPart
 from shiplift.operator import install
 from shiplift.operator.layers import chosen
 
 
-def view_role() -> dict[str, Any]:
-    printed = install.manifests("ours", chosen([]))
+def view_role(layers: Sequence[LayerPart] | None = None) -> dict[str, Any]:
+    printed = install.manifests("ours", chosen([]) if layers is None else layers)
     (role,) = [one for one in printed if one["metadata"]["name"] == install.VIEW_ROLE]
     return role
 
@@ -31,6 +33,7 @@ def test_it_lets_nobody_change_anything() -> None:
 def test_of_leases_only_ours_can_be_read() -> None:
     (leases,) = [one for one in view_role()["rules"] if one["resources"] == ["leases"]]
     assert leases["resourceNames"] == ["shiplift"]
+    assert (leases["apiGroups"], leases["verbs"]) == (["coordination.k8s.io"], ["get", "list"])
 
 
 def test_of_rights_only_where_the_operator_is_installed_can_be_read() -> None:
@@ -38,3 +41,8 @@ def test_of_rights_only_where_the_operator_is_installed_can_be_read() -> None:
     (bindings,) = [one for one in view_role()["rules"] if one["apiGroups"] == ["rbac.authorization.k8s.io"]]
     assert bindings["resources"] == ["clusterrolebindings"]
     assert (bindings["verbs"], bindings["resourceNames"]) == (["get"], ["shiplift"])
+
+
+def test_where_no_layer_has_objects_of_ours_there_is_no_rule_for_none() -> None:
+    """The API server refuses a rule without resources."""
+    assert all(rule["resources"] for rule in view_role([])["rules"])

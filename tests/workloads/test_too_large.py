@@ -51,6 +51,8 @@ def test_a_migration_that_is_too_large_does_not_begin_and_says_what_to_do() -> N
         False,
         (),
     )
+    stalled = next(one for one in status_of(refused).conditions if one.type == "Stalled")
+    assert (stalled.status.value, stalled.reason) == ("True", "TooLarge")
     assert "4 workloads are in scope" in refused.message
     assert "spec.excludeNamespaces" in refused.message
 

@@ -6,13 +6,13 @@ Nothing changes but `target`, `paused` where that is asked for, and `abort` wher
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
 from shiplift.cli import access
 from shiplift.cli.access import Context, Kubeconfig
+from shiplift.cli.confirming import Yes, confirm
 from shiplift.cli.output import CommandError, say
 
 if TYPE_CHECKING:
@@ -32,9 +32,7 @@ def migrate(
     paused: Annotated[
         bool, Parameter(negative="", show_default=False, help="Nothing moves before `shiplift resume`.")
     ] = False,
-    yes: Annotated[
-        bool, Parameter(name=["--yes", "-y"], negative="", show_default=False, help="Do not ask.")
-    ] = False,
+    yes: Yes = False,
     dry_run: Annotated[
         bool, Parameter(negative="", show_default=False, help="Say what would change; change nothing.")
     ] = False,
@@ -115,7 +113,9 @@ def _retarget(client: Client, found: WorkloadMigration, wanted: Spec, *, yes: bo
         say(line)
     if dry_run:
         return None
-    _confirm(yes)
+    if not yes:
+        refused = CommandError("not changed", "only y or yes changes it")
+        confirm("change it?", "shiplift migrate --to VERSION --yes", refused)
     _write(client, found, wanted)
     say(f"changed WorkloadMigration {_NAME}")
     return say(_WATCH)
@@ -158,17 +158,6 @@ def shown(found: WorkloadMigration, wanted: Spec) -> list[str]:
 
 def _word(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _confirm(yes: bool) -> None:
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise CommandError("nobody is here to confirm it", "shiplift migrate --to VERSION --yes asks nothing")
-    sys.stderr.write("change it? [y/N] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise CommandError("not changed", "only y or yes changes it")
 
 
 def _write(client: Client, shown_: WorkloadMigration, wanted: Spec) -> None:
