@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shiplift.facts import kinds
-from tests.workloads.rig import Scene
+from tests.workloads.rig import NEW, Scene
 
 Json = dict[str, Any]
 BUDGET = kinds.POD_DISRUPTION_BUDGET
@@ -19,6 +19,16 @@ def gated(scene: Scene, replicas: int = 2) -> str:
     scene.deployment(space, "web", replicas)
     scene.order(space, web=["gate"])
     scene.wait_ready(space, web=replicas)
+    return space
+
+
+def gated_and_held(scene: Scene, replicas: int = 2, **spec: Any) -> str:
+    """The migration has begun, and `web`, which is held, is all that is left."""
+    space = gated(scene, replicas)
+    scene.nodes("new", NEW)
+    scene.migrate(**spec)
+    scene.rig.start()
+    scene.wait_held(space)
     return space
 
 

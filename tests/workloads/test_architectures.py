@@ -25,7 +25,6 @@ from shiplift.facts.pods import Container, Pod, PodSpec
 from shiplift.facts.selectors import NodeTerm, Requirement
 from shiplift.facts.storage import PersistentVolume, PersistentVolumeClaim
 from shiplift.kube.store import Store
-from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.model import Line, Migrating, Reason, Scope, Target
 from shiplift.workloads.names import SKIP
 from shiplift.workloads.observe.census import Census
@@ -37,6 +36,7 @@ from tests.workloads.views import (
     an_id,
     change,
     change_pod,
+    decided,
     look,
     said,
     say,
@@ -56,10 +56,6 @@ def a_shop(old: str = "amd64", new: tuple[str, ...] = ("arm64", "arm64"), **spec
         labels = Labels({**node.labels, "kubernetes.io/arch": own})
         world.put(msgspec.structs.replace(node, architecture=own, labels=labels))
     return world
-
-
-def decided(world: World) -> Migrating:
-    return decide(look(world), world.now)
 
 
 def line(world: World) -> Line:

@@ -5,17 +5,15 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from shiplift.api.workloads import Turn, WorkloadMigrationStatus
+from shiplift.api.workloads import Turn
 from shiplift.facts import kinds
 from shiplift.facts.workloads import Deployment
-from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.model import Reason
-from shiplift.workloads.tell.report import status_of
 from tests.model import nature
 from tests.workloads.players import Operator, finish, run
 from tests.workloads.rig import NEW as NEW_VERSION
 from tests.workloads.rig import OLD, Scene
-from tests.workloads.views import DEPLOYMENT, an_id, arrive, look, say, under_way
+from tests.workloads.views import DEPLOYMENT, an_id, arrive, look, say, status, under_way
 from tests.workloads.world import NEW, World
 
 WEB, DB = an_id("web"), an_id("db")
@@ -30,10 +28,6 @@ def a_shop(*, exists: bool = True, excluded: bool = True) -> World:
     world.order("order", [(WEB, ELSEWHERE)])
     nature.settle(world)
     return world
-
-
-def status(world: World) -> WorkloadMigrationStatus:
-    return status_of(decide(look(world), world.now))
 
 
 # --- left alone ---

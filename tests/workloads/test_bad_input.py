@@ -41,7 +41,7 @@ from shiplift.workloads.model import Migrating
 from shiplift.workloads.names import PLACEMENT
 from shiplift.workloads.observe.observer import READS, Observer
 from shiplift.workloads.tell.report import status_of
-from tests.workloads.halfway import budgets, gated, stalled, wait_line
+from tests.workloads.halfway import budgets, gated, gated_and_held, stalled, wait_line
 from tests.workloads.rig import NEW, OLD, Scene
 
 Json = dict[str, Any]
@@ -408,11 +408,7 @@ def test_a_kubelet_version_that_cannot_be_read_is_named_and_a_target_settles_it(
 
 def test_a_record_that_cannot_be_read_is_named_and_holds_nobody_up(scene: Scene) -> None:
     old = scene.nodes("old", OLD)
-    space = gated(scene)
-    scene.nodes("new", NEW)
-    scene.migrate()
-    scene.rig.start()
-    scene.wait_held(space)
+    space = gated_and_held(scene)
     broken = {"spec": {"ledger": {"Deployment.web": "{not json"}}}
     scene.change(kinds.WORKLOAD_PLACEMENT, space, PLACEMENT, broken)
     note = scene.wait(lambda: told(scene, "Deployment.web", "cannot be read"))

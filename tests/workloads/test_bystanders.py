@@ -20,7 +20,7 @@ from shiplift.local.stages import READY_AFTER
 from shiplift.workloads import admission
 from shiplift.workloads.names import MIGRATION
 from tests.until import until
-from tests.workloads.halfway import Json, uids, wait_line
+from tests.workloads.halfway import Json, gated_and_held, uids, wait_line
 from tests.workloads.rig import NEW, OLD, SPACE, Scene
 from tests.workloads.webhooks import MUTATING, Webhook
 
@@ -149,7 +149,7 @@ def strips(scene: Scene, space: str) -> bool:
 
 def test_nothing_moves_while_an_old_node_cannot_be_marked(scene: Scene) -> None:
     old = scene.nodes("old", OLD)
-    space = gated_and_held(scene)
+    space = gated_and_held(scene, 3)
     node = old.names()[0]
     with marks_refused(scene, node):
         scene.change(kinds.NODE, "", node, {"metadata": {"labels": {OFF_TARGET_LABEL: None}}})
@@ -180,23 +180,9 @@ def test_nothing_moves_before_every_old_node_is_marked(scene: Scene) -> None:
     assert scene.arrived(space, "web")
 
 
-def gated_and_held(scene: Scene) -> str:
-    """`web` is held, and all that is left."""
-    space = scene.namespace()
-    scene.gate(space)
-    scene.deployment(space, "web", 3)
-    scene.order(space, web=["gate"])
-    scene.wait_ready(space, web=3)
-    scene.nodes("new", NEW)
-    scene.migrate()
-    scene.rig.start()
-    scene.wait_held(space)
-    return space
-
-
 def test_a_fight_over_the_label_of_a_node_moves_nothing_and_is_told(scene: Scene) -> None:
     old = scene.nodes("old", OLD)
-    space = gated_and_held(scene)
+    space = gated_and_held(scene, 3)
     before = uids(scene, space, "web")
     over = threading.Event()
     gitops = threading.Thread(target=unmark_until, args=(scene, old.names()[0], over), daemon=True)
@@ -237,7 +223,7 @@ def evictions_made(scene: Scene, space: str) -> int:
 
 def test_a_binding_deleted_while_all_that_is_left_is_held_is_told(scene: Scene) -> None:
     scene.nodes("old", OLD)
-    space = gated_and_held(scene)
+    space = gated_and_held(scene, 3)
     with restored(scene, BINDING, admission.PODS_POLICY):
         scene.drop(BINDING, admission.PODS_POLICY)
         scene.wait(lambda: not scene.in_force(space))

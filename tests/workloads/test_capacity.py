@@ -9,7 +9,7 @@ import pytest
 from shiplift.facts import kinds
 from shiplift.local.stages import READY_AFTER
 from tests.workloads.film import fewest_ready
-from tests.workloads.halfway import gated, stalled, wait_line
+from tests.workloads.halfway import gated_and_held, stalled, wait_line
 from tests.workloads.observer import Observer
 from tests.workloads.rig import NEW, OLD, Scene
 
@@ -85,11 +85,7 @@ def test_a_budget_that_cannot_be_counted_is_told_in_the_words_of_its_controller(
 
 def test_a_held_pod_goes_early_when_old_nodes_are_closed_by_a_taint(scene: Scene) -> None:
     old = scene.nodes("old", OLD)
-    space = gated(scene, 1)
-    scene.nodes("new", NEW)
-    scene.migrate()
-    scene.rig.start()
-    scene.wait_held(space)
+    space = gated_and_held(scene, 1)
     for name in old.names():
         taints = [{"key": "cloud.example.com/retiring", "effect": "NoSchedule"}]
         scene.change(kinds.NODE, "", name, {"spec": {"taints": taints}})

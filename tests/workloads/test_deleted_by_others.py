@@ -23,6 +23,7 @@ from shiplift.workloads.names import FINALIZER, PLACEMENT
 from shiplift.workloads.record import Record, Surge
 from shiplift.workloads.steps import DeleteHold, DeletePlacement, MakeHold, WritePlacement
 from tests.model import nature
+from tests.workloads.halfway import gated_and_held
 from tests.workloads.players import Operator, finish, run
 from tests.workloads.rig import NEW, OLD, Json, Scene
 from tests.workloads.views import DEPLOYMENT, an_id, look, say, under_way
@@ -238,15 +239,7 @@ def delete_until(scene: Scene, space: str, over: threading.Event, seen: list[str
 def test_a_fight_over_a_hold_is_slow_and_told(scene: Scene) -> None:
     """A hundred times in ten seconds, in silence: seen before it was noticed."""
     old = scene.nodes("old", OLD)
-    space = scene.namespace()
-    scene.gate(space)
-    scene.deployment(space, "web", 2)
-    scene.order(space, web=["gate"])
-    scene.wait_ready(space, web=2)
-    scene.nodes("new", NEW)
-    scene.migrate(hold="Always")
-    scene.rig.start()
-    scene.wait_held(space)
+    space = gated_and_held(scene, hold="Always")
     over, seen = threading.Event(), list[str]()
     fight = threading.Thread(target=delete_until, args=(scene, space, over, seen), daemon=True)
     fight.start()

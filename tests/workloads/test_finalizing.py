@@ -10,9 +10,8 @@ from shiplift.engine import contested
 from shiplift.engine.contested import Memory
 from shiplift.engine.step import Outcome, Outcomes
 from shiplift.facts import kinds
-from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.decide.finalizing import put_on
-from shiplift.workloads.model import Migrating, Reason
+from shiplift.workloads.model import Reason
 from shiplift.workloads.names import FINALIZER, MIGRATION
 from shiplift.workloads.steps import MarkNode, SetFinalizer
 from shiplift.workloads.tell.report import status_of
@@ -20,7 +19,7 @@ from tests.model import nature
 from tests.workloads.halfway import budgets, gated
 from tests.workloads.players import Operator, finish, residue, run
 from tests.workloads.rig import NEW, OLD, Scene
-from tests.workloads.views import DEPLOYMENT, an_id, look, say, under_way
+from tests.workloads.views import DEPLOYMENT, an_id, decided, look, say, under_way
 from tests.workloads.world import World, a_world
 
 WEB = an_id("web")
@@ -31,10 +30,6 @@ def a_shop(**spec: Any) -> World:
     world = under_way((DEPLOYMENT, "web", 2), **spec)
     nature.settle(world)
     return world
-
-
-def decided(world: World, outcomes: Outcomes | None = None) -> Migrating:
-    return decide(look(world, outcomes), world.now)
 
 
 def finalizers(world: World) -> tuple[str, ...]:

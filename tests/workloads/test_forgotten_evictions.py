@@ -20,14 +20,12 @@ from shiplift.facts.workloads import PodDisruptionBudget
 from shiplift.kube.client import Client
 from shiplift.kube.errors import Conflict
 from shiplift.workloads.act.actor import Actor
-from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.decide.forgetting import TIME_TO_NOTICE
 from shiplift.workloads.memory import InForce
-from shiplift.workloads.model import Migrating
 from shiplift.workloads.steps import Evict, ForgetEviction
 from tests.model import nature
 from tests.workloads.rig import NEW, OLD, Scene
-from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, change_pod, look, say, under_way
+from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, change_pod, decided, say, under_way
 from tests.workloads.world import SPACE, World
 
 Json = dict[str, Any]
@@ -50,10 +48,6 @@ def a_shop_held_up() -> tuple[World, Pod]:
         msgspec.structs.replace(row, disruptions_allowed=0, current_healthy=1, disrupted_pods=(pod.name,))
     )
     return world, pod
-
-
-def decided(world: World) -> Migrating:
-    return decide(look(world), world.now)
 
 
 def test_what_the_controller_had_time_to_notice_is_forgotten() -> None:

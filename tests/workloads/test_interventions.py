@@ -15,7 +15,7 @@ from shiplift.kube.watch import Watch
 from shiplift.workloads.face.undo import undo_all
 from shiplift.workloads.names import MIGRATION
 from shiplift.workloads.observe.observer import READS
-from tests.workloads.halfway import HOLD, budgets, gated, uids, wait_line
+from tests.workloads.halfway import HOLD, budgets, gated, gated_and_held, uids, wait_line
 from tests.workloads.rig import NEW, OLD, Scene
 
 # --- people, and the operator itself ---
@@ -23,12 +23,8 @@ from tests.workloads.rig import NEW, OLD, Scene
 
 def test_an_operator_that_was_away_leaves_its_holds_and_resumes(scene: Scene) -> None:
     old = scene.nodes("old", OLD)
-    space = gated(scene)
-    scene.nodes("new", NEW)
-    scene.migrate(hold="Always")
-    scene.rig.start()
+    space = gated_and_held(scene, hold="Always")
     scene.wait(lambda: HOLD in budgets(scene, space))
-    scene.wait_held(space)
     scene.rig.stop()
     scene.open_gate()
     died = scene.pods(space, "web")[0]["metadata"]
@@ -77,11 +73,7 @@ def watched(scene: Scene) -> Generator[Store]:
 
 def test_paused_nothing_new_starts_and_resumed_it_ends(scene: Scene) -> None:
     old = scene.nodes("old", OLD)
-    space = gated(scene)
-    scene.nodes("new", NEW)
-    scene.migrate()
-    scene.rig.start()
-    scene.wait_held(space)
+    space = gated_and_held(scene)
     scene.change_migration(paused=True)
     scene.wait(lambda: scene.status()["message"].startswith("paused"))
     before = uids(scene, space, "web") | uids(scene, space, "gate")

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 import msgspec
 import pytest
 
-from shiplift.api.workloads import (
-    Mode,
-    OnBlockedWorkload,
-    Turn,
-    WorkloadMigrationStatus,
-)
+from shiplift.api.workloads import Mode, OnBlockedWorkload, Turn, WorkloadMigrationStatus
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.workloads.decide.decision import decide
@@ -25,32 +19,24 @@ from shiplift.workloads.tell.report import status_of
 from tests.model import nature
 from tests.workloads.players import Operator, run
 from tests.workloads.views import (
+    DB,
     DEPLOYMENT,
     STATEFUL_SET,
+    WEB,
+    a_shop,
     an_id,
     arrive,
     change,
     change_pod,
     look,
     say,
+    status,
     under_way,
 )
 from tests.workloads.world import NEW, OLD, World
 
-WEB, DB, API = an_id("web"), an_id("db", STATEFUL_SET), an_id("api")
+API = an_id("api")
 HELD, RELEASED = Turn.HELD, Turn.RELEASED
-
-
-def a_shop(**spec: Any) -> World:
-    """web waits for db, which may go."""
-    world = under_way((DEPLOYMENT, "web", 4), (STATEFUL_SET, "db", 2), **spec)
-    world.order("order", [(WEB, DB)])
-    say(world, {WEB.owner_key: HELD, DB.owner_key: RELEASED})
-    return world
-
-
-def status(world: World) -> WorkloadMigrationStatus:
-    return status_of(decide(look(world), world.now))
 
 
 def told(world: World) -> WorkloadMigrationStatus:
@@ -69,7 +55,7 @@ def move(world: World, *numbers: int) -> None:
 
 
 def test_the_estimate_comes_from_the_pace_so_far() -> None:
-    world = a_shop()
+    world = a_shop(4)
     assert told(world).eta is None, "nothing has moved yet"
     world.pass_time(60)
     move(world, 0)
@@ -80,7 +66,7 @@ def test_the_estimate_comes_from_the_pace_so_far() -> None:
 
 
 def test_pods_that_were_there_before_make_no_pace() -> None:
-    world = a_shop()
+    world = a_shop(4)
     move(world, 0)
     told(world)
     world.pass_time(60)
@@ -92,7 +78,7 @@ def test_pods_that_were_there_before_make_no_pace() -> None:
 
 
 def test_time_in_which_something_had_to_happen_first_makes_no_pace() -> None:
-    world = a_shop(paused=True)
+    world = a_shop(4, paused=True)
     told(world)
     world.pass_time(3600)
     world.migrate(paused=False)
@@ -106,7 +92,7 @@ def test_time_in_which_something_had_to_happen_first_makes_no_pace() -> None:
 
 def test_a_pace_from_the_future_begins_anew() -> None:
     """Whoever wrote it has another clock."""
-    world = a_shop()
+    world = a_shop(4)
     told(world)
     world.pass_time(-600)
     found = told(world)
@@ -115,7 +101,7 @@ def test_a_pace_from_the_future_begins_anew() -> None:
 
 
 def test_another_target_has_a_pace_of_its_own() -> None:
-    world = a_shop()
+    world = a_shop(4)
     told(world)
     world.pass_time(60)
     move(world, 0)
@@ -165,7 +151,7 @@ def a_pause(world: World) -> None:
 def test_where_something_has_to_happen_first_that_is_told_and_no_estimate(
     happens: Callable[[World], None], needs: str, blocked: int
 ) -> None:
-    world = a_shop()
+    world = a_shop(4)
     told(world)
     world.pass_time(60)
     move(world, 0)
@@ -178,7 +164,7 @@ def test_where_something_has_to_happen_first_that_is_told_and_no_estimate(
 
 
 def test_what_stalls_the_whole_is_what_it_needs() -> None:
-    world = a_shop(on_blocked=OnBlockedWorkload.STOP)
+    world = a_shop(4, on_blocked=OnBlockedWorkload.STOP)
     a_budget_that_lets_nobody_go(world)
     found = status(world)
     assert found.needs == found.message
@@ -186,7 +172,7 @@ def test_what_stalls_the_whole_is_what_it_needs() -> None:
 
 
 def test_who_has_not_moved_for_too_long_is_what_it_needs() -> None:
-    world = a_shop()
+    world = a_shop(4)
     told(world)
     move(world, 0)
     change_pod(world, world.pods(DB)[0], ready=False, waiting="CrashLoopBackOff")
@@ -212,13 +198,13 @@ def test_how_many_are_blocked_is_told_with_the_first() -> None:
 
 
 def test_pods_that_are_between_two_nodes_change_no_total() -> None:
-    world = a_shop()
+    world = a_shop(4)
     change_pod(world, world.pods(DB)[0], deleting=1)
     assert status(world).pods.summary == "0/6"
 
 
 def test_the_pod_that_a_surge_adds_is_not_counted() -> None:
-    world = a_shop()
+    world = a_shop(4)
     arrive(world, "db")
     records = {WEB.owner_key: Record(surge=Surge(4, 5))}
     say(world, {WEB.owner_key: RELEASED, DB.owner_key: RELEASED}, records)
@@ -231,7 +217,7 @@ def test_the_pod_that_a_surge_adds_is_not_counted() -> None:
 
 
 def test_rows_and_totals_add_up() -> None:
-    world = a_shop()
+    world = a_shop(4)
     move(world, 0)
     change_pod(world, world.pods(WEB)[0], deleting=1)
     found = status(world)
@@ -242,7 +228,7 @@ def test_rows_and_totals_add_up() -> None:
 
 def test_the_headline_counts_as_the_rest_does() -> None:
     """Who has opted out takes no part, and who arrives now has arrived."""
-    world = a_shop()
+    world = a_shop(4)
     world.workload(DEPLOYMENT, "api", 1)
     nature.settle(world)
     change(world, "api", annotations=Labels({SKIP: "true"}))
@@ -256,7 +242,7 @@ def test_the_headline_counts_as_the_rest_does() -> None:
 
 
 def finished(mode: Mode = Mode.INJECT) -> World:
-    world = a_shop(mode=mode)
+    world = a_shop(4, mode=mode)
     told(world)
     run(world, operator=Operator(world))
     for node in world.all(Node):
@@ -278,7 +264,7 @@ def test_what_the_last_move_was_is_kept() -> None:
 
 
 def test_an_abort_is_the_end_of_a_move() -> None:
-    world = a_shop()
+    world = a_shop(4)
     move(world, 0)
     told(world)
     world.migrate(abort=True)
@@ -290,7 +276,7 @@ def test_an_abort_is_the_end_of_a_move() -> None:
 
 
 def test_another_target_is_the_end_of_a_move() -> None:
-    world = a_shop()
+    world = a_shop(4)
     told(world)
     world.migrate(target=OLD)
     found = status(world).last
@@ -299,6 +285,6 @@ def test_another_target_is_the_end_of_a_move() -> None:
 
 
 def test_while_a_move_goes_on_the_one_before_it_is_the_last() -> None:
-    world = a_shop()
+    world = a_shop(4)
     assert told(world).last is None
     assert status(world).last is None

@@ -6,14 +6,13 @@ import msgspec
 
 from shiplift.api.workloads import Hold, Mode
 from shiplift.facts.nodes import Node
-from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.model import Migrating
 from shiplift.workloads.steps import DeleteHold, HoldBudget, MakeHold, MarkNode, RestoreBudget
 from tests.model import nature
 from tests.workloads import server
-from tests.workloads.halfway import budgets, gated
-from tests.workloads.rig import NEW, OLD, Scene
-from tests.workloads.views import DEPLOYMENT, an_id, look, under_way
+from tests.workloads.halfway import budgets, gated_and_held
+from tests.workloads.rig import OLD, Scene
+from tests.workloads.views import DEPLOYMENT, an_id, cordon, decided, look, under_way
 from tests.workloads.world import World
 
 WEB, API, DB = an_id("web"), an_id("api"), an_id("db")
@@ -29,16 +28,6 @@ def a_shop(hold: Hold = Hold.ON_FOREIGN_DRAIN, mode: Mode = Mode.INJECT) -> Worl
     return world
 
 
-def cordon(world: World, name: str = "old-1") -> None:
-    node = world.named(Node, name, "")
-    assert node is not None
-    world.put(msgspec.structs.replace(node, unschedulable=True))
-
-
-def decided(world: World) -> Migrating:
-    return decide(look(world), world.now)
-
-
 def new_holds(decision: Migrating) -> list[str]:
     return [step.describe() for step in decision.steps if isinstance(step, HoldBudget | MakeHold)]
 
@@ -46,7 +35,7 @@ def new_holds(decision: Migrating) -> list[str]:
 def test_a_node_that_is_cordoned_while_it_is_paused_makes_no_new_holds_and_status_says_so() -> None:
     world = a_shop()
     world.migrate(paused=True)
-    cordon(world)
+    cordon(world, "old-1")
     decision = decided(world)
     assert new_holds(decision) == []
     assert decision.message == (
@@ -57,7 +46,7 @@ def test_a_node_that_is_cordoned_while_it_is_paused_makes_no_new_holds_and_statu
 
 def test_without_the_pause_the_same_cordon_makes_them() -> None:
     world = a_shop()
-    cordon(world)
+    cordon(world, "old-1")
     assert len(new_holds(decided(world))) == 2
 
 
@@ -68,7 +57,7 @@ def test_holds_that_are_there_stay_while_it_is_paused_and_status_says_so() -> No
             assert server.take(world, step, {}).ok
     nature.settle(world)
     world.migrate(paused=True)
-    cordon(world)
+    cordon(world, "old-1")
     decision = decided(world)
     assert len(look(world).holds) == 2
     assert not [step for step in decision.steps if isinstance(step, DeleteHold | RestoreBudget)]
@@ -89,11 +78,7 @@ def test_mode_template_taints_no_node_while_holds_are_put_off() -> None:
 
 def test_a_node_is_drained_by_hand_while_it_is_paused(scene: Scene) -> None:
     old = scene.nodes("old", OLD)
-    space = gated(scene)
-    scene.nodes("new", NEW)
-    scene.migrate()
-    scene.rig.start()
-    scene.wait_held(space)
+    space = gated_and_held(scene)
     scene.change_migration(paused=True)
     scene.wait(lambda: scene.status()["message"].startswith("paused"))
     scene.cordon(old.names()[0])

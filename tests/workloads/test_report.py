@@ -29,8 +29,10 @@ from tests.model import nature
 from tests.workloads import server
 from tests.workloads.players import Operator, run
 from tests.workloads.views import (
+    DB,
     DEPLOYMENT,
-    STATEFUL_SET,
+    WEB,
+    a_shop,
     an_id,
     arrive,
     change,
@@ -38,24 +40,11 @@ from tests.workloads.views import (
     evicting,
     look,
     say,
-    under_way,
+    status,
 )
 from tests.workloads.world import NEW, OLD, World
 
-WEB, DB = an_id("web"), an_id("db", STATEFUL_SET)
 HELD, RELEASED = Turn.HELD, Turn.RELEASED
-
-
-def a_shop(**spec: Any) -> World:
-    """web waits for db, which may go."""
-    world = under_way((DEPLOYMENT, "web", 3), (STATEFUL_SET, "db", 2), **spec)
-    world.order("order", [(WEB, DB)])
-    say(world, {WEB.owner_key: HELD, DB.owner_key: RELEASED})
-    return world
-
-
-def status(world: World) -> WorkloadMigrationStatus:
-    return status_of(decide(look(world), world.now))
 
 
 def one_of(world: World, name: str) -> WorkloadStatus:

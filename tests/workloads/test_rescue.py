@@ -19,35 +19,8 @@ from shiplift.workloads.names import SKIP
 from shiplift.workloads.steps import Replace, Rescue, WritePlacement
 from tests.model import nature
 from tests.workloads import server
-from tests.workloads.views import (
-    DEPLOYMENT,
-    STATEFUL_SET,
-    an_id,
-    arrive,
-    change,
-    change_pod,
-    look,
-    say,
-    under_way,
-)
+from tests.workloads.views import DB, WEB, a_shop, arrive, change, change_pod, cordon, look, say
 from tests.workloads.world import NEW, World
-
-WEB, DB = an_id("web"), an_id("db", STATEFUL_SET)
-
-
-def a_shop(mode: Mode = Mode.INJECT) -> World:
-    """web waits for db."""
-    world = under_way((DEPLOYMENT, "web", 1), (STATEFUL_SET, "db", 1), mode=mode)
-    world.order("order", [(WEB, DB)])
-    say(world, {WEB.owner_key: Turn.HELD, DB.owner_key: Turn.RELEASED})
-    return world
-
-
-def cordon(world: World, *names: str) -> None:
-    for name in names:
-        node = world.named(Node, name, "")
-        assert node is not None
-        world.put(msgspec.structs.replace(node, unschedulable=True))
 
 
 def strand(world: World) -> None:
@@ -63,7 +36,7 @@ def found(world: World) -> Rescued:
 
 
 def test_in_mode_inject_the_workload_goes_early_and_that_is_recorded() -> None:
-    world = a_shop()
+    world = a_shop(1, 1)
     strand(world)
     rescue = found(world)
     assert (rescue.early, rescue.steps) == ({WEB}, ())
@@ -73,7 +46,7 @@ def test_in_mode_inject_the_workload_goes_early_and_that_is_recorded() -> None:
 
 
 def test_in_mode_template_the_pod_itself_is_let_onto_target_nodes() -> None:
-    world = a_shop(Mode.TEMPLATE)
+    world = a_shop(1, 1, mode=Mode.TEMPLATE)
     strand(world)
     (pod,) = world.pods(WEB)
     rescue = found(world)
@@ -82,7 +55,7 @@ def test_in_mode_template_the_pod_itself_is_let_onto_target_nodes() -> None:
 
 
 def test_in_mode_template_a_pod_that_was_let_already_is_left_alone() -> None:
-    world = a_shop(Mode.TEMPLATE)
+    world = a_shop(1, 1, mode=Mode.TEMPLATE)
     strand(world)
     (pod,) = world.pods(WEB)
     given = (Toleration(UPGRADE_TAINT, "Equal", NEW, "NoSchedule"),)
@@ -91,7 +64,7 @@ def test_in_mode_template_a_pod_that_was_let_already_is_left_alone() -> None:
 
 
 def test_the_same_pod_is_recorded_once() -> None:
-    world = a_shop()
+    world = a_shop(1, 1)
     strand(world)
     first = found(world).exceptions
     assert world.migration is not None
@@ -100,7 +73,7 @@ def test_the_same_pod_is_recorded_once() -> None:
 
 
 def test_while_old_nodes_are_open_a_pending_pod_waits() -> None:
-    world = a_shop()
+    world = a_shop(1, 1)
     change_pod(world, world.pods(WEB)[0], node="", ready=False, unschedulable="0/4 nodes are available")
     assert found(world) == Rescued()
 
@@ -124,7 +97,7 @@ def close(world: World, how: str) -> None:
 @pytest.mark.parametrize("mode", [Mode.INJECT, Mode.TEMPLATE])
 @pytest.mark.parametrize("how", ["tainted", "full", "one gone, one full"])
 def test_a_held_pod_goes_early_whatever_closes_the_old_nodes(how: str, mode: Mode) -> None:
-    world = a_shop(mode)
+    world = a_shop(1, 1, mode=mode)
     close(world, how)
     for pod in world.pods(WEB):
         nature.delete(world, pod)
@@ -141,7 +114,7 @@ def test_a_held_pod_goes_early_whatever_closes_the_old_nodes(how: str, mode: Mod
 
 def test_where_old_nodes_are_only_full_the_order_holds_while_one_of_its_pods_runs() -> None:
     """As after scaling up: it waited for room before, and new nodes are no reason to go first."""
-    world = a_shop()
+    world = a_shop(1, 1)
     close(world, "full")
     row = world.row_of(WEB)
     assert row is not None
@@ -153,7 +126,7 @@ def test_where_old_nodes_are_only_full_the_order_holds_while_one_of_its_pods_run
 
 @pytest.mark.parametrize("mode", [Mode.INJECT, Mode.TEMPLATE])
 def test_a_pod_that_fits_nowhere_at_all_does_not_free_its_workload(mode: Mode) -> None:
-    world = a_shop(mode)
+    world = a_shop(1, 1, mode=mode)
     cordon(world, "old-1", "old-2")
     (pod,) = world.pods(WEB)
     spec = msgspec.structs.replace(pod.spec, node_selector=Labels(disk="nvme"))
@@ -163,14 +136,14 @@ def test_a_pod_that_fits_nowhere_at_all_does_not_free_its_workload(mode: Mode) -
 
 def test_a_pod_that_still_fits_on_an_old_node_does_not_free_its_workload() -> None:
     """One node is cordoned, and the pod waits for something else."""
-    world = a_shop()
+    world = a_shop(1, 1)
     cordon(world, "old-1")
     change_pod(world, world.pods(WEB)[0], node="", ready=False, unschedulable="0/4 nodes are available")
     assert found(world) == Rescued()
 
 
 def test_of_two_pods_only_the_one_for_which_old_nodes_have_no_place_is_recorded() -> None:
-    world = a_shop()
+    world = a_shop(1, 1)
     change(world, "web", replicas=2)
     nature.settle(world)
     cordon(world, "old-2")
@@ -188,7 +161,7 @@ def test_of_two_pods_only_the_one_for_which_old_nodes_have_no_place_is_recorded(
 
 def test_a_rescue_needs_room_for_the_stranded_pod_alone() -> None:
     """The target takes one pod; the other one of its workload can wait where it is."""
-    world = a_shop()
+    world = a_shop(1, 1)
     change(world, "web", replicas=2)
     nature.settle(world)
     cordon(world, "old-1", "old-2", "new-2")
@@ -203,7 +176,7 @@ def test_a_rescue_needs_room_for_the_stranded_pod_alone() -> None:
 
 
 def test_with_no_old_node_left_it_is_rescued_without_a_cordon() -> None:
-    world = a_shop()
+    world = a_shop(1, 1)
     for name in ("old-1", "old-2"):
         node = world.named(Node, name, "")
         assert node is not None
@@ -214,14 +187,14 @@ def test_with_no_old_node_left_it_is_rescued_without_a_cordon() -> None:
 
 @pytest.mark.parametrize("change_it", [{"unschedulable": ""}, {"node": "old-1"}])
 def test_a_pod_that_the_scheduler_has_not_given_up_on_is_left_alone(change_it: dict[str, Any]) -> None:
-    world = a_shop()
+    world = a_shop(1, 1)
     strand(world)
     change_pod(world, world.pods(WEB)[0], **change_it)
     assert found(world).early == frozenset()
 
 
 def test_who_may_go_anyway_or_takes_no_part_needs_no_rescue() -> None:
-    world = a_shop()
+    world = a_shop(1, 1)
     strand(world)
     arrive(world, "db")
     assert found(world).early == frozenset()
@@ -232,7 +205,7 @@ def test_who_may_go_anyway_or_takes_no_part_needs_no_rescue() -> None:
 
 def test_a_pod_that_found_a_node_after_it_was_looked_at_is_not_made_again() -> None:
     """web is pending and kept off the old nodes, and the target nodes are gone again."""
-    world = a_shop()
+    world = a_shop(1, 1)
     say(world, {WEB.owner_key: Turn.RELEASED, DB.owner_key: Turn.RELEASED})
     cordon(world, "new-1", "new-2")
     strand(world)

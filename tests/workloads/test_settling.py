@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 from shiplift.api.workloads import Mode, Turn, WaitForNodes
 from shiplift.engine.decision import requeue
 from shiplift.facts.nodes import Node
-from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.decide.settling import MOST, wait
-from shiplift.workloads.model import Migrating, Reason
+from shiplift.workloads.model import Reason
 from shiplift.workloads.record import Record
 from shiplift.workloads.steps import WritePlacement
 from tests.model import nature
 from tests.workloads.players import Operator
-from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, arrive, look, say, under_way
+from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, arrive, decided, look, say, under_way
 from tests.workloads.world import NEW, World
 
 DB = an_id("db", STATEFUL_SET)
@@ -45,10 +44,6 @@ def a_node(world: World, name: str) -> Node:
 def join(world: World, number: int, age: float = 0, *, ready: bool = True) -> None:
     node = world.node(f"new-{number}", NEW, created=int(world.now.timestamp() - age))
     world.put(world.marked(msgspec.structs.replace(node, ready=ready)))
-
-
-def decided(world: World) -> Migrating:
-    return decide(look(world), world.now)
 
 
 def released(world: World) -> bool:

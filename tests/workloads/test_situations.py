@@ -11,7 +11,7 @@ from shiplift.facts import kinds
 from shiplift.kube.errors import BudgetExhausted
 from shiplift.local.nodes import Pool
 from tests.workloads.film import departures, fewest_ready
-from tests.workloads.halfway import HOLD, budgets, gated, generation, stalled, uids, wait_line
+from tests.workloads.halfway import HOLD, budgets, gated, gated_and_held, generation, stalled, uids, wait_line
 from tests.workloads.observer import Observer
 from tests.workloads.rig import NEW, OLD, Scene, is_ready
 
@@ -159,11 +159,7 @@ def test_daemon_sets_are_unharmed_in_mode_inject(scene: Scene) -> None:
 @pytest.mark.parametrize("mode", ["Inject", "Template"])
 def test_a_held_pod_that_dies_while_others_have_cordoned_is_rescued(scene: Scene, mode: str) -> None:
     old = scene.nodes("old", OLD)
-    space = gated(scene)
-    scene.nodes("new", NEW)
-    scene.migrate(mode=mode)
-    scene.rig.start()
-    scene.wait_held(space)
+    space = gated_and_held(scene, mode=mode)
     scene.cordon(*old.names())
     scene.drop(kinds.POD, scene.pods(space, "web")[0]["metadata"]["name"], space)
     scene.wait(lambda: "new" in scene.places(space, "web") and len(ready(scene, space, "web")) == 2)
@@ -181,11 +177,7 @@ def ready(scene: Scene, space: str, app: str) -> list[Json]:
 
 def test_somebody_elses_cordon_brings_holds_that_stay_until_the_turn_comes(scene: Scene) -> None:
     old = scene.nodes("old", OLD)
-    space = gated(scene)
-    scene.nodes("new", NEW)
-    scene.migrate()
-    scene.rig.start()
-    scene.wait_held(space)
+    space = gated_and_held(scene)
     assert HOLD not in budgets(scene, space)
     scene.cordon(old.names()[0])
     scene.wait(lambda: HOLD in budgets(scene, space))
@@ -401,11 +393,7 @@ def autoscaler(scene: Scene, space: str, least: int, most: int) -> None:
 
 def test_replicas_that_change_half_way_all_arrive(scene: Scene) -> None:
     old = scene.nodes("old", OLD)
-    space = gated(scene)
-    scene.nodes("new", NEW)
-    scene.migrate()
-    scene.rig.start()
-    scene.wait_held(space)
+    space = gated_and_held(scene)
     scene.change(kinds.DEPLOYMENT, space, "web", {"spec": {"replicas": 4}})
     scene.wait_ready(space, web=4)
     assert scene.places(space, "web") == ["old"] * 4

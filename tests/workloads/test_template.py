@@ -18,7 +18,6 @@ from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod, Toleration
 from shiplift.facts.workloads import DaemonSet
 from shiplift.kube.errors import KubeError
-from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Migrating, Reason
 from shiplift.workloads.names import SKIP
@@ -30,7 +29,7 @@ from tests.workloads.players import Operator, finish, residue, run
 from tests.workloads.rig import NEW as NEW_VERSION
 from tests.workloads.rig import OLD as OLD_VERSION
 from tests.workloads.rig import Scene
-from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, change, look, under_way
+from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, change, decided, look, under_way
 from tests.workloads.world import NEW, OLD, SPACE, World, a_world
 
 WEB, DB = an_id("web"), an_id("db", STATEFUL_SET)
@@ -50,10 +49,6 @@ def ready_to_begin(*workloads: tuple[WorkloadKind, str, int], **spec: Any) -> Wo
 def new_nodes(world: World) -> None:
     for name in ("new-1", "new-2"):
         world.node(name, NEW)
-
-
-def decided(world: World, outcomes: Outcomes | None = None) -> Migrating:
-    return decide(look(world, outcomes), world.now)
 
 
 def line_of(world: World, id_: WorkloadId) -> tuple[str, str]:

@@ -21,17 +21,20 @@ from shiplift.engine.step import Outcomes
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod
 from shiplift.kube.store import Store
+from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.identity import WorkloadId
-from shiplift.workloads.model import Tally, View
+from shiplift.workloads.model import Migrating, Tally, View
 from shiplift.workloads.names import FINALIZER
 from shiplift.workloads.observe.observer import Observer
 from shiplift.workloads.record import RECORDS, Record
+from shiplift.workloads.tell.report import status_of
 from tests.model import nature
 from tests.workloads.world import NEW, SPACE, World, a_world
 
 _LATER = datetime(2100, 1, 1, tzinfo=UTC)
 """When the tests are over: what kubelets say of their pods is believed."""
 DEPLOYMENT, STATEFUL_SET = WorkloadKind.DEPLOYMENT, WorkloadKind.STATEFUL_SET
+WEB, DB = WorkloadId("Deployment", SPACE, "web"), WorkloadId("StatefulSet", SPACE, "db")
 
 
 def under_way(
@@ -48,6 +51,14 @@ def under_way(
     world.node("new-2", NEW)
     for node in world.all(Node):
         world.put(world.marked(node))
+    return world
+
+
+def a_shop(web: int = 3, db: int = 2, **spec: Any) -> World:
+    """web waits for db, which may go; with so many pods."""
+    world = under_way((DEPLOYMENT, "web", web), (STATEFUL_SET, "db", db), **spec)
+    world.order("order", [(WEB, DB)])
+    say(world, {WEB.owner_key: Turn.HELD, DB.owner_key: Turn.RELEASED})
     return world
 
 
@@ -90,12 +101,28 @@ def look(world: World, outcomes: Outcomes | None = None, *, in_force: bool = Tru
     return observer.observe(outcomes or Outcomes())
 
 
+def decided(world: World, outcomes: Outcomes | None = None) -> Migrating:
+    return decide(look(world, outcomes), world.now)
+
+
+def status(world: World) -> WorkloadMigrationStatus:
+    """What the operator would write now."""
+    return status_of(decided(world))
+
+
 def an_id(name: str, kind: WorkloadKind = DEPLOYMENT, namespace: str = SPACE) -> WorkloadId:
     return WorkloadId(kind.value, namespace, name)
 
 
 def tally(view: View, name: str) -> Tally:
     return next(one for id_, one in view.tallies.items() if id_.name == name)
+
+
+def cordon(world: World, *names: str) -> None:
+    for name in names:
+        node = world.named(Node, name, "")
+        assert node is not None
+        world.put(msgspec.structs.replace(node, unschedulable=True))
 
 
 def change_pod(world: World, pod: Pod, **values: Any) -> Pod:
