@@ -125,13 +125,17 @@ def test_when_nothing_wakes_its_key_the_store_is_looked_at_again_by_itself(bench
     eventually(lambda: not running(bench))
 
 
-def test_a_store_that_never_shows_it_is_named_and_the_next_look_is_told(bench):
+def wait_for_what_never_shows(bench):
     bench.layer.plans["a"] = [Decision(steps=(Slow("x"),))]
     bench.layer.answers["slow x"] = [Outcome.done(Slow("x"), Seen(NODE, 7))]
     look_again(bench)
     bench.await_idle()
     bench.clock.advance(31)
     bench.await_idle()
+
+
+def test_a_store_that_never_shows_it_is_named_and_the_next_look_is_told(bench):
+    wait_for_what_never_shows(bench)
     assert (Seen(NODE, 7),) in bench.hooks.lagging
     told = [one for one in bench.layer.seen["a"] if one.unsettled == (Seen(NODE, 7),)]
     assert len(told) == 1
@@ -139,12 +143,7 @@ def test_a_store_that_never_shows_it_is_named_and_the_next_look_is_told(bench):
 
 
 def test_what_it_did_and_the_store_never_showed_stays_named_until_it_does(bench):
-    bench.layer.plans["a"] = [Decision(steps=(Slow("x"),))]
-    bench.layer.answers["slow x"] = [Outcome.done(Slow("x"), Seen(NODE, 7))]
-    look_again(bench)
-    bench.await_idle()
-    bench.clock.advance(31)
-    bench.await_idle()
+    wait_for_what_never_shows(bench)
     look_again(bench)
     look_again(bench)
     assert bench.layer.seen["a"][-1].unsettled == (Seen(NODE, 7),)

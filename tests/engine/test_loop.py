@@ -8,7 +8,7 @@ from shiplift.engine.barrier import Seen
 from shiplift.engine.decision import Decision, requeue
 from shiplift.engine.layer import Settings, Stage
 from shiplift.engine.loop import Loop, SystemClock
-from shiplift.engine.step import Answer, Outcome, Started
+from shiplift.engine.step import Answer, Outcome, Started, Step
 from shiplift.facts.kinds import NODE
 from tests.engine.loop_bench import SECOND, Bench, Do, Run, Script
 from tests.engine.virtual import START, eventually
@@ -478,13 +478,19 @@ def test_stopping_finishes_the_steps_in_flight_and_starts_nothing_more():
     assert bench.layer.count("observe", "b") == 0
 
 
-def test_a_round_that_ends_while_stopping_publishes_nothing():
+def held_up_in(step: Step) -> tuple[Bench, threading.Event]:
+    """The step is under way until the gate is opened."""
     bench = Bench()
-    gate = bench.layer.gates["do x"] = threading.Event()
-    bench.layer.plans["a"] = [Decision(steps=(Do("x"),))]
+    gate = bench.layer.gates[step.key] = threading.Event()
+    bench.layer.plans["a"] = [Decision(steps=(step,))]
     bench.loop.start()
     bench.wake()
-    eventually(lambda: bench.layer.running["do x"])
+    eventually(lambda: bench.layer.running[step.key])
+    return bench, gate
+
+
+def test_a_round_that_ends_while_stopping_publishes_nothing():
+    bench, gate = held_up_in(Do("x"))
     assert not bench.loop.stop(timedelta(milliseconds=20))
     gate.set()
     assert bench.loop.stop(20 * SECOND)
@@ -493,24 +499,14 @@ def test_a_round_that_ends_while_stopping_publishes_nothing():
 
 
 def test_stopping_does_not_wait_for_ever_for_a_step_that_hangs():
-    bench = Bench()
-    gate = bench.layer.gates["do x"] = threading.Event()
-    bench.layer.plans["a"] = [Decision(steps=(Do("x"),))]
-    bench.loop.start()
-    bench.wake()
-    eventually(lambda: bench.layer.running["do x"])
+    bench, gate = held_up_in(Do("x"))
     assert not bench.loop.stop(timedelta(milliseconds=50))
     gate.set()
     assert bench.loop.stop(20 * SECOND)
 
 
 def test_stopping_does_not_wait_for_operations():
-    bench = Bench()
-    gate = bench.layer.gates["run kubeadm"] = threading.Event()
-    bench.layer.plans["a"] = [Decision(steps=(operation(),))]
-    bench.loop.start()
-    bench.wake()
-    eventually(lambda: bench.layer.running["run kubeadm"])
+    bench, gate = held_up_in(operation())
     assert bench.loop.stop(20 * SECOND)
     assert bench.layer.running["run kubeadm"] == 1
     gate.set()

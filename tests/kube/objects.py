@@ -33,3 +33,7 @@ def deployment(name: str, replicas: int = 1, **template: Any) -> dict[str, Any]:
 
 def namespace(name: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
+def uid(thing: dict[str, Any]) -> str:
+    return thing["metadata"]["uid"]

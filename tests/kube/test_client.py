@@ -22,7 +22,7 @@ from shiplift.kube.client import APPLY_MANAGER, Client, PatchType, Written
 from shiplift.kube.credentials import load
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import Component
-from tests.kube.objects import deployment, pod
+from tests.kube.objects import deployment, pod, uid
 from tests.until import until
 
 OTHER_UID = "00000000-0000-0000-0000-000000000000"
@@ -34,17 +34,6 @@ Object = dict[str, Any]
 def client(cluster: Cluster) -> Iterator[Client]:
     with Client(cluster.credentials(), field_manager="shiplift-7") as made:
         yield made
-
-
-@pytest.fixture
-def config(client: Client, namespace: str) -> Object:
-    return client.create(
-        CONFIG_MAP, {"metadata": {"name": "settings"}, "data": {"colour": "red"}}, namespace
-    ).object
-
-
-def uid(thing: Object) -> str:
-    return thing["metadata"]["uid"]
 
 
 def version(thing: Object) -> str:

@@ -20,7 +20,7 @@ from shiplift.kube.errors import Look
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import Component
 from tests.kube.misbehaving import Door, Instead, Trick, door
-from tests.kube.objects import pod
+from tests.kube.objects import pod, uid
 from tests.kube.test_client import a_deployment, scale, version
 
 Object = dict[str, Any]
@@ -53,17 +53,6 @@ def client(front: Door) -> Iterator[Client]:
 def impatient(front: Door) -> Iterator[Client]:
     with Client(front.credentials, timeout=1) as made:
         yield made
-
-
-@pytest.fixture
-def config(client: Client, namespace: str) -> Object:
-    return client.create(
-        CONFIG_MAP, {"metadata": {"name": "settings"}, "data": {"colour": "red"}}, namespace
-    ).object
-
-
-def uid(thing: Object) -> str:
-    return thing["metadata"]["uid"]
 
 
 def paint(client: Client, config: Object, colour: str = "blue", **options: Any) -> Written:

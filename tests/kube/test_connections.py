@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -12,51 +11,36 @@ import pytest
 
 from shiplift.kube import transport
 from shiplift.kube.client import Client
-from shiplift.kube.credentials import Credentials, Server
-from shiplift.kube.credentials.identity import Anonymous
-from shiplift.kube.credentials.live import Trust
 from shiplift.kube.errors import Unreachable
-from tests.kube.answering import answer
+from tests.kube.answering import Answering, answer, answering
 from tests.until import until
 
 
 class Reluctant:
     """A server that answers one connection after the other, each when it is told to."""
 
-    def __init__(self, listener: socket.socket) -> None:
-        self._listener = listener
-        self.asked: list[str] = []
-        self.turns = threading.Semaphore(0)
+    def __init__(self, server: Answering, turns: threading.Semaphore) -> None:
+        self._server, self.turns = server, turns
+        self.credentials = server.credentials
 
     @property
-    def credentials(self) -> Credentials:
-        port = self._listener.getsockname()[1]
-        return Credentials(Server("http", "127.0.0.1", port), Trust(), Anonymous())
-
-    def serve(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            with client:
-                self.asked.append(client.recv(65536).split(b" ", 2)[1].decode())
-                self.turns.acquire(timeout=20)
-                client.sendall(answer(b"ok", Connection="close"))
+    def asked(self) -> list[str]:
+        return [request.split(" ", 2)[1] for request in self._server.requests if request]
 
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reluctant]:
     monkeypatch.setattr(transport, "CONNECTIONS", 1)
     monkeypatch.setattr(transport, "CONNECT_SECONDS", 0.2)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        made = Reluctant(listener)
-        thread = threading.Thread(target=made.serve, daemon=True)
-        thread.start()
-        yield made
-        made.turns.release(10)
-        listener.shutdown(socket.SHUT_RDWR)
-        thread.join(5)
+    turns = threading.Semaphore(0)
+
+    def in_turn(_: str) -> bytes:
+        turns.acquire(timeout=20)
+        return answer(b"ok", Connection="close")
+
+    with answering(in_turn) as serving:
+        yield Reluctant(serving, turns)
+        turns.release(10)
 
 
 @pytest.fixture

@@ -11,17 +11,9 @@ from shiplift.engine.step import Answer, Outcome, Outcomes, Step
 from shiplift.facts.kinds import NODE
 from shiplift.kube.lease import NotLeading
 from shiplift.kube.led import Led
+from tests.kube.steps import Write
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
-
-
-class Write(Step, frozen=True):
-    @property
-    def key(self) -> str:
-        return "write"
-
-    def describe(self) -> str:
-        return "write"
 
 
 class Writer:

@@ -8,13 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from shiplift.engine.step import Answer, Step
+from shiplift.engine.step import Answer
 from shiplift.facts.kinds import CONFIG_MAP
 from shiplift.kube import transport
 from shiplift.kube.client import Client
 from shiplift.kube.lease import NotLeading
 from shiplift.kube.outcomes import refusal
 from tests.kube.answering import Answering, answer, answering
+from tests.kube.steps import Write
 
 STORED = answer(b'{"metadata": {"uid": "u", "resourceVersion": "2"}}', Connection="close")
 OVERLOAD = answer(b"busy", "429 Too Many Requests", Retry_After="0", Connection="close")
@@ -114,15 +115,6 @@ def test_the_default_field_manager_passes_no_fence() -> None:
         with Client(server.credentials) as client:
             change(client)
         assert "fieldManager=shiplift-client" in server.requests[0]
-
-
-class Write(Step, frozen=True):
-    @property
-    def key(self) -> str:
-        return "write"
-
-    def describe(self) -> str:
-        return "write"
 
 
 def test_a_step_that_was_not_sent_is_refused_and_did_not_fail() -> None:

@@ -16,10 +16,8 @@ from shiplift.kube.client import Client
 from shiplift.kube.transport import CONNECTIONS
 from shiplift.operator import install
 from tests.operator.hanging import HANGS
-from tests.operator.test_operator import SPACE, Process, Rig, rig
+from tests.operator.rig import SPACE, Process, Rig
 from tests.until import until
-
-__all__ = ["rig"]
 
 WEBHOOKS = Kind(
     "ValidatingWebhookConfiguration",

@@ -16,10 +16,8 @@ from shiplift.kube.part import Context, LayerPart
 from shiplift.operator import install
 from shiplift.operator.process import Operator, Settings
 from tests.operator.driver import STAMPER, Stamper
-from tests.operator.test_operator import SPACE, Rig, rig
+from tests.operator.rig import SPACE, Rig
 from tests.until import until
-
-__all__ = ["rig"]
 
 
 class HeldUp(Stamper):

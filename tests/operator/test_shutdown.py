@@ -5,19 +5,16 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from shiplift.kube.errors import Unreachable
 from shiplift.kube.fence import Fence
-from shiplift.local.cluster import Cluster
 from shiplift.operator import install
 from tests.kube.answering import answering
 from tests.kube.gate import Gate, kubeconfig_through
-from tests.operator.test_operator import Rig
+from tests.operator.rig import Rig
 from tests.until import until
 
 WITHIN = 29.0
@@ -33,15 +30,6 @@ def test_who_asks_about_the_fence_is_told_at_once_when_it_is_time_to_stop() -> N
         with pytest.raises(Unreachable):
             asking.epoch()
         assert time.monotonic() - began < 3
-
-
-@pytest.fixture
-def rig(private_cluster: Callable[..., Cluster], tmp_path: Path) -> Iterator[Rig]:
-    cluster = private_cluster()
-    with ExitStack() as closing:
-        rig = Rig(cluster, closing.enter_context(cluster.client()), tmp_path)
-        closing.callback(lambda: [process.end() for process in rig.processes])
-        yield rig
 
 
 @pytest.mark.crash

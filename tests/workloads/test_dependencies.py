@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.rows import make
 from shiplift.api.workloads import (
     EdgeSource,
     OrderedWorkload,
@@ -14,7 +15,7 @@ from shiplift.api.workloads import (
 )
 from shiplift.engine.graph import Edge, Graph
 from shiplift.facts.custom import Custom
-from shiplift.facts.meta import NO_LABELS, Labels
+from shiplift.facts.meta import Labels
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.observe.dependencies import Declared, gather, source_of
 
@@ -48,20 +49,8 @@ def ordered(text, *depends_on, namespace=""):
 
 
 def order(*workloads, namespace="shop", name="main"):
-    return Custom(
-        namespace=namespace,
-        name=name,
-        uid="",
-        resource_version=1,
-        generation=1,
-        created=0,
-        deleting=0,
-        labels=NO_LABELS,
-        annotations=NO_LABELS,
-        owners=(),
-        finalizers=(),
-        object=WorkloadOrder(spec=WorkloadOrderSpec(workloads=workloads)),
-    )
+    object_ = WorkloadOrder(spec=WorkloadOrderSpec(workloads=workloads))
+    return make(Custom, name, namespace=namespace, object=object_)
 
 
 def pairs(found):
