@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from shiplift.api.marks import HOLD_LEDGER
 from shiplift.facts import kinds
-from tests.workloads.rig import NEW, Scene
+from shiplift.local.nodes import Pool
+from tests.workloads.rig import NEW, OLD, Scene
 
 Json = dict[str, Any]
 BUDGET = kinds.POD_DISRUPTION_BUDGET
@@ -29,6 +31,17 @@ def gated_and_held(scene: Scene, replicas: int = 2, **spec: Any) -> str:
     scene.migrate(**spec)
     scene.rig.start()
     scene.wait_held(space)
+    return space
+
+
+def with_its_budget_held(scene: Scene, replicas: int = 2) -> str:
+    """The migration has begun, and we hold the budget of `web`, which lets one pod go at a time."""
+    space = gated(scene, replicas)
+    scene.budget(space, "web", "web", maxUnavailable=1)
+    scene.nodes("new", NEW)
+    scene.migrate(hold="Always")
+    scene.rig.start()
+    scene.wait(lambda: HOLD_LEDGER in budgets(scene, space)["web"]["metadata"].get("annotations", {}))
     return space
 
 
@@ -58,3 +71,25 @@ def wait_line(scene: Scene, name: str, **said: str) -> Json:
         return line if line and all(line.get(key) == value for key, value in said.items()) else None
 
     return scene.wait(found)
+
+
+def autoscaler(scene: Scene, space: str, least: int, most: int) -> None:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    cpu = {
+        "type": "Resource",
+        "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
+    }
+    spec = {"scaleTargetRef": target, "minReplicas": least, "maxReplicas": most, "metrics": [cpu]}
+    body = {"metadata": {"name": "web"}, "spec": spec}
+    scene.client.create(kinds.HORIZONTAL_POD_AUTOSCALER, body, space)
+
+
+def upgraded_in_place(scene: Scene, space: str, pool: Pool) -> bool:
+    """One more look of somebody who upgrades every node on which no pod is left."""
+    taken = {pod["spec"].get("nodeName") for pod in scene.pods(space)}
+    found = [scene.client.get(kinds.NODE, name) for name in pool.names()]
+    old = [one["metadata"]["name"] for one in found if one["status"]["nodeInfo"]["kubeletVersion"] == OLD]
+    for name in old:
+        if name not in taken:
+            scene.rig.cluster.nodes.set_version(name, NEW)
+    return not old

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from benchmarks.decide import make
-from shiplift.api.marks import HOLD_LEDGER, UPGRADE_TAINT
+from shiplift.api.marks import UPGRADE_TAINT
 from shiplift.api.workloads import (
     MigrationState,
     Mode,
@@ -41,7 +41,7 @@ from shiplift.workloads.model import Migrating
 from shiplift.workloads.names import PLACEMENT
 from shiplift.workloads.observe.observer import READS, Observer
 from shiplift.workloads.tell.report import status_of
-from tests.workloads.halfway import budgets, gated, gated_and_held, stalled, wait_line
+from tests.workloads.halfway import budgets, gated, gated_and_held, stalled, wait_line, with_its_budget_held
 from tests.workloads.rig import NEW, OLD, Scene
 
 Json = dict[str, Any]
@@ -287,12 +287,7 @@ def applied_again_and_again(apply: Callable[[], object], every: float = 0.3) -> 
 
 def test_a_budget_that_is_applied_again_and_again_stays_the_users_and_is_named(scene: Scene) -> None:
     old = scene.nodes("old", OLD)
-    space = gated(scene)
-    scene.budget(space, "web", "web", maxUnavailable=1)
-    scene.nodes("new", NEW)
-    scene.migrate(hold="Always")
-    scene.rig.start()
-    scene.wait(lambda: HOLD_LEDGER in budgets(scene, space)["web"]["metadata"].get("annotations", {}))
+    space = with_its_budget_held(scene)
 
     def apply() -> None:
         scene.change(kinds.POD_DISRUPTION_BUDGET, space, "web", {"spec": {"maxUnavailable": 1}})
@@ -307,12 +302,7 @@ def test_a_budget_that_is_applied_again_and_again_stays_the_users_and_is_named(s
 
 def test_a_budget_that_the_user_changes_while_we_hold_it_keeps_the_change(scene: Scene) -> None:
     old = scene.nodes("old", OLD)
-    space = gated(scene, 3)
-    scene.budget(space, "web", "web", maxUnavailable=1)
-    scene.nodes("new", NEW)
-    scene.migrate(hold="Always")
-    scene.rig.start()
-    scene.wait(lambda: HOLD_LEDGER in budgets(scene, space)["web"]["metadata"].get("annotations", {}))
+    space = with_its_budget_held(scene, 3)
     changed = {"spec": {"maxUnavailable": 2, "unhealthyPodEvictionPolicy": "AlwaysAllow"}}
     scene.change(kinds.POD_DISRUPTION_BUDGET, space, "web", changed)
     scene.wait(lambda: told(scene, f"PodDisruptionBudget {space}/web"), 20)
@@ -325,12 +315,7 @@ def test_a_budget_that_the_user_changes_while_we_hold_it_keeps_the_change(scene:
 def test_a_budget_whose_ledger_was_wiped_is_not_held_twice(scene: Scene) -> None:
     """Then nothing says any more what it was: it stays as the user applied it."""
     old = scene.nodes("old", OLD)
-    space = gated(scene)
-    scene.budget(space, "web", "web", maxUnavailable=1)
-    scene.nodes("new", NEW)
-    scene.migrate(hold="Always")
-    scene.rig.start()
-    scene.wait(lambda: HOLD_LEDGER in budgets(scene, space)["web"]["metadata"].get("annotations", {}))
+    space = with_its_budget_held(scene)
 
     def replace() -> None:
         live = scene.client.get(kinds.POD_DISRUPTION_BUDGET, "web", space)

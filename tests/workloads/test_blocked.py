@@ -6,10 +6,9 @@ import pytest
 
 from shiplift.facts import kinds
 from tests.workloads.film import fewest_ready
-from tests.workloads.halfway import budgets, generation, stalled, wait_line
+from tests.workloads.halfway import budgets, generation, stalled, upgraded_in_place, wait_line
 from tests.workloads.observer import Observer
 from tests.workloads.rig import NEW, OLD, Scene
-from tests.workloads.test_situations import upgraded_in_place
 
 
 def test_force_moves_what_no_budget_lets_go_one_at_a_time(scene: Scene, observer: Observer) -> None:

@@ -31,9 +31,9 @@ from shiplift.workloads.steps import Force, Replace
 from tests.audit import Audit
 from tests.until import until
 from tests.workloads import rig as rigs
+from tests.workloads.halfway import autoscaler
 from tests.workloads.rig import NEW, OLD, SPACE, Json, Rig, Scene
 from tests.workloads.test_forgotten_evictions import a_database, made, note_evictions
-from tests.workloads.test_situations import autoscaler
 
 GHOST = "ghost"
 OTHERS = "example.com/taint-"

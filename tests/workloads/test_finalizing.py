@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from shiplift.api.marks import HOLD_LEDGER
 from shiplift.api.workloads import Cleanup, Hold, MigrationState, Mode, Turn, WorkloadMigrationStatus
 from shiplift.engine import contested
 from shiplift.engine.contested import Memory
@@ -16,7 +15,7 @@ from shiplift.workloads.names import FINALIZER, MIGRATION
 from shiplift.workloads.steps import MarkNode, SetFinalizer
 from shiplift.workloads.tell.report import status_of
 from tests.model import nature
-from tests.workloads.halfway import budgets, gated
+from tests.workloads.halfway import budgets, with_its_budget_held
 from tests.workloads.players import Operator, finish, residue, run
 from tests.workloads.rig import NEW, OLD, Scene
 from tests.workloads.views import DEPLOYMENT, an_id, decided, look, say, under_way
@@ -167,12 +166,7 @@ def test_those_of_others_are_theirs() -> None:
 
 def test_deleted_while_no_operator_runs_it_stays_until_one_has_undone_all(scene: Scene) -> None:
     scene.nodes("old", OLD)
-    space = gated(scene)
-    scene.budget(space, "web", "web", maxUnavailable=1)
-    scene.nodes("new", NEW)
-    scene.migrate(hold="Always")
-    scene.rig.start()
-    scene.wait(lambda: HOLD_LEDGER in budgets(scene, space)["web"]["metadata"].get("annotations", {}))
+    space = with_its_budget_held(scene)
     assert scene.migration()["metadata"]["finalizers"] == [FINALIZER]
     scene.rig.stop()
     scene.drop(kinds.WORKLOAD_MIGRATION, MIGRATION)

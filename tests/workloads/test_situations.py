@@ -11,7 +11,18 @@ from shiplift.facts import kinds
 from shiplift.kube.errors import BudgetExhausted
 from shiplift.local.nodes import Pool
 from tests.workloads.film import departures, fewest_ready
-from tests.workloads.halfway import HOLD, budgets, gated, gated_and_held, generation, stalled, uids, wait_line
+from tests.workloads.halfway import (
+    HOLD,
+    autoscaler,
+    budgets,
+    gated,
+    gated_and_held,
+    generation,
+    stalled,
+    uids,
+    upgraded_in_place,
+    wait_line,
+)
 from tests.workloads.observer import Observer
 from tests.workloads.rig import NEW, OLD, Scene, is_ready
 
@@ -366,29 +377,7 @@ def test_consolidate_empties_old_nodes_that_somebody_then_upgrades_in_place(scen
     scene.wait_ready(space, db=3, web=3)
 
 
-def upgraded_in_place(scene: Scene, space: str, pool: Pool) -> bool:
-    """One more look of somebody who upgrades every node on which no pod is left."""
-    taken = {pod["spec"].get("nodeName") for pod in scene.pods(space)}
-    found = [scene.client.get(kinds.NODE, name) for name in pool.names()]
-    old = [one["metadata"]["name"] for one in found if one["status"]["nodeInfo"]["kubeletVersion"] == OLD]
-    for name in old:
-        if name not in taken:
-            scene.rig.cluster.nodes.set_version(name, NEW)
-    return not old
-
-
 # --- autoscalers ---
-
-
-def autoscaler(scene: Scene, space: str, least: int, most: int) -> None:
-    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
-    cpu = {
-        "type": "Resource",
-        "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
-    }
-    spec = {"scaleTargetRef": target, "minReplicas": least, "maxReplicas": most, "metrics": [cpu]}
-    body = {"metadata": {"name": "web"}, "spec": spec}
-    scene.client.create(kinds.HORIZONTAL_POD_AUTOSCALER, body, space)
 
 
 def test_replicas_that_change_half_way_all_arrive(scene: Scene) -> None:
