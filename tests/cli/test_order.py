@@ -22,31 +22,22 @@ from shiplift.workloads.observe.dependencies import DEPENDS_ON, Declared
 
 main = importlib.import_module("shiplift.cli.main")
 
-FINE = """
+
+def order(about: str, dependent: str, dependency: str) -> str:
+    return f"""
 apiVersion: shiplift.dev/v1alpha1
 kind: WorkloadOrder
-metadata: {name: shop, namespace: shop}
+metadata: {about}
 spec:
   workloads:
-  - {kind: Deployment, name: web, dependsOn: [{kind: Deployment, name: api}]}
+  - {{kind: Deployment, name: {dependent}, dependsOn: [{{kind: Deployment, name: {dependency}}}]}}
 """
-SLIPS = """
-apiVersion: shiplift.dev/v1alpha1
-kind: WorkloadOrder
-metadata: {name: shop}
-spec:
-  workloads:
-  - {kind: Deployment, name: webb, dependsOn: [{kind: Deployment, name: db}]}
-"""
+
+
+FINE = order("{name: shop, namespace: shop}", "web", "api")
+BACK = order("{name: back, namespace: shop}", "api", "web")
+SLIPS = order("{name: shop}", "webb", "db")
 AN_ORDER = b"apiVersion: shiplift.dev/v1alpha1\nkind: WorkloadOrder\n"
-BACK = """
-apiVersion: shiplift.dev/v1alpha1
-kind: WorkloadOrder
-metadata: {name: back, namespace: shop}
-spec:
-  workloads:
-  - {kind: Deployment, name: api, dependsOn: [{kind: Deployment, name: web}]}
-"""
 ROUND = """
 apiVersion: v1
 kind: List
@@ -119,10 +110,10 @@ def test_of_a_long_cycle_the_first_members_are_named() -> None:
 
 def test_only_those_are_named_that_the_way_round_leads_through() -> None:
     """api waits for b, and b and web for each other: the way from api leads into that cycle and stays."""
-    order = ROUND.replace("name: api", "name: b")
+    into = ROUND.replace("name: api", "name: b")
     back = {DEPENDS_ON: "apps/namespaces/shop/Deployment/web,apps/namespaces/shop/Deployment/api"}
     there = [*cycle_of("api", "b")[:1], *THERE[:1], declared("Deployment", "b", **back)]
-    (found,) = findings(order, there=there)
+    (found,) = findings(into, there=there)
     assert found.startswith("a cycle: Deployment shop/b -> Deployment shop/web -> Deployment shop/b (said by")
 
 

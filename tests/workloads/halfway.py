@@ -27,9 +27,7 @@ def gated(scene: Scene, replicas: int = 2) -> str:
 def gated_and_held(scene: Scene, replicas: int = 2, **spec: Any) -> str:
     """The migration has begun, and `web`, which is held, is all that is left."""
     space = gated(scene, replicas)
-    scene.nodes("new", NEW)
-    scene.migrate(**spec)
-    scene.rig.start()
+    scene.begin(**spec)
     scene.wait_held(space)
     return space
 
@@ -38,9 +36,7 @@ def with_its_budget_held(scene: Scene, replicas: int = 2) -> str:
     """The migration has begun, and we hold the budget of `web`, which lets one pod go at a time."""
     space = gated(scene, replicas)
     scene.budget(space, "web", "web", maxUnavailable=1)
-    scene.nodes("new", NEW)
-    scene.migrate(hold="Always")
-    scene.rig.start()
+    scene.begin(hold="Always")
     scene.wait(lambda: HOLD_LEDGER in budgets(scene, space)["web"]["metadata"].get("annotations", {}))
     return space
 
@@ -56,11 +52,6 @@ def generation(scene: Scene, space: str, name: str) -> int:
 
 def uids(scene: Scene, space: str, app: str) -> set[str]:
     return {one["metadata"]["uid"] for one in scene.pods(space, app)}
-
-
-def stalled(scene: Scene) -> Json:
-    found = [one for one in scene.status().get("conditions", []) if one["type"] == "Stalled"]
-    return found[0] if found and found[0]["status"] == "True" else {}
 
 
 def wait_line(scene: Scene, name: str, **said: str) -> Json:

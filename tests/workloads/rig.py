@@ -202,6 +202,12 @@ class Scene:
         body = {"metadata": {"name": MIGRATION}, "spec": {"waitForNodes": {"settle": "0s"}} | spec}
         return self.client.create(kinds.WORKLOAD_MIGRATION, body).object
 
+    def begin(self, **spec: Any) -> None:
+        """Target nodes are there, and an operator moves everything to them."""
+        self.nodes("new", NEW)
+        self.migrate(**spec)
+        self.rig.start()
+
     def change_migration(self, **spec: Any) -> None:
         uid = self.migration()["metadata"]["uid"]
         self.client.patch(kinds.WORKLOAD_MIGRATION, MIGRATION, {"spec": spec}, uid=uid)

@@ -41,7 +41,7 @@ from shiplift.workloads.model import Migrating
 from shiplift.workloads.names import PLACEMENT
 from shiplift.workloads.observe.observer import READS, Observer
 from shiplift.workloads.tell.report import status_of
-from tests.workloads.halfway import budgets, gated, gated_and_held, stalled, wait_line, with_its_budget_held
+from tests.workloads.halfway import budgets, gated, gated_and_held, wait_line, with_its_budget_held
 from tests.workloads.rig import NEW, OLD, Scene
 
 Json = dict[str, Any]
@@ -99,9 +99,7 @@ def test_itself_by_its_own_namespace_is_named_and_holds_nobody_up(scene: Scene) 
     old = scene.nodes("old", OLD)
     space = web_and_db(scene)
     order(scene, space, "order", needs("web", "web", namespace=space))
-    scene.nodes("new", NEW)
-    scene.migrate()
-    scene.rig.start()
+    scene.begin()
     note = f"WorkloadOrder {space}/order: Deployment {space}/web cannot depend on itself"
     scene.wait(lambda: note in scene.status().get("notes", []))
     scene.finish(old)
@@ -135,9 +133,7 @@ def test_an_order_that_cannot_be_read_keeps_its_namespace_alone_until_it_can(sce
     odd = {"metadata": {"name": "odd"}, "spec": {"workloads": "all of them"}}
     with anything_goes(scene, kinds.WORKLOAD_ORDER):
         scene.wait(lambda: created(scene, odd, here))
-        scene.nodes("new", NEW)
-        scene.migrate()
-        scene.rig.start()
+        scene.begin()
         said = f"WorkloadOrder {here}/odd cannot be read"
         scene.wait(lambda: scene.arrived(there, "web"))
         assert told(scene, said)
@@ -163,9 +159,7 @@ def test_a_dependency_that_does_not_exist_blocks_only_its_dependents(scene: Scen
     old = scene.nodes("old", OLD)
     space = web_and_db(scene)
     order(scene, space, "order", needs("web", "bd"))
-    scene.nodes("new", NEW)
-    scene.migrate()
-    scene.rig.start()
+    scene.begin()
     line = wait_line(scene, "web", state="Blocked", reason="MissingDependency")
     assert line["message"] == (
         f"waits for Deployment {space}/bd, which does not exist (said by WorkloadOrder {space}/order);"
@@ -184,9 +178,7 @@ def test_a_dependency_that_appears_later_is_waited_for(scene: Scene) -> None:
     old = scene.nodes("old", OLD)
     space = web_and_db(scene)
     order(scene, space, "order", needs("web", "late"))
-    scene.nodes("new", NEW)
-    scene.migrate()
-    scene.rig.start()
+    scene.begin()
     wait_line(scene, "web", reason="MissingDependency")
     scene.deployment(space, "late", 1)
     scene.finish(old)
@@ -201,9 +193,7 @@ def test_a_cycle_across_namespaces_is_told_edge_by_edge_and_others_go_on(scene: 
         scene.wait_ready(space, **{name: 1})
     order(scene, here, "order", needs("egg", "hen", namespace=there))
     order(scene, there, "order", needs("hen", "egg", namespace=here))
-    scene.nodes("new", NEW)
-    scene.migrate()
-    scene.rig.start()
+    scene.begin()
     line = wait_line(scene, "egg", state="Blocked", reason="InCycle")
     assert f"is in a cycle with Deployment {there}/hen" in line["message"]
     assert "set spec.onCycle of WorkloadMigration cluster to Collapse" in line["message"]
@@ -212,7 +202,7 @@ def test_a_cycle_across_namespaces_is_told_edge_by_edge_and_others_go_on(scene: 
     assert closing
     assert set(closing) <= {(hen, egg, "WorkloadOrder"), (egg, hen, "WorkloadOrder")}
     scene.wait(lambda: scene.arrived(here, "cook"))
-    reason = scene.wait(lambda: stalled(scene))["message"]
+    reason = scene.wait(lambda: scene.condition("Stalled"))["message"]
     assert hen in reason
     assert egg in reason
     assert scene.places(here, "egg") + scene.places(there, "hen") == ["old", "old"]
@@ -225,9 +215,7 @@ def test_a_cycle_across_namespaces_is_told_edge_by_edge_and_others_go_on(scene: 
 def test_a_malformed_annotation_is_quoted_and_holds_nobody_up(scene: Scene) -> None:
     old = scene.nodes("old", OLD)
     space = web_and_db(scene, annotations={"config.kubernetes.io/depends-on": "db, please\n"})
-    scene.nodes("new", NEW)
-    scene.migrate()
-    scene.rig.start()
+    scene.begin()
     note = scene.wait(lambda: told(scene, f"Deployment {space}/web", "config.kubernetes.io/depends-on"))
     assert "'db' is not <group>/namespaces/<namespace>/<kind>/<name>" in note
     assert "'please' is not" in note
@@ -241,9 +229,7 @@ def test_a_workload_deleted_half_way_is_named_to_who_waits_for_it(scene: Scene) 
     scene.deployment(space, "api", 2)
     scene.reorder(space, api=["web"], web=["gate"])
     scene.wait_ready(space, api=2)
-    scene.nodes("new", NEW)
-    scene.migrate(hold="Always")
-    scene.rig.start()
+    scene.begin(hold="Always")
     scene.wait(lambda: "shiplift-hold-deployment-web" in budgets(scene, space))
     scene.wait_held(space, "api")
     scene.drop(kinds.DEPLOYMENT, "web", space)
@@ -375,10 +361,8 @@ def test_an_impossible_target_waits_and_says_which_versions_there_are(scene: Sce
 def test_a_kubelet_version_that_cannot_be_read_is_named_and_a_target_settles_it(scene: Scene) -> None:
     old = scene.nodes("old", "built-by-hand")
     space = web_and_db(scene)
-    scene.nodes("new", NEW)
-    scene.migrate()
-    scene.rig.start()
-    said = scene.wait(lambda: stalled(scene))
+    scene.begin()
+    said = scene.wait(lambda: scene.condition("Stalled"))
     assert said["reason"] == "NoVersionOrder"
     assert "built-by-hand" in said["message"]
     assert "spec.target" in said["message"]
@@ -418,9 +402,7 @@ def test_a_placement_made_by_hand_gives_way_to_the_real_order(scene: Scene) -> N
     space, empty = gated(scene), scene.namespace("empty")
     scene.client.create(kinds.WORKLOAD_PLACEMENT, placement("v0.0.1", web="Released", nobody="Held"), space)
     scene.client.create(kinds.WORKLOAD_PLACEMENT, placement("v0.0.1", ghost="Held"), empty)
-    scene.nodes("new", NEW)
-    scene.migrate()
-    scene.rig.start()
+    scene.begin()
 
     def turns() -> Json:
         return scene.client.get(kinds.WORKLOAD_PLACEMENT, PLACEMENT, space)["spec"].get("turns", {})

@@ -6,7 +6,7 @@ import pytest
 
 from shiplift.facts import kinds
 from tests.workloads.film import fewest_ready
-from tests.workloads.halfway import budgets, generation, stalled, upgraded_in_place, wait_line
+from tests.workloads.halfway import budgets, generation, upgraded_in_place, wait_line
 from tests.workloads.observer import Observer
 from tests.workloads.rig import NEW, OLD, Scene
 
@@ -17,9 +17,7 @@ def test_force_moves_what_no_budget_lets_go_one_at_a_time(scene: Scene, observer
     scene.stateful_set(space, "db", 3)
     scene.budget(space, "never", "db", maxUnavailable=0)
     scene.wait_ready(space, db=3)
-    scene.nodes("new", NEW)
-    scene.migrate()
-    scene.rig.start()
+    scene.begin()
     wait_line(scene, "db", state="Blocked", reason="NeverEvictable")
     observer.begin()
     scene.change_migration(onBlocked="Force")
@@ -36,9 +34,7 @@ def test_a_budget_with_neither_limit_lets_no_pod_go_and_is_named(scene: Scene) -
     scene.deployment(space, "web", 2)
     scene.budget(space, "empty", "web")
     scene.wait_ready(space, web=2)
-    scene.nodes("new", NEW)
-    scene.migrate()
-    scene.rig.start()
+    scene.begin()
     line = wait_line(scene, "web", state="Blocked", reason="NeverEvictable")
     assert f"{space}/empty has neither minAvailable nor maxUnavailable" in line["message"]
     found = scene.client.get(kinds.POD_DISRUPTION_BUDGET, "empty", space)["status"]
@@ -54,9 +50,7 @@ def test_force_does_nothing_while_paused(scene: Scene) -> None:
     scene.deployment(space, "web", 1)
     scene.budget(space, "never", "web", maxUnavailable=0)
     scene.wait_ready(space, web=1)
-    scene.nodes("new", NEW)
-    scene.migrate(onBlocked="Wait")
-    scene.rig.start()
+    scene.begin(onBlocked="Wait")
     wait_line(scene, "web", state="Blocked")
     scene.change_migration(paused=True, onBlocked="Force")
     scene.wait(lambda: scene.status()["message"].startswith("paused"))
@@ -71,16 +65,14 @@ def test_stop_stalls_names_the_workload_and_goes_on_when_the_budget_gives_way(sc
     scene.deployment(space, "web", 1)
     scene.budget(space, "always", "web", minAvailable=1)
     scene.wait_ready(space, web=1)
-    scene.nodes("new", NEW)
-    scene.migrate(onBlocked="Stop")
-    scene.rig.start()
-    told = scene.wait(lambda: stalled(scene))
+    scene.begin(onBlocked="Stop")
+    told = scene.wait(lambda: scene.condition("Stalled"))
     assert told["reason"] == "Stopped"
     assert f"Deployment {space}/web: PodDisruptionBudget {space}/always needs 1 of 1" in told["message"]
     assert scene.places(space, "web") == ["old"]
     scene.change(kinds.POD_DISRUPTION_BUDGET, space, "always", {"spec": {"minAvailable": 0}})
     scene.finish(old)
-    assert not stalled(scene)
+    assert not scene.condition("Stalled")
 
 
 @pytest.mark.parametrize("hold", ["Always", "OnForeignDrain"])

@@ -36,9 +36,7 @@ def half_way(scene: Scene, replicas: int = 3) -> str:
         scene.deployment(space, name, replicas, pod_annotations={READY_AFTER: "1"})
         scene.budget(space, name, name, maxUnavailable=1)
     scene.wait_ready(space, **dict.fromkeys(WORKLOADS, replicas))
-    scene.nodes("new", NEW)
-    scene.migrate()
-    scene.rig.start()
+    scene.begin()
     scene.wait(lambda: "new" in {pool for name in WORKLOADS for pool in scene.places(space, name)})
     return space
 

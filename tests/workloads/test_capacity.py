@@ -9,7 +9,7 @@ import pytest
 from shiplift.facts import kinds
 from shiplift.local.stages import READY_AFTER
 from tests.workloads.film import fewest_ready
-from tests.workloads.halfway import gated_and_held, stalled, wait_line
+from tests.workloads.halfway import gated_and_held, wait_line
 from tests.workloads.observer import Observer
 from tests.workloads.rig import NEW, OLD, Scene
 
@@ -71,9 +71,7 @@ def test_a_budget_that_cannot_be_counted_is_told_in_the_words_of_its_controller(
     daemon_set(scene, space, "agent")
     scene.budget(space, "both", TIER, maxUnavailable="50%")
     scene.wait_ready(space, web=3, agent=3)
-    scene.nodes("new", NEW)
-    scene.migrate()
-    scene.rig.start()
+    scene.begin()
     line = wait_line(scene, "web", state="Blocked", reason="BudgetNotCounted")
     assert "daemonsets.apps does not implement the scale subresource" in line["message"]
     scene.drop(kinds.DAEMON_SET, "agent", space)
@@ -115,9 +113,7 @@ def replicas(scene: Scene, space: str) -> int:
 def test_a_surge_that_is_not_ready_in_time_is_taken_back_and_tried_again_after_a_pause(scene: Scene) -> None:
     old = scene.nodes("old", OLD)
     space = slow_to_start(scene, "8")
-    scene.nodes("new", NEW)
-    scene.migrate(onBlocked="Surge", progressDeadline="3s")
-    scene.rig.start()
+    scene.begin(onBlocked="Surge", progressDeadline="3s")
     scene.wait(lambda: replicas(scene, space) == 2)
     line = wait_line(scene, "web", state="Blocked", reason="SurgeFailed")
     assert line["message"].startswith("its replica more was not Ready within 3s")
@@ -134,9 +130,7 @@ def test_a_surge_that_is_not_ready_in_time_is_taken_back_and_tried_again_after_a
 def test_a_surge_that_somebody_sets_back_is_given_up(scene: Scene) -> None:
     scene.nodes("old", OLD)
     space = slow_to_start(scene, "4")
-    scene.nodes("new", NEW)
-    scene.migrate(onBlocked="Surge")
-    scene.rig.start()
+    scene.begin(onBlocked="Surge")
     raises = 0
 
     def apply() -> bool:
@@ -244,7 +238,7 @@ def test_a_pool_that_does_not_grow_stops_it(scene: Scene) -> None:
     scene.wait_ready(space, web=2, api=2)
     scene.migrate(target=NEW, onNoCapacity="Provision", growing=GROWING, progressDeadline="4s")
     scene.rig.start()
-    told = scene.wait(lambda: stalled(scene))
+    told = scene.wait(lambda: scene.condition("Stalled"))
     assert "has waited 4s for a new node of the growing pool" in told["message"]
     assert len(waiting(scene, space)) == 1
     scene.nodes("new", NEW, labels={"pool": "new"})
@@ -261,9 +255,7 @@ def test_data_that_stays_behind_is_named(scene: Scene, kind: str) -> None:
     volume = {"emptyDir": {}, "hostPath": {"path": "/srv"}}[kind]
     scene.deployment(space, "web", 1, pod={"volumes": [{"name": "data", kind: volume}]})
     scene.wait_ready(space, web=1)
-    scene.nodes("new", NEW)
-    scene.migrate()
-    scene.rig.start()
+    scene.begin()
     scene.wait(lambda: scene.arrived(space, "web"))
     (said,) = [one for one in scene.status()["forewarnings"] if kind in one]
     assert f"Deployment {space}/web" in said

@@ -64,9 +64,7 @@ def test_09_two_budgets_on_a_pod_are_both_seen_and_named(scene: Scene) -> None:
     scene.wait_ready(space, web=2)
     scene.budget(space, "first", "web", maxUnavailable=1)
     second = scene.budget(space, "second", "web", minAvailable=1)
-    scene.nodes("new", NEW)
-    scene.migrate()
-    scene.rig.start()
+    scene.begin()
     line = scene.wait(lambda: _with_reason(scene, "web", "TwoBudgets"))
     assert line["state"] == "Blocked"
     assert f"{space}/first and {space}/second" in line["message"]
@@ -87,9 +85,7 @@ def test_09_a_users_edit_of_a_held_budget_survives(scene: Scene, edit: Json, lef
     old = scene.nodes("old", OLD)
     space = held_web(scene)
     budget = scene.budget(space, "guard", "web", minAvailable=1)
-    scene.nodes("new", NEW)
-    scene.migrate(hold="Always")
-    scene.rig.start()
+    scene.begin(hold="Always")
     scene.wait(lambda: HOLD_LEDGER in _budget(scene, space)["metadata"].get("annotations", {}))
     assert _budget(scene, space)["spec"]["minAvailable"] == "100%"
     scene.change(
@@ -121,9 +117,7 @@ def _with_reason(scene: Scene, name: str, reason: str) -> Json | None:
 def test_10_a_users_rollout_of_a_held_workload_stays_off_the_target_nodes(scene: Scene, mode: str) -> None:
     old = scene.nodes("old", OLD)
     space = held_web(scene)
-    scene.nodes("new", NEW)
-    scene.migrate(mode=mode, hold="Always")
-    scene.rig.start()
+    scene.begin(mode=mode, hold="Always")
     scene.wait(lambda: scene.line("web").get("reason") == "MissingDependency")
     scene.wait(lambda: _is_guarded(scene, space, mode))
     before = {one["metadata"]["uid"] for one in scene.pods(space, "web")}
@@ -307,9 +301,7 @@ def _a_shop_moves(scene: Scene, mode: str) -> None:
     scene.budget(space, "guard", "web", minAvailable=1)
     scene.order(space, web=["api"], api=["sts/db", "single"])
     scene.wait_ready(space, db=2, single=1, api=2, web=2)
-    scene.nodes("new", NEW)
-    scene.migrate(mode=mode, hold="Always", onBlocked="Surge", cleanup="Immediate")
-    scene.rig.start()
+    scene.begin(mode=mode, hold="Always", onBlocked="Surge", cleanup="Immediate")
     scene.finish(old)
     scene.wait(lambda: scene.condition("Ready"))
     scene.wait(lambda: scene.rolled_out(space, "web"))
@@ -327,9 +319,7 @@ def _by_force(scene: Scene) -> None:
     scene.stateful_set(space, "stuck", 1)
     scene.budget(space, "never", "stuck", maxUnavailable=0)
     scene.wait_ready(space, web=1, stuck=1)
-    scene.nodes("new", NEW)
-    scene.migrate(onBlocked="Surge")
-    scene.rig.start()
+    scene.begin(onBlocked="Surge")
     scene.wait(lambda: scene.arrived(space, "db", "web"))
     scene.change_migration(onBlocked="Force")
     scene.finish(old)
@@ -394,9 +384,7 @@ def test_13_an_order_of_any_name_in_any_namespace_wakes_it(scene: Scene) -> None
     orders = {space: _named_order(scene, space, f"of-{space}") for space in spaces}
     for space in spaces:
         scene.wait_ready(space, web=2)
-    scene.nodes("new", NEW)
-    scene.migrate()
-    scene.rig.start()
+    scene.begin()
     scene.wait(lambda: len(edges(scene)) == 2)
     for space in spaces:
         assert scene.places(space, "web") == ["old", "old"]

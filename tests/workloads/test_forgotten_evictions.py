@@ -24,7 +24,7 @@ from shiplift.workloads.decide.forgetting import TIME_TO_NOTICE
 from shiplift.workloads.memory import InForce
 from shiplift.workloads.steps import Evict, ForgetEviction
 from tests.model import nature
-from tests.workloads.rig import NEW, OLD, Scene
+from tests.workloads.rig import OLD, Scene
 from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, change_pod, decided, say, under_way
 from tests.workloads.world import SPACE, World
 
@@ -243,8 +243,6 @@ def test_a_migration_is_not_held_up_by_a_pod_that_is_back(scene: Scene) -> None:
     space = a_database(scene)
     note_evictions(scene, space, {"db-1": made(scene, space, "db-1") - timedelta(seconds=3)})
     scene.wait(lambda: _allowed(scene, space) == 0)
-    scene.nodes("new", NEW)
-    scene.migrate()
-    scene.rig.start()
+    scene.begin()
     scene.finish(old)
     assert scene.arrived(space, "db")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.workloads.rig import NEW, OLD, Scene
+from tests.workloads.rig import OLD, Scene
 
 
 def shop(scene: Scene) -> str:
@@ -19,9 +19,7 @@ def shop(scene: Scene) -> str:
 def test_workloads_move_in_dependency_order_and_nothing_is_left(scene: Scene) -> None:
     old = scene.nodes("old", OLD)
     space = shop(scene)
-    scene.nodes("new", NEW)
-    scene.migrate()
-    scene.rig.start()
+    scene.begin()
     scene.finish(old)
     assert scene.arrived(space, "db", "api", "web")
     assert "target" not in scene.status()
@@ -30,9 +28,7 @@ def test_workloads_move_in_dependency_order_and_nothing_is_left(scene: Scene) ->
 def test_mode_template_does_it_the_seeds_way(scene: Scene) -> None:
     old = scene.nodes("old", OLD)
     space = shop(scene)
-    scene.nodes("new", NEW)
-    scene.migrate(mode="Template")
-    scene.rig.start()
+    scene.begin(mode="Template")
     scene.finish(old)
     assert scene.arrived(space, "db", "api", "web")
     scene.wait(lambda: len(scene.status().get("inertTolerations", [])) == 3)

@@ -106,9 +106,7 @@ def test_a_budget_of_ours_goes_when_a_pod_gets_the_label_that_anothers_asks_for(
     scene.stateful_set(space, DATABASE, 2)
     scene.budget(space, "primary", {"matchLabels": {"role": "primary"}}, minAvailable=0)
     scene.wait_ready(space, database=2)
-    scene.nodes("new", NEW)
-    scene.migrate(hold="Always")
-    scene.rig.start()
+    scene.begin(hold="Always")
     scene.wait(lambda: HOLD in budgets(scene, space))
     label(scene, space, "database-0", "primary")
     scene.wait(lambda: limits(scene, space) == {"primary": "100%"})
@@ -148,9 +146,7 @@ def test_a_primary_that_must_stay_keeps_only_itself(scene: Scene) -> None:
     old, space = scene.nodes("old", OLD), scene.namespace()
     with roles(scene, space):
         scene.budget(space, "primary", PRIMARY, minAvailable=1)
-        scene.nodes("new", NEW)
-        scene.migrate()
-        scene.rig.start()
+        scene.begin()
         line = wait_line(scene, DATABASE, state="Blocked", reason="NeverEvictable")
         assert line["message"].startswith(f"PodDisruptionBudget {space}/primary needs 1 of 1 pods healthy:")
         assert scene.places(space, DATABASE) == ["new", "new", "old"]

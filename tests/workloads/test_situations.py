@@ -18,7 +18,6 @@ from tests.workloads.halfway import (
     gated,
     gated_and_held,
     generation,
-    stalled,
     uids,
     upgraded_in_place,
     wait_line,
@@ -42,9 +41,7 @@ def test_a_budget_shared_with_a_dependency_is_never_changed(scene: Scene, observ
     scene.budget(space, "shared", both, maxUnavailable=1)
     scene.order(space, web=["db"], db=["gate"])
     scene.wait_ready(space, db=2, web=2)
-    scene.nodes("new", NEW)
-    scene.migrate(hold="Always")
-    scene.rig.start()
+    scene.begin(hold="Always")
     shared = f"PodDisruptionBudget {space}/shared also covers Deployment {space}"
     scene.wait(
         lambda: f"Deployment {space}/web cannot be held: {shared}/db" in scene.status().get("notes", [])
@@ -65,9 +62,7 @@ def test_two_budgets_on_a_pod_are_named_and_surge_moves_it(scene: Scene, observe
     scene.budget(space, "one", "web", maxUnavailable=1)
     scene.budget(space, "two", "web", minAvailable=1)
     scene.wait_ready(space, web=2)
-    scene.nodes("new", NEW)
-    scene.migrate()
-    scene.rig.start()
+    scene.begin()
     line = wait_line(scene, "web", state="Blocked", reason="TwoBudgets")
     assert f"PodDisruptionBudgets {space}/one and {space}/two both select pod {space}/web-" in line["message"]
     assert "set spec.onBlocked of WorkloadMigration cluster to Surge" in line["message"]
@@ -88,9 +83,7 @@ def test_a_singleton_that_must_be_available_waits_or_surges_without_a_gap(
     scene.deployment(space, "web", 1)
     scene.budget(space, "always", "web", minAvailable=1)
     scene.wait_ready(space, web=1)
-    scene.nodes("new", NEW)
-    scene.migrate()
-    scene.rig.start()
+    scene.begin()
     line = wait_line(scene, "web", state="Blocked", reason="NeverEvictable")
     assert f"PodDisruptionBudget {space}/always" in line["message"]
     assert scene.places(space, "web") == ["old"]
@@ -135,17 +128,15 @@ def test_daemon_sets_that_do_not_tolerate_are_named_before_anything_is_done(scen
     daemon_set(scene, space)
     scene.deployment(space, "web", 2)
     scene.wait_ready(space, web=2, agent=3)
-    scene.nodes("new", NEW)
-    scene.migrate(mode="Template")
-    scene.rig.start()
-    told = scene.wait(lambda: stalled(scene))
+    scene.begin(mode="Template")
+    told = scene.wait(lambda: scene.condition("Stalled"))
     assert told["reason"] == "DaemonSetsDoNotTolerate"
     assert f"{space}/agent" in told["message"]
     assert scene.residue() == []
     scene.change_migration(acceptDaemonSetGaps=True)
     scene.finish(old)
     assert scene.arrived(space, "web")
-    assert not stalled(scene)
+    assert not scene.condition("Stalled")
     scene.drop(kinds.DAEMON_SET, "agent", space)
 
 
@@ -215,9 +206,7 @@ def test_hold_always_holds_from_the_start_and_gives_the_users_budget_back(scene:
     scene.budget(space, "api", "api", minAvailable="50%")
     scene.reorder(space, web=["gate"], api=["gate"])
     scene.wait_ready(space, api=2)
-    scene.nodes("new", NEW)
-    scene.migrate(hold="Always")
-    scene.rig.start()
+    scene.begin(hold="Always")
     scene.wait(lambda: HOLD in budgets(scene, space) and generation(scene, space, "api") == 2)
     assert budgets(scene, space)["api"]["spec"]["minAvailable"] == "100%"
     refuse_eviction(scene, space)
@@ -280,9 +269,7 @@ def test_three_versions_end_on_the_highest(scene: Scene) -> None:
         scene.deployment(space, name, 2)
         scene.wait_ready(space, **{name: 2})
         scene.cordon(older.names()[0], old.names()[0], cordoned=False)
-    scene.nodes("new", NEW)
-    scene.migrate()
-    scene.rig.start()
+    scene.begin()
     scene.wait(lambda: scene.arrived(space, "on-older", "on-old"))
     assert {one["version"] for one in scene.status()["versions"]} == {"v1.34.9", OLD, NEW}
     scene.remove(older)
@@ -298,9 +285,7 @@ def test_control_plane_nodes_of_another_version_do_not_count(scene: Scene) -> No
     space = scene.namespace()
     scene.deployment(space, "web", 2)
     scene.wait_ready(space, web=2)
-    scene.nodes("new", NEW)
-    scene.migrate()
-    scene.rig.start()
+    scene.begin()
     scene.wait_state("Upgrade")
     scene.finish(old)
     assert scene.client.get(kinds.NODE, master.names()[0])["spec"].get("unschedulable") is None
@@ -352,13 +337,13 @@ def test_without_a_free_slot_stop_stalls_and_names_the_workload(scene: Scene) ->
     scene.nodes("new", NEW, 1, cpu="50m")
     scene.migrate(onNoCapacity="Stop")
     scene.rig.start()
-    told = scene.wait(lambda: stalled(scene))
+    told = scene.wait(lambda: scene.condition("Stalled"))
     assert told["reason"] == "Stopped"
     assert told["message"].startswith(f"Deployment {space}/web: 0 of 1 target nodes fit")
     assert scene.places(space, "web") == ["old", "old"]
     scene.nodes("new-more", NEW, 1)
     scene.finish(old)
-    assert not stalled(scene)
+    assert not scene.condition("Stalled")
 
 
 def test_consolidate_empties_old_nodes_that_somebody_then_upgrades_in_place(scene: Scene) -> None:
@@ -418,9 +403,7 @@ def test_surge_never_goes_above_the_autoscalers_most(scene: Scene) -> None:
     scene.budget(space, "always", "web", minAvailable=1)
     autoscaler(scene, space, 1, 1)
     scene.wait_ready(space, web=1)
-    scene.nodes("new", NEW)
-    scene.migrate(onBlocked="Surge")
-    scene.rig.start()
+    scene.begin(onBlocked="Surge")
     line = wait_line(scene, "web", state="Blocked", reason="SurgeImpossible")
     assert "HorizontalPodAutoscaler web is at its most, 1" in line["message"]
     assert scene.places(space, "web") == ["old"]

@@ -52,9 +52,7 @@ def test_an_eviction_that_hangs_holds_up_nobody_else(scene: Scene, gatekeeper: G
     scene.order(quick, web=["api"], api=["db"])
     scene.wait_ready(slow, slow=4)
     scene.wait_ready(quick, db=2, api=2, web=2)
-    scene.nodes("new", NEW)
-    scene.migrate(target=NEW)
-    scene.rig.start()
+    scene.begin(target=NEW)
     scene.wait(lambda: scene.arrived(quick, "db", "api", "web"), 20)
     assert scene.places(slow, "slow") == ["old"] * 4
     assert len(gatekeeper.asked) == 1, "the second of its workload waits for the first"
@@ -71,9 +69,7 @@ def test_what_waits_behind_an_eviction_that_hangs_is_not_sent_once_paused(
     gatekeeper.watch(slow)
     scene.deployment(slow, "slow", 4, spec={"strategy": {"rollingUpdate": {"maxUnavailable": 2}}})
     scene.wait_ready(slow, slow=4)
-    scene.nodes("new", NEW)
-    scene.migrate(target=NEW)
-    scene.rig.start()
+    scene.begin(target=NEW)
     scene.wait(lambda: gatekeeper.asked, 20)
     scene.change_migration(paused=True)
     scene.wait(lambda: scene.status()["message"].startswith("paused"), 10)

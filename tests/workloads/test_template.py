@@ -24,7 +24,7 @@ from shiplift.workloads.names import SKIP
 from shiplift.workloads.steps import LetOn, MakeHold, MarkNode
 from shiplift.workloads.tell.report import status_of
 from tests.model import nature
-from tests.workloads.halfway import stalled, wait_line
+from tests.workloads.halfway import wait_line
 from tests.workloads.players import Operator, finish, residue, run
 from tests.workloads.rig import NEW as NEW_VERSION
 from tests.workloads.rig import OLD as OLD_VERSION
@@ -480,4 +480,4 @@ def test_a_bare_pod_that_finds_no_node_is_let_onto_target_nodes(scene: Scene) ->
     scene.wait(lambda: [one for one in scene.status().get("notes", []) if f"{space}/bare" in one])
     scene.change_migration(tolerate=[{"namespace": space}])
     scene.wait(lambda: scene.places(space, "bare") == ["new"])
-    assert not stalled(scene)
+    assert not scene.condition("Stalled")
