@@ -235,6 +235,14 @@ def test_a_hand_over_is_written_only_by_who_may_create_jobs_in_its_namespace(
     assert create(editor, minimal(OPERATOR_VERSION))
 
 
+def test_while_they_cannot_be_asked_nothing_is_let_through() -> None:
+    for manifest in (*authors.approvals(), *authors.node_hooks(), *authors.hand_overs()):
+        if manifest["kind"] == "ValidatingAdmissionPolicy":
+            assert manifest["spec"]["failurePolicy"] == "Fail"
+        elif manifest["kind"] == "ValidatingAdmissionPolicyBinding":
+            assert manifest["spec"]["validationActions"] == ["Deny"]
+
+
 def test_no_policy_of_these_meets_what_is_not_its_kind(editor: Client) -> None:
     kinds: tuple[Kind, ...] = (UPGRADE_CONFIG, NODE_ROLLOUT, OPERATOR_VERSION)
     assert all(create(editor, minimal(kind)) for kind in kinds)

@@ -118,8 +118,11 @@ def test_the_migration_is_made_as_the_guide_writes_it(run: Run, client: Client) 
 
 @pytest.mark.usefixtures("migrate")
 def test_that_no_node_is_of_the_version_yet_is_told(run: Run) -> None:
-    code, said = run("--to", "v1.36.99", "--dry-run")
+    code, said = run("--to", "v1.36.99", "--dry-run", "--paused")
     assert code == 0
+    assert (
+        "would make WorkloadMigration cluster: workloads move to v1.36.99 after `shiplift resume`\n" in said
+    )
     assert "no node runs v1.36.99 yet (" in said
     assert "): nothing moves before one does\n" in said
 
@@ -137,6 +140,29 @@ def test_what_is_there_is_changed_only_when_somebody_agrees(
     assert run("--to", NEW, "--yes")[0] == 0
     spec = the_spec(client) or {}
     assert (spec["target"], spec["soak"]) == (NEW, "30s")
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "code", "target"),
+    [
+        ({"status": {"state": "Upgrade"}}, 0, NEW),
+        ({"soak": "1h"}, 1, OLD),
+    ],
+    ids=["the operator writes its status", "somebody changes the spec"],
+)
+def test_what_was_shown_is_changed_and_nothing_that_came_after(
+    run: Run,
+    client: Client,
+    migrate: Migrate,
+    monkeypatch: pytest.MonkeyPatch,
+    meanwhile: dict[str, Any],
+    code: int,
+    target: str,
+) -> None:
+    migrate(target=OLD)
+    monkeypatch.setattr("shiplift.cli.migrate.confirm", lambda *_: migrate(**{"target": OLD} | meanwhile))
+    assert run("--to", NEW)[0] == code
+    assert (the_spec(client) or {})["target"] == target
 
 
 @pytest.mark.usefixtures("migrate")

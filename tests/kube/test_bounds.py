@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shiplift.facts.kinds import DEPLOYMENT, JOB, POD, STATEFUL_SET, Kind
+from shiplift.facts.kinds import DAEMON_SET, DEPLOYMENT, JOB, POD, REPLICA_SET, STATEFUL_SET, Kind
 from shiplift.kube import bounds
 from shiplift.kube.client import Client, PatchType
 from shiplift.kube.credentials import load
@@ -19,12 +19,22 @@ from tests.until import until
 
 Json = dict[str, Any]
 RIGHTS = [
-    {"apiGroups": [""], "resources": ["pods", "pods/ephemeralcontainers"], "verbs": ["get", "patch"]},
-    {"apiGroups": ["apps"], "resources": ["deployments", "statefulsets"], "verbs": ["get", "patch"]},
+    {
+        "apiGroups": [""],
+        "resources": ["pods", "pods/ephemeralcontainers", "podtemplates", "replicationcontrollers"],
+        "verbs": ["get", "patch"],
+    },
+    {
+        "apiGroups": ["apps"],
+        "resources": ["daemonsets", "deployments", "replicasets", "statefulsets"],
+        "verbs": ["get", "patch"],
+    },
     {"apiGroups": ["apps"], "resources": ["deployments/scale"], "verbs": ["get", "patch"]},
     {"apiGroups": ["batch"], "resources": ["jobs", "cronjobs"], "verbs": ["get", "patch"]},
 ]
 CRON_JOB = Kind("CronJob", "cronjobs", "batch")
+POD_TEMPLATE = Kind("PodTemplate", "podtemplates")
+REPLICATION_CONTROLLER = Kind("ReplicationController", "replicationcontrollers")
 POD_SPEC: Json = {
     "containers": [{"name": "main", "image": "none"}],
     "initContainers": [{"name": "first", "image": "none"}],
@@ -44,9 +54,11 @@ class Bounded:
         self.admin, self.ours, self.namespace = admin, ours, namespace
 
     def make(self, kind: Kind, spec: Json) -> str:
-        return self.admin.create(kind, {"metadata": {"name": "web"}, "spec": spec}, self.namespace).object[
-            "metadata"
-        ]["uid"]
+        return self.store(kind, {"spec": spec})
+
+    def store(self, kind: Kind, body: Json) -> str:
+        made = self.admin.create(kind, {"metadata": {"name": "web"}, **body}, self.namespace)
+        return made.object["metadata"]["uid"]
 
     def patch(
         self, kind: Kind, uid: str, patch: Json, subresource: str = "", *, by: Client | None = None
@@ -151,28 +163,52 @@ def test_of_a_pod_its_image_stays_and_tolerations_and_annotations_do_not(bounded
 
 
 @pytest.mark.parametrize(
-    ("kind", "spec", "where"),
+    ("kind", "body", "where"),
     [
-        (JOB, {"template": JOB_TEMPLATE, "suspend": True}, ("template",)),
+        (JOB, {"spec": {"template": JOB_TEMPLATE, "suspend": True}}, "spec.template"),
         (
             CRON_JOB,
-            {"schedule": "0 0 1 1 *", "jobTemplate": {"spec": {"template": JOB_TEMPLATE}}},
-            ("jobTemplate", "spec", "template"),
+            {"spec": {"schedule": "0 0 1 1 *", "jobTemplate": {"spec": {"template": JOB_TEMPLATE}}}},
+            "spec.jobTemplate.spec.template",
         ),
+        (DAEMON_SET, {"spec": WORKLOAD}, "spec.template"),
+        (REPLICA_SET, {"spec": WORKLOAD | {"replicas": 0}}, "spec.template"),
+        (REPLICATION_CONTROLLER, {"spec": {"replicas": 0, "template": TEMPLATE}}, "spec.template"),
+        (POD_TEMPLATE, {"template": TEMPLATE}, "template"),
     ],
-    ids=["Job", "CronJob"],
+    ids=["Job", "CronJob", "DaemonSet", "ReplicaSet", "ReplicationController", "PodTemplate"],
 )
 def test_other_kinds_with_templates_are_bounded_too(
-    bounded: Bounded, kind: Kind, spec: Json, where: tuple[str, ...]
+    bounded: Bounded, kind: Kind, body: Json, where: str
 ) -> None:
     """Should somebody grant them. Of a Job that is suspended the server itself lets this be changed."""
-    uid = bounded.make(kind, spec)
+    uid = bounded.store(kind, body)
     change: Json = {"spec": {"nodeSelector": {"role": "control-plane"}}}
-    for key in reversed(where):
+    for key in reversed(where.split(".")):
         change = {key: change}
     with pytest.raises(Forbidden, match="nothing else, not nodeSelector"):
-        bounded.patch(kind, uid, {"spec": change})
-    bounded.patch(kind, uid, {"spec": change}, by=bounded.admin)
+        bounded.patch(kind, uid, change)
+    bounded.patch(kind, uid, change, by=bounded.admin)
+
+
+def test_nothing_may_be_taken_away_either(bounded: Bounded) -> None:
+    uid = bounded.make(DEPLOYMENT, WORKLOAD)
+    path = "/spec/template/spec/initContainers"
+    with pytest.raises(Forbidden, match="nothing else, not initContainers"):
+        bounded.ours.patch(
+            DEPLOYMENT,
+            "web",
+            [{"op": "remove", "path": path}],
+            bounded.namespace,
+            type=PatchType.JSON,
+            uid=uid,
+        )
+
+
+def test_while_it_cannot_be_asked_nothing_is_let_through() -> None:
+    policy, binding = bounds.manifests("someone")
+    assert policy["spec"]["failurePolicy"] == "Fail"
+    assert binding["spec"]["validationActions"] == ["Deny"]
 
 
 def test_replicas_are_scaled_within_the_bounds(bounded: Bounded) -> None:
