@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO, Protocol
 
 from shiplift.kube.credentials import hang_up
+from tests.accepting import accepted
 from tests.crash import messages
 from tests.crash.calls import Call, Sort
 from tests.crash.messages import Frames, Head
@@ -105,11 +106,7 @@ class Proxy:
         self.hang_up()
 
     def _accept(self) -> None:
-        while True:
-            try:
-                near, _ = self._listener.accept()
-            except OSError:
-                return
+        for near in accepted(self._listener):
             near.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             threading.Thread(target=self._serve, args=(near,), daemon=True).start()
 

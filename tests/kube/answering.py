@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from shiplift.kube.credentials import Credentials, Server
 from shiplift.kube.credentials.identity import Anonymous
 from shiplift.kube.credentials.live import Trust
+from tests.accepting import accepted
 
 Answer = bytes | Callable[[str], bytes]
 """What to send, or what makes it from the head of the request."""
@@ -31,11 +32,7 @@ class Answering:
         return Credentials(Server("http", "127.0.0.1", port), Trust(), Anonymous())
 
     def serve(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
+        for client in accepted(self._listener):
             with client, contextlib.suppress(OSError):
                 client.settimeout(20)
                 self.requests.append(_head(client))

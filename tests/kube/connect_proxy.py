@@ -11,6 +11,8 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from tests.accepting import accepted
+
 
 @dataclass
 class ConnectProxy:
@@ -24,11 +26,7 @@ class ConnectProxy:
         return self.listener.getsockname()[1]
 
     def serve(self) -> None:
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return
+        for client in accepted(self.listener):
             threading.Thread(target=self._receive, args=(client,), daemon=True).start()
 
     def _receive(self, client: socket.socket) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import yaml
 
+from tests.accepting import accepted
+
 
 class Gate:
     """Forwards bytes. Shut: connections end and new ones are refused. Silent: bytes are swallowed."""
@@ -52,11 +54,7 @@ class Gate:
                 end.shutdown(socket.SHUT_RDWR)
 
     def _accept(self) -> None:
-        while True:
-            try:
-                near, _ = self._listener.accept()
-            except OSError:
-                return
+        for near in accepted(self._listener):
             self.connections += 1
             threading.Thread(target=self._serve, args=(near,), daemon=True).start()
 

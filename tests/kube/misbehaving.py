@@ -14,6 +14,7 @@ from enum import Enum, auto
 from shiplift.kube.credentials import Credentials, Server
 from shiplift.kube.credentials.identity import Anonymous
 from shiplift.kube.credentials.live import Trust
+from tests.accepting import accepted
 
 
 class Trick(Enum):
@@ -53,11 +54,7 @@ class Door:
         self.tricks.extend((method, trick) for trick in tricks)
 
     def serve(self) -> None:
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return
+        for client in accepted(self.listener):
             threading.Thread(target=self._handle, args=(client,), daemon=True).start()
 
     def _handle(self, client: socket.socket) -> None:

@@ -20,6 +20,7 @@ from shiplift.kube.credentials import hang_up, load
 from shiplift.kube.errors import Unreachable
 from shiplift.kube.stream import JSON, Stream
 from shiplift.local import pki
+from tests.accepting import accepted
 from tests.kube.connect_proxy import ConnectProxy, SocksProxy, connect_proxy
 
 SECRET = "s3cret"
@@ -50,11 +51,7 @@ class ApiServer:
         self.port = listener.getsockname()[1]
 
     def serve(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
+        for client in accepted(self._listener):
             threading.Thread(target=self._answer, args=(client,), daemon=True).start()
 
     def _answer(self, client: socket.socket) -> None:
