@@ -105,7 +105,7 @@ def test_of_a_long_cycle_the_first_members_are_named() -> None:
     names = ["web", "api", *(f"w{number}" for number in range(7))]
     (found,) = findings(FINE, there=cycle_of(*names))
     assert found.startswith("a cycle: Deployment shop/web -> Deployment shop/api -> Deployment shop/w0 -> ")
-    assert "shop/w5 (said by " in found
+    assert "shop/w5 -> … (said by " in found
 
 
 def test_only_those_are_named_that_the_way_round_leads_through() -> None:

@@ -88,9 +88,8 @@ def _like(wanted: WorkloadId, there: Iterable[WorkloadId]) -> str:
 
 def _cycle(name: str, cycle: Cycle[WorkloadId]) -> Finding:
     way = _way(cycle)
-    text = " -> ".join(
-        map(str, [*way, way[0]]) if len(way) <= _LONGEST_CYCLE else map(str, way[:_LONGEST_CYCLE])
-    )
+    last = way[0] if len(way) <= _LONGEST_CYCLE else "…"
+    text = " -> ".join(map(str, [*way[:_LONGEST_CYCLE], last]))
     origins = sorted({edge.origin for edge in cycle.edges})
     return Finding(
         name, f"a cycle: {text} (said by {', '.join(origins)})", "take one of these dependencies out"
