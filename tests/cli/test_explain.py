@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from shiplift.workloads.face.explain import EXPLAIN
 from shiplift.workloads.observe.observer import READS
 from tests.cli.conftest import Migrate
 from tests.cli.test_layout import GOLDEN
+from tests.impersonating import as_user
 from tests.until import until
 from tests.workloads.face.migrations import NEW, OLD, progress, waiting
 
@@ -266,15 +266,6 @@ def test_what_may_not_be_read_is_named_and_the_rest_is_told(
     command = ["explain", "pod/web-1-a", "--kubeconfig", str(as_user(api_server, tmp_path, "guest"))]
     named = "what it has to pass is not known: cannot read persistentvolumes: 403 "
     until(lambda: main.run(command) == 0 and named in capsys.readouterr().out, 20)
-
-
-def as_user(cluster: Cluster, folder: Path, user: str) -> Path:
-    """A kubeconfig of somebody else."""
-    config = json.loads(cluster.kubeconfig.read_text())
-    config["users"][0]["user"]["as"] = user
-    path = folder / "kubeconfig"
-    path.write_text(json.dumps(config))
-    return path
 
 
 def allow_to_list_migrations(client: Client, user: str) -> None:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from shiplift.local.cluster import Cluster
-from tests.operator.rig import Rig
+from tests.operator.rig import Rig, operators
 
 
 @pytest.fixture
 def rig(private_cluster: Callable[..., Cluster], tmp_path: Path) -> Iterator[Rig]:
-    cluster = private_cluster()
-    with ExitStack() as closing:
-        rig = Rig(cluster, closing.enter_context(cluster.client()), tmp_path)
-        closing.callback(lambda: [process.end() for process in rig.processes])
+    with operators(private_cluster(), tmp_path) as rig:
         yield rig

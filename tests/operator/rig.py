@@ -8,6 +8,8 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -113,3 +115,15 @@ class Rig:
         for one in install.manifests(SPACE, [STAMPER]):
             if (one["kind"], one["metadata"]["name"]) == (kind.kind, "shiplift-fence"):
                 self.client.create(kind, one)
+
+
+@contextmanager
+def operators(cluster: Cluster, folder: Path) -> Generator[Rig]:
+    """A rig whose processes end with the block."""
+    with cluster.client() as client:
+        rig = Rig(cluster, client, folder)
+        try:
+            yield rig
+        finally:
+            for process in rig.processes:
+                process.end()

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,8 @@ from shiplift.local.components import API_ONLY, Component, Settings
 from shiplift.operator import install
 from shiplift.operator.account import credentials_for, how_to_grant
 from tests.audit import users_who
-from tests.operator.test_operator import SPACE, Rig
+from tests.impersonating import as_user
+from tests.operator.rig import SPACE, Rig, operators
 from tests.until import until
 
 COMMAND = [
@@ -45,20 +45,9 @@ def cluster(private_cluster: Callable[..., Cluster]) -> Cluster:
 @pytest.fixture
 def rig(cluster: Cluster, tmp_path: Path) -> Iterator[Rig]:
     """Its operators are started with the kubeconfig of an administrator, who has a client certificate."""
-    with ExitStack() as closing:
-        rig = Rig(cluster, closing.enter_context(cluster.client()), tmp_path)
+    with operators(cluster, tmp_path) as rig:
         rig.kubeconfig = cluster.kubeconfig
-        closing.callback(lambda: [process.end() for process in rig.processes])
         yield rig
-
-
-def as_user(cluster: Cluster, folder: Path, user: str) -> Path:
-    """A kubeconfig of that user, who may do nothing yet."""
-    config = yaml.safe_load(cluster.kubeconfig.read_text())
-    config["users"][0]["user"]["as"] = user
-    path = folder / "of-a-user"
-    path.write_text(yaml.safe_dump(config))
-    return path
 
 
 def run(kubeconfig: Path, *words: str) -> tuple[int, list[str]]:
