@@ -13,7 +13,7 @@ import pytest
 from benchmarks.rows import make
 from shiplift.api.values import ConditionStatus
 from shiplift.api.workloads import Cleanup, Hold, Mode, Turn, WorkloadState
-from shiplift.engine.barrier import Gone
+from shiplift.engine.barrier import Gone, Seen
 from shiplift.engine.decision import Requeue
 from shiplift.engine.step import Outcome, Outcomes, Step
 from shiplift.facts import kinds
@@ -314,7 +314,7 @@ def test_few_are_asked_about_in_one_look_and_not_again_at_once() -> None:
     uids = [pod.uid for pod in world.pods(WEB)]
     answers, now = Answers(stays=True), [100.0]
     asked = doubts.Doubts(answers, lambda: now[0])
-    unsettled = [Gone(kinds.POD, uid) for uid in uids]
+    unsettled = [Seen(kinds.POD, 7), *(Gone(kinds.POD, uid) for uid in uids)]
     assert asked.leaving(unsettled, world.snapshot()) == frozenset(uids[doubts.MOST_AT_ONCE :])
     asked.leaving(unsettled, world.snapshot())
     assert asked.leaving(unsettled, world.snapshot()) == frozenset()

@@ -173,6 +173,8 @@ def test_what_came_back_is_seen_event_by_event() -> None:
     observer = Observer(cast("Store", world), lambda: world.inject, now=lambda: world.now)
     world.listeners.append(observer.heard)
     assert observer.observe(Outcomes()).returned == frozenset()
+    change_pod(world, world.pods(WEB)[0], ready=False)
+    assert observer.observe(Outcomes()).returned == frozenset(), "it fails where it belongs"
     send_back(world)
     assert observer.observe(Outcomes()).returned == {WEB}
 
