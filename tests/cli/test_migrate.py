@@ -136,10 +136,11 @@ def test_what_is_there_is_changed_only_when_somebody_agrees(
     assert "target of WorkloadMigration cluster: v1.35.4 -> v1.36.3\n" in said
     assert "error: nobody is here to confirm it\n" in said
     assert "hint: shiplift migrate --to VERSION --yes asks nothing\n" in said
+    assert run("--to", NEW, "--dry-run")[0] == 0
     assert (the_spec(client) or {})["target"] == OLD
-    assert run("--to", NEW, "--yes")[0] == 0
+    assert run("--to", NEW, "--yes", "--paused")[0] == 0
     spec = the_spec(client) or {}
-    assert (spec["target"], spec["soak"]) == (NEW, "30s")
+    assert (spec["target"], spec["soak"], spec["paused"]) == (NEW, "30s", True)
 
 
 @pytest.mark.parametrize(

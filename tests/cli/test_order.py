@@ -238,19 +238,22 @@ def test_a_file_is_checked_against_the_cluster(
 
 
 def test_the_orders_of_a_cluster_are_checked(run: Run, client: Client, space: Callable[[str], str]) -> None:
-    shop = space("ordered-too")
+    shop, other = space("ordered-too"), space("ordered-elsewhere")
+    entry = {"kind": "Deployment", "name": "web", "dependsOn": [{"kind": "Deployment", "name": "wbe"}]}
+    body = {"metadata": {"name": "order"}, "spec": {"workloads": [entry]}}
+    theirs = client.create(WORKLOAD_ORDER, body, other).object
     code, _, errors = run("-n", shop)
     assert (code, errors.splitlines()[0]) == (1, f"error: there is no WorkloadOrder in namespace {shop}")
     client.create(DEPLOYMENT, a_deployment("web"), shop)
-    entry = {"kind": "Deployment", "name": "web", "dependsOn": [{"kind": "Deployment", "name": "wbe"}]}
-    made = client.create(
-        WORKLOAD_ORDER, {"metadata": {"name": "order"}, "spec": {"workloads": [entry]}}, shop
-    ).object
+    made = client.create(WORKLOAD_ORDER, body, shop).object
     code, said, _ = run("-n", shop)
     assert code == 1
+    assert other not in said
     assert f"WorkloadOrder {shop}/order: 1 workloads, 1 dependencies, 1 problem\n" in said
     assert f"waits for Deployment {shop}/wbe, which does not exist; did you mean" in said
-    client.delete(WORKLOAD_ORDER, "order", shop, uid=made["metadata"]["uid"])
+    for one in (made, theirs):
+        about = one["metadata"]
+        client.delete(WORKLOAD_ORDER, "order", about["namespace"], uid=about["uid"])
 
 
 def test_a_file_that_is_not_there_is_a_line_and_a_hint(run: Run) -> None:
