@@ -266,4 +266,6 @@ def test_a_file_that_is_not_there_is_a_line_and_a_hint(run: Run) -> None:
 
 def test_standard_input_is_a_file_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(SLIPS.encode())))
-    assert run("-", "-n", "nobody-here")[0] == 1
+    code, said, _ = run("-", "-n", "nobody-here")
+    told = "WorkloadOrder nobody-here/shop: 1 workloads, 1 dependencies, 2 problems"
+    assert (code, said.splitlines()[0]) == (1, told)
