@@ -181,6 +181,15 @@ def test_a_file_that_is_too_large_is_not_read(
     assert (code, said[0]) == (1, f"error: {file} is larger than {len(FINE) - 1:,} bytes")
 
 
+def test_a_slip_in_an_option_is_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main.run(["order", "check", "--namspace", "--kubeconfig", str(a_kubeconfig(tmp_path))])
+    said = capsys.readouterr().err.splitlines()
+    assert (code, said) == (
+        1,
+        ["error: unknown option: --namspace", "hint: a file of that name is ./--namspace"],
+    )
+
+
 def a_kubeconfig(folder: Path) -> Path:
     """Of a cluster that nobody asks."""
     file = folder / "config"

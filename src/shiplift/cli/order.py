@@ -26,7 +26,7 @@ Json = dict[str, Any]
 
 @app.command
 def check(
-    file: Annotated[Path | None, Parameter(show_default=False)] = None,
+    file: Annotated[Path | None, Parameter(show_default=False, allow_leading_hyphen=True)] = None,
     /,
     *,
     namespace: Annotated[str, Parameter(name=["--namespace", "-n"], show_default=False)] = "",
@@ -84,6 +84,8 @@ def _stored(snapshot: Snapshot) -> list[Custom]:
 
 
 def _text(file: Path) -> bytes:
+    if str(file).startswith("-") and str(file) != "-":
+        raise CommandError(f"unknown option: {file}", f"a file of that name is ./{file}")
     try:
         with sys.stdin.buffer if str(file) == "-" else file.open("rb") as source:
             text = source.read(_MOST_BYTES + 1)
