@@ -14,7 +14,7 @@ from shiplift.api.workloads import Mode, Turn, WaitForNodes
 from shiplift.engine.decision import requeue
 from shiplift.facts.nodes import Node
 from shiplift.workloads.decide.settling import MOST, wait
-from shiplift.workloads.model import Reason
+from shiplift.workloads.model import Evicted, Reason
 from shiplift.workloads.record import Record
 from shiplift.workloads.steps import WritePlacement
 from tests.model import nature
@@ -196,7 +196,7 @@ def test_after_the_first_eviction_nothing_is_waited_for() -> None:
 
 def test_an_eviction_that_is_in_no_status_yet_counts() -> None:
     world = a_shop(1)
-    view = msgspec.structs.replace(look(world), evicted={DB: 1})
+    view = msgspec.structs.replace(look(world), evicted=Evicted({DB: 1}))
     assert wait(view, (), world.now) is None
 
 
