@@ -133,9 +133,7 @@ def test_what_is_aborted_is_neither_paused_nor_resumed(
     before = generation(client)
     code, words = run(word)
     assert code == 1
-    assert words.startswith(
-        f"error: {said}\nhint: to start again, set spec.target of WorkloadMigration cluster "
-    )
+    assert words.startswith(f"error: {said}\nhint: `shiplift migrate --to VERSION` starts again ")
     assert generation(client) == before
 
 

@@ -79,12 +79,12 @@ def _is_done(seen: Seen) -> bool:
 
 
 def _told(before: Seen | None, now: Seen) -> Iterable[str]:
-    """What there is to tell where no picture can be drawn."""
-    if before is None or before.scene is not now.scene:
-        yield str(now.scene)
+    """What there is to tell where no picture can be drawn; what ends a scene is told before the next one."""
     if before:
         for then, one in zip(before.played, now.played, strict=True):
             yield from one.part.changes(then.act, one.act)
+    if before is None or before.scene is not now.scene:
+        yield str(now.scene)
 
 
 def _screen(kubeconfig: Path, seen: Seen) -> RenderableType:

@@ -110,6 +110,8 @@ def status(
             sys.stdout.write(msgspec.json.format(msgspec.json.encode(reports), indent=2).decode() + "\n")
         else:
             sys.stdout.writelines(report.line() for report in reports)
+        if not reports:
+            _say("there is no cluster; shiplift local up starts one")
         if broken := [report.name for report in reports if not report.running]:
             raise LocalError(
                 f"not whole: {', '.join(broken)}",

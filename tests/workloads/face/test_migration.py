@@ -108,8 +108,8 @@ def test_a_count_that_lags_behind_never_becomes_negative() -> None:
             UPGRADE,
             {"abort": True},
             {},
-            "to start again, set spec.target of WorkloadMigration cluster to another version,"
-            " and spec.abort of it to false",
+            "`shiplift migrate --to VERSION` starts again with another version;"
+            " for the same one, `kubectl delete workloadmigration cluster` comes first",
         ),
         (
             UPGRADE | {"cycles": BUSY["cycles"]},

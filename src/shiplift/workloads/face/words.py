@@ -14,6 +14,6 @@ NO_PART = frozenset({NO_MIGRATION_HERE, NOTHING_MOVES, OPTED_OUT, EXCLUDED, MOVE
 """Where a workload is that has nothing to pass."""
 HOW_TO_BEGIN = "shiplift migrate --to VERSION makes one"
 HOW_TO_GO_ON = (
-    "to start again, set spec.target of WorkloadMigration cluster to another version,"
-    " and spec.abort of it to false"
+    "`shiplift migrate --to VERSION` starts again with another version;"
+    " for the same one, `kubectl delete workloadmigration cluster` comes first"
 )
