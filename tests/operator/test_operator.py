@@ -20,8 +20,8 @@ from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.kube.account import Account
 from shiplift.kube.client import Client
-from shiplift.kube.fence import HOME
-from shiplift.kube.lease import NOT_ACTING
+from shiplift.kube.fence import EPOCH, HOME
+from shiplift.kube.lease import LAST_EPOCH, NOT_ACTING
 from shiplift.kube.manifests import kind_of
 from shiplift.local.accounts import kubeconfig_of
 from shiplift.local.cluster import Cluster
@@ -103,6 +103,15 @@ class Rig:
 
     def why_it_does_not_act(self) -> str:
         return (self.lease()["metadata"].get("annotations") or {}).get(NOT_ACTING, "")
+
+    def edit_the_lease(self, transitions: int) -> None:
+        patch = {"spec": {"leaseTransitions": transitions}}
+        self.client.patch(kinds.LEASE, "shiplift", patch, SPACE, uid=self.lease()["metadata"]["uid"])
+
+    def edit_the_fence(self, epoch: str) -> None:
+        uid = self.client.get(HOME, "shiplift-fence", SPACE)["metadata"]["uid"]
+        patch = {"metadata": {"annotations": {EPOCH: epoch}}}
+        self.client.patch(HOME, "shiplift-fence", patch, SPACE, uid=uid)
 
     def strip_the_fence(self) -> None:
         """As GitOps does that puts back what it knows: an account without annotations."""
@@ -198,6 +207,36 @@ def test_a_fence_stripped_half_way_ends_the_term_and_a_new_one_acts(rig: Rig) ->
     assert int(rig.stamp("after")) >= first
     until(lambda: operator.get("/readyz")[0] == 200)
     assert "shiplift_leading_not_acting 0.0" in operator.get("/metrics")[1]
+
+
+@pytest.mark.parametrize("stripped", [False, True])
+def test_a_lease_with_a_number_beyond_all_epochs_keeps_nobody_from_acting(rig: Rig, stripped: bool) -> None:
+    """Neither who leads and begins a new term, nor who is started after it."""
+    first = rig.start()
+    until(lambda: first.said("leading"))
+    rig.edit_the_lease(LAST_EPOCH)
+    until(lambda: rig.lease()["spec"]["leaseTransitions"] == 1)
+    rig.strip_the_fence()
+    rig.ask_for_a_stamp("by-the-first")
+    until(lambda: rig.stamp("by-the-first"), 20)
+    first.send(signal.SIGTERM)
+    assert first.wait() == 0
+    rig.edit_the_lease(LAST_EPOCH)
+    if stripped:
+        rig.strip_the_fence()
+    second = rig.start()
+    rig.ask_for_a_stamp("by-the-second")
+    until(lambda: rig.stamp("by-the-second"), 20)
+    assert second.get("/readyz") == (200, "ok\n")
+
+
+def test_an_epoch_that_somebody_raised_ends_an_idle_term_too(rig: Rig) -> None:
+    """The next proof finds it out: a later term begins, above what was written."""
+    operator = rig.start()
+    until(lambda: operator.said("leading"))
+    rig.edit_the_fence("500")
+    until(lambda: [line["epoch"] for line in operator.said("leading")][-1] == 501, 20)
+    until(lambda: operator.get("/readyz")[0] == 200)
 
 
 def test_a_write_that_the_fence_refuses_ends_the_term_and_is_counted(rig: Rig) -> None:
