@@ -138,6 +138,14 @@ def test_raising_again_changes_nothing_and_going_back_is_refused(fenced: Setting
         made.raise_epoch(2)
 
 
+@pytest.mark.parametrize("pod", ["", "leads"])
+def test_an_epoch_that_another_process_has_raised_is_not_raised_again(fenced: Setting, pod: str) -> None:
+    """Not even by the same user: nobody could tell what one sends from what the other does."""
+    raised(fenced, 3, pod)
+    with pytest.raises(StaleEpoch, match="epoch 3 may be another leader's"):
+        Fence(fenced.credentials(), fenced.names).raise_epoch(3)
+
+
 @pytest.mark.parametrize(
     ("field_manager", "annotations"),
     [

@@ -21,7 +21,17 @@ from shiplift.facts.kinds import LEASE
 from shiplift.kube import credentials, lease
 from shiplift.kube.client import Client
 from shiplift.kube.errors import Forbidden, NotFound, Unauthorized, Unreachable
-from shiplift.kube.lease import NOT_ACTING, Leader, Move, NotLeading, Record, Timing, next_move
+from shiplift.kube.lease import (
+    LAST_EPOCH,
+    NOT_ACTING,
+    Leader,
+    Move,
+    NotLeading,
+    Record,
+    Timing,
+    next_epoch,
+    next_move,
+)
 from shiplift.local.accounts import with_token
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import Component
@@ -96,6 +106,26 @@ def test_a_lease_that_another_holds_is_never_taken_before_it_has_run_out(
     held = Record(holder_identity="other", lease_duration_seconds=duration)
     move = next_move(held, "me", leading=leading, unchanged_for=unchanged_for)
     assert (move is Move.FOLLOW) == (unchanged_for < duration)
+
+
+@given(st.integers(0, LAST_EPOCH - 1), st.integers(0, 2**31 - 1))
+def test_the_next_epoch_is_above_the_fence_and_one_that_the_fence_can_compare(
+    raised: int, highest: int
+) -> None:
+    assert raised < next_epoch(raised, highest) <= LAST_EPOCH
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**6))
+def test_terms_that_raised_no_fence_count_too(raised: int, highest: int) -> None:
+    assert next_epoch(raised, highest) == 1 + max(raised, highest)
+
+
+def test_what_the_lease_says_now_counts_where_it_said_too_much_before() -> None:
+    assert next_epoch(0, LAST_EPOCH, 7) == 8
+
+
+def test_leaders_that_cannot_go_by_their_lease_do_not_take_the_same_epoch() -> None:
+    assert len({next_epoch(7, LAST_EPOCH) for _ in range(20)}) > 1
 
 
 @pytest.mark.parametrize(
@@ -246,6 +276,24 @@ def test_a_deleted_lease_gives_a_new_and_higher_epoch(start: Start, admin: Clien
     admin.delete(LEASE, "shiplift", namespace, uid=uid)
     until(lambda: leader.check() == 2)
     assert spec_of(admin, namespace)["leaseTransitions"] == 2
+
+
+@pytest.mark.parametrize("edited", [LAST_EPOCH, 2**31 - 1])
+def test_a_number_that_somebody_wrote_into_the_lease_is_no_epoch(
+    start: Start, admin: Client, namespace: str, edited: int
+) -> None:
+    """Neither for who led then, nor for who has never seen another number there."""
+    leader = start(LONG, floor=lambda: 41)
+    assert leader.wait_leading(30)
+    overwrite(admin, namespace, leaseTransitions=edited)
+    until(lambda: spec_of(admin, namespace)["leaseTransitions"] == 42)
+    leader.abandon(42, "tried")
+    until(lambda: leader.leading and leader.check() == 43)
+    leader.stop()
+    overwrite(admin, namespace, leaseTransitions=edited)
+    second = start(LONG, floor=lambda: 43)
+    assert second.wait_leading(30)
+    assert 43 < second.check() < 2_000_000
 
 
 # --- trouble ---

@@ -17,7 +17,7 @@ from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.kube.account import Account
 from shiplift.kube.client import Client
-from shiplift.kube.fence import HOME
+from shiplift.kube.fence import EPOCH, HOME
 from shiplift.kube.lease import NOT_ACTING
 from shiplift.kube.manifests import kind_of
 from shiplift.local.accounts import kubeconfig_of
@@ -99,6 +99,15 @@ class Rig:
 
     def why_it_does_not_act(self) -> str:
         return (self.lease()["metadata"].get("annotations") or {}).get(NOT_ACTING, "")
+
+    def edit_the_lease(self, transitions: int) -> None:
+        patch = {"spec": {"leaseTransitions": transitions}}
+        self.client.patch(kinds.LEASE, "shiplift", patch, SPACE, uid=self.lease()["metadata"]["uid"])
+
+    def edit_the_fence(self, epoch: str) -> None:
+        uid = self.client.get(HOME, "shiplift-fence", SPACE)["metadata"]["uid"]
+        patch = {"metadata": {"annotations": {EPOCH: epoch}}}
+        self.client.patch(HOME, "shiplift-fence", patch, SPACE, uid=uid)
 
     def strip_the_fence(self) -> None:
         """As GitOps does that puts back what it knows: an account without annotations."""

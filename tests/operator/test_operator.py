@@ -11,6 +11,7 @@ import pytest
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.kube.fence import HOME
+from shiplift.kube.lease import LAST_EPOCH
 from shiplift.local.components import Component
 from shiplift.operator import install
 from tests.operator.driver import STAMPER
@@ -86,6 +87,36 @@ def test_a_fence_stripped_half_way_ends_the_term_and_a_new_one_acts(rig: Rig) ->
     assert int(rig.stamp("after")) >= first
     until(lambda: operator.get("/readyz")[0] == 200)
     assert "shiplift_leading_not_acting 0.0" in operator.get("/metrics")[1]
+
+
+@pytest.mark.parametrize("stripped", [False, True])
+def test_a_lease_with_a_number_beyond_all_epochs_keeps_nobody_from_acting(rig: Rig, stripped: bool) -> None:
+    """Neither who leads and begins a new term, nor who is started after it."""
+    first = rig.start()
+    until(lambda: first.said("leading"))
+    rig.edit_the_lease(LAST_EPOCH)
+    until(lambda: rig.lease()["spec"]["leaseTransitions"] == 1)
+    rig.strip_the_fence()
+    rig.ask_for_a_stamp("by-the-first")
+    until(lambda: rig.stamp("by-the-first"), 20)
+    first.send(signal.SIGTERM)
+    assert first.wait() == 0
+    rig.edit_the_lease(LAST_EPOCH)
+    if stripped:
+        rig.strip_the_fence()
+    second = rig.start()
+    rig.ask_for_a_stamp("by-the-second")
+    until(lambda: rig.stamp("by-the-second"), 20)
+    assert second.get("/readyz") == (200, "ok\n")
+
+
+def test_an_epoch_that_somebody_raised_ends_an_idle_term_too(rig: Rig) -> None:
+    """The next proof finds it out: a later term begins, above what was written."""
+    operator = rig.start()
+    until(lambda: operator.said("leading"))
+    rig.edit_the_fence("500")
+    until(lambda: [line["epoch"] for line in operator.said("leading")][-1] == 501, 20)
+    until(lambda: operator.get("/readyz")[0] == 200)
 
 
 def test_a_write_that_the_fence_refuses_ends_the_term_and_is_counted(rig: Rig) -> None:

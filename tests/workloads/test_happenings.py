@@ -16,6 +16,7 @@ from shiplift.kube.events import EventType, Recorder, Regarding
 from shiplift.kube.statuses import Pace
 from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.memory import Evictions
+from shiplift.workloads.names import FINALIZER
 from shiplift.workloads.tell.happenings import of_workload
 from shiplift.workloads.tell.publish import Publisher
 from shiplift.workloads.tell.report import status_of
@@ -114,8 +115,19 @@ def turn_back(world: World) -> None:
     world.migrate(target=OLD)
 
 
+def delete(world: World) -> None:
+    world.finalize(FINALIZER)
+    world.end_migration()
+
+
 @pytest.mark.parametrize(
-    ("does", "reasons"), [(pause, ["Paused"]), (abort, ["Aborted"]), (turn_back, ["Replaced", "Started"])]
+    ("does", "reasons"),
+    [
+        (pause, ["Paused"]),
+        (abort, ["Aborted"]),
+        (delete, ["Deleted"]),
+        (turn_back, ["Replaced", "Started"]),
+    ],
 )
 def test_what_somebody_asks_for_is_told(
     told: Told, does: Callable[[World], None], reasons: list[str]

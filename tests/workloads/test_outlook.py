@@ -13,7 +13,7 @@ from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.model import Evicted
-from shiplift.workloads.names import SKIP
+from shiplift.workloads.names import FINALIZER, SKIP
 from shiplift.workloads.record import Record, Surge
 from shiplift.workloads.tell.report import status_of
 from tests.model import nature
@@ -273,6 +273,17 @@ def test_an_abort_is_the_end_of_a_move() -> None:
     assert found is not None
     assert (found.outcome, found.workloads.summary, found.pods.summary) == ("Aborted", "0/2", "1/6")
     assert found.moves == 2
+
+
+def test_a_deletion_is_the_end_of_a_move_and_no_other_has_taken_its_place() -> None:
+    world = a_shop()
+    move(world, 0)
+    told(world)
+    world.finalize(FINALIZER)
+    world.end_migration()
+    found = status(world).last
+    assert found is not None
+    assert (found.target, found.outcome, found.pods.summary) == (NEW, "Deleted", "1/6")
 
 
 def test_another_target_is_the_end_of_a_move() -> None:

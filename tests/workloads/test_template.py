@@ -173,6 +173,95 @@ def test_once_the_owner_took_it_off_the_workload_gets_ours_which_goes_in_the_end
     assert world.versions(WEB) == [NEW, NEW]
 
 
+# --- another target, before the template has the toleration for it ---
+
+
+def given(world: World, operator: Operator, target: str) -> None:
+    """The template of `web` has our toleration for that target."""
+    for _ in range(40):
+        if any(one.value == target for one in tolerations(world)):
+            return
+        operator.round()
+        nature.tick(world)
+        world.pass_time(3)
+    raise AssertionError(f"{tolerations(world)} has none for {target}")
+
+
+def recorded(world: World, operator: Operator, target: str) -> None:
+    """It is written down that the template of `web` is going to have one for that target."""
+    for _ in range(40):
+        placement = world.placement(SPACE)
+        if placement is not None and f'"toleration":"{target}"' in str(placement.object.spec.ledger):
+            return
+        operator.round()
+        nature.tick(world)
+        world.pass_time(1)
+    raise AssertionError(f"no record for {target}")
+
+
+@pytest.mark.parametrize("ended", ["aborted", "skipped", "deleted"])
+def test_turned_around_and_ended_before_the_template_is_changed_the_first_toleration_goes(ended: str) -> None:
+    world = under_way((DEPLOYMENT, "web", 2), mode=Mode.TEMPLATE, cleanup=Cleanup.IMMEDIATE)
+    nature.settle(world)
+    operator = Operator(world)
+    given(world, operator, NEW)
+    world.migrate(target=OLD)
+    recorded(world, operator, OLD)
+    assert [one.value for one in tolerations(world)] == [NEW]
+    end(world, operator, ended)
+    assert tolerations(world) == ()
+    assert residue(world) == []
+
+
+def end(world: World, operator: Operator, how: str) -> None:
+    if how == "skipped":
+        change(world, "web", annotations=Labels({SKIP: "true"}))
+        run(world, operator=operator)
+    if how == "deleted":
+        world.end_migration()
+    else:
+        world.migrate(abort=True)
+    run(world, operator=operator)
+
+
+def test_turned_around_twice_before_the_template_is_changed_it_goes_too() -> None:
+    world = under_way((DEPLOYMENT, "web", 2), mode=Mode.TEMPLATE, cleanup=Cleanup.IMMEDIATE)
+    nature.settle(world)
+    operator = Operator(world)
+    given(world, operator, NEW)
+    world.node("newest", "v1.37.0")
+    for target in (OLD, "v1.37.0"):
+        world.migrate(target=target)
+        recorded(world, operator, target)
+    assert [one.value for one in tolerations(world)] == [NEW]
+    end(world, operator, "aborted")
+    assert tolerations(world) == ()
+
+
+def test_turned_around_and_left_inert_the_first_toleration_is_told() -> None:
+    world = under_way((DEPLOYMENT, "web", 2), mode=Mode.TEMPLATE, cleanup=Cleanup.ON_NEXT_ROLLOUT)
+    nature.settle(world)
+    operator = Operator(world)
+    given(world, operator, NEW)
+    world.migrate(target=OLD)
+    recorded(world, operator, OLD)
+    end(world, operator, "aborted")
+    assert [one.value for one in tolerations(world)] == [NEW]
+    assert world.migration is not None
+    assert world.migration.status.inert_tolerations == (str(WEB),)
+
+
+def test_turned_to_the_target_of_the_owners_own_and_back_ours_goes_and_his_stays() -> None:
+    world = with_own()
+    operator = run(world)
+    world.migrate(target=OLD)
+    given(world, operator, OLD)
+    world.migrate(target=NEW)
+    recorded(world, operator, NEW)
+    end(world, operator, "aborted")
+    assert tolerations(world) == (OWN,)
+
+
 # --- a hold that somebody forbids ---
 
 

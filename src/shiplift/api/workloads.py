@@ -337,6 +337,7 @@ class MoveOutcome(StrEnum):
 
     MOVED = "Moved"
     ABORTED = "Aborted"
+    DELETED = "Deleted"
     REPLACED = "Replaced"
 
 
@@ -346,7 +347,7 @@ class LastMove(Value, frozen=True, kw_only=True):
     target: Version
     """The version that workloads were moved to."""
     outcome: MoveOutcome
-    """How it ended; `Replaced` means by another target or mode."""
+    """How it ended; `Deleted` means with its WorkloadMigration, `Replaced` by another target or mode."""
     start_time: Time | None = None
     """When it began."""
     complete_time: Time

@@ -10,7 +10,8 @@ that is us too, by impersonation. What it keeps true, write by write:
     delete                            has no field manager: not refused by epoch, harmless by uid and
                                       resourceVersion, and refused without them
     any of our user's, from a pod     refused unless the pod, known from its bound token, is the leader's
-    the epoch itself                  only goes up, and only to the epoch that the field manager names
+    the epoch itself                  only goes up, and only to the epoch that the field manager names; it is
+                                      raised once: who finds it raised by another takes a later one
     our Lease, Events                 not fenced: a follower must be able to write them
 
 The epoch is kept in annotations of a ServiceAccount that nothing runs as (the epoch's home), because the API
@@ -41,6 +42,7 @@ from shiplift.facts.kinds import (
 from shiplift.kube.client import APPLY_MANAGER, Client
 from shiplift.kube.credentials import Credentials
 from shiplift.kube.errors import Conflict, Forbidden, KubeError, NotFound, Unauthorized, Unknown
+from shiplift.kube.lease import LAST_EPOCH
 from shiplift.kube.lease import MANAGER as ELECTION_MANAGER
 from shiplift.kube.policies import Manifest, named, object_of, parameter, text
 from shiplift.kube.rbac import Rule, rule
@@ -60,7 +62,6 @@ _WRITES = {
 }
 _EVENTS = "events"
 _ATTEMPTS = 5
-_LAST_EPOCH = 999_999_999
 _PROBE_SECONDS = 0.05
 
 
@@ -277,6 +278,8 @@ class Fence:
         self._timeout = timeout
         self._asking: Client | None = None
         self._given_up = False
+        self._raised = 0
+        """The epoch that this process has raised: no other may act in it."""
 
     def give_up(self) -> None:
         """From any thread: whoever asks is told that nobody can be reached, now and from now on."""
@@ -305,6 +308,9 @@ class Fence:
                 except (Conflict, Unknown):
                     if attempt == _ATTEMPTS:
                         raise
+                else:
+                    self._raised = epoch
+                    return
 
     def wait_effective(
         self, epoch: int, timeout: float = 10.0, give_up: Callable[[], bool] = lambda: False
@@ -347,6 +353,9 @@ class Fence:
         current = self._epoch_of(found)
         if current > epoch:
             raise StaleEpoch(f"epoch {epoch} is over: a leader of epoch {current} has raised the fence")
+        if current == epoch != self._raised:
+            # also where our own write is in doubt: a term more costs less than two leaders in one epoch
+            raise StaleEpoch(f"epoch {epoch} may be another leader's: it was raised before")
         return current == epoch and wanted.items() <= _annotations(found).items()
 
     def _home(self, client: Client) -> Manifest:
@@ -362,8 +371,8 @@ class Fence:
     def _epoch_of(self, found: Manifest) -> int:
         """0 where somebody took it away or wrote something else: the next leader then writes it anew."""
         text = _annotations(found).get(EPOCH, "0")
-        epoch = int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(_LAST_EPOCH)) else 0
-        if epoch < _LAST_EPOCH:
+        epoch = int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(LAST_EPOCH)) else 0
+        if epoch < LAST_EPOCH:
             return epoch
         raise FenceError(
             f"annotation {EPOCH} of ServiceAccount {self.names.namespace}/{self.names.fence} is {epoch},"

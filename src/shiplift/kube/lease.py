@@ -5,7 +5,7 @@ What it keeps true:
   `duration` after it *saw* the last change. The follower's count starts later and lasts longer, and nobody
   compares two machines' clocks.
 - Each term has its own epoch (`leaseTransitions`), higher than all before it, also when the same process
-  leads again.
+  leads again. A number that somebody else wrote there, and no election can have led to, counts for nothing.
 - Every write carries the resourceVersion that it was decided on. A write with an unknown result is settled by
   reading the Lease.
 - The API server being away ends a term, never the process: the thread goes on trying.
@@ -49,6 +49,11 @@ MANAGER = "shiplift-lease"
 NOT_ACTING = "shiplift.dev/not-acting"
 """The annotation of the Lease that says why its holder does not act; it has none while the holder acts."""
 
+LAST_EPOCH = 999_999_999
+"""The fence compares epochs of up to nine digits."""
+
+_MOST_AHEAD = 1_000_000
+"""So many terms may follow each other without one that raises the fence; beyond that a number was edited."""
 _LEAST_TIMEOUT, _MOST_TIMEOUT = 1.0, 5.0
 _LONGEST_WORDS = 1000
 
@@ -107,6 +112,22 @@ def next_move(record: Record | None, me: str, *, leading: bool, unchanged_for: f
         return Move.RENEW if leading else Move.TAKE
     expired = unchanged_for >= (record.lease_duration_seconds or 0)
     return Move.TAKE if expired or not record.holder_identity else Move.FOLLOW
+
+
+def is_credible(epoch: int, known: int) -> bool:
+    """Whether elections can have led from an epoch that is known to this one, and to one more."""
+    return epoch <= min(known + _MOST_AHEAD, LAST_EPOCH - 1)
+
+
+def next_epoch(raised: int, *said: int) -> int:
+    """Above the epoch that the fence was raised to, and above what the Lease has said, where it is credible.
+
+    Where nothing of it is, terms that did not raise the fence are not known, nor those before it where
+    somebody took its epoch away too: a number drawn from many is one that none of them has had."""
+    credible = [epoch for epoch in said if is_credible(epoch, raised)]
+    if credible:
+        return 1 + max(raised, *credible)
+    return min(raised + _dice.randint(1, _MOST_AHEAD), LAST_EPOCH)
 
 
 def rules(name: str = "shiplift") -> list[Mapping[str, Any]]:
@@ -293,18 +314,25 @@ class Leader:
         record = None if lease is None else msgspec.convert(lease.get("spec") or {}, Record)
         if record != self._seen:
             self._seen, self._seen_at = record, now()
-        self._highest = max(self._highest, record.epoch if record else 0)
+        said = record.epoch if record else 0
+        if not self._highest or is_credible(said, self._highest):
+            self._highest = max(self._highest, said)
 
     def _write(self, move: Move, lease: dict[str, Any] | None) -> None:
         term = self._term
-        if move is Move.RENEW and term is not None:
-            epoch = term.epoch
-        else:
-            epoch = 1 + max(self._floor(), self._highest)
+        epoch = term.epoch if move is Move.RENEW and term is not None else self._next_epoch()
         sent = now()
         self._lease = self._put(self._claimed(move, epoch), lease)
         self._observe(self._lease)
         self._begin(Term(epoch, sent + self.timing.renew_deadline))
+
+    def _next_epoch(self) -> int:
+        raised, seen = self._floor(), self._seen.epoch if self._seen else 0
+        epoch = next_epoch(raised, self._highest, seen)
+        if (most := max(self._highest, seen)) > epoch:
+            log.warning("lease.edited", lease=self.name, transitions=most, fence=raised, taken_instead=epoch)
+            self._highest = epoch - 1
+        return epoch
 
     def _claimed(self, move: Move, epoch: int) -> Record:
         stamp = _micro_time()

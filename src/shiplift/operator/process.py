@@ -32,7 +32,7 @@ from shiplift.kube.client import Client
 from shiplift.kube.credentials import Credentials
 from shiplift.kube.errors import Forbidden, KubeError
 from shiplift.kube.events import Recorder
-from shiplift.kube.fence import Fence, Names, manager, refused
+from shiplift.kube.fence import Fence, Names, StaleEpoch, manager, refused
 from shiplift.kube.lease import Leader, NotLeading, Timing
 from shiplift.kube.led import Led
 from shiplift.kube.part import Closing, Context, Hearing, LayerPart
@@ -241,6 +241,10 @@ class Operator:
             self._fence.raise_epoch(epoch)
             self._fence.wait_effective(epoch, give_up=lambda: not self._news.empty())
         except NotLeading:
+            return
+        except StaleEpoch as error:
+            self._say_not_acting(str(error), epoch)
+            self._plan(_RETRY_SECONDS, _AnotherTerm(epoch, "its epoch is over"))
             return
         except KubeError as error:
             self._say_not_acting(str(error), epoch)

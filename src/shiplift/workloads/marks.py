@@ -25,8 +25,13 @@ def off_target_taint(target: str) -> Taint:
     return Taint(OFF_TARGET_TAINT, label_value(target), "PreferNoSchedule")
 
 
-def is_our_toleration(one: Toleration, target: str) -> bool:
-    """Ours is told by its key, by how it is written, and by its value for which target."""
+def has_toleration(template: PodSpec, target: str) -> bool:
+    """Whether a template has a toleration as we write it: told by its key, by how it is written, and by its
+    value for which target."""
+    return any(_is_ours(one, target) for one in template.tolerations)
+
+
+def _is_ours(one: Toleration, target: str) -> bool:
     return one.key == UPGRADE_TAINT and one.operator == "Equal" and one.value == label_value(target)
 
 

@@ -44,6 +44,9 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     surge: Surge | None = None
     own: str = ""
     """The target whose taint the template tolerated before us, in our very words: that toleration stays."""
+    earlier: str = ""
+    """The target before, whose taint the template was made to tolerate: it does so until it is changed for
+    the new one, which may never come to it."""
 
     def __bool__(self) -> bool:
         return bool(self.toleration or self.surge)
@@ -52,7 +55,12 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     def binds(self) -> bool:
         """Whether something has to be undone before it may be lost; an inert toleration may stay."""
         surges = self.surge is not None and not self.surge.is_taken_back
-        return surges or bool(self.toleration and not self.inert and self.toleration != self.own)
+        return surges or bool(self.given and not self.inert)
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The targets whose toleration the template may have from us, the latest first."""
+        return tuple(one for one in (self.toleration, self.earlier) if one not in ("", self.own))
 
 
 NO_RECORD = Record()

@@ -164,8 +164,8 @@ ALL: tuple[Mutant, ...] = (
         "record forgotten",
         "a toleration that stays on purpose is not written down",
         "workloads/decide/cleaning.py",
-        "if not record.toleration or not ours:",
-        "if record.toleration or not record.toleration:",
+        "if not any(has_toleration(tally.row.template, target) for target in record.given):",
+        "if record.given or not record.given:",
         (("template-chain", _CLEAN),),
     ),
     Mutant(

@@ -147,6 +147,11 @@ LAST = {
             {"outcome": "Aborted", "workloads": progress(2, 5)},
             "to v1.36.3, aborted after 2/5 workloads, 12/12 pods, 12 evictions in 20 min, 40 min ago",
         ),
+        (
+            {"outcome": "Deleted", "workloads": progress(2, 5)},
+            "to v1.36.3, ended by the deletion of its WorkloadMigration after 2/5 workloads, 12/12 pods,"
+            " 12 evictions in 20 min, 40 min ago",
+        ),
     ],
 )
 def test_what_the_last_move_was_is_told_when_nothing_moves(changed: dict[str, Any], said: str) -> None:

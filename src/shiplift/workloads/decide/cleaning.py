@@ -22,7 +22,7 @@ from shiplift.facts import kinds
 from shiplift.workloads.decide import finalizing, forgone, freshness, holds, placements, surging
 from shiplift.workloads.decide.template_digest import digest, is_comparable
 from shiplift.workloads.identity import WORKLOADS, WorkloadId, owned_by, workload_id
-from shiplift.workloads.marks import is_our_toleration
+from shiplift.workloads.marks import has_toleration
 from shiplift.workloads.model import Migrating, Placement, Reason, Tally, Unreadable, View
 from shiplift.workloads.names import PLACEMENT
 from shiplift.workloads.record import RECORDS, Record
@@ -175,10 +175,7 @@ def _record(view: View, tally: Tally, record: Record, *, marked: bool) -> tuple[
         if undone:
             return list(undone), record
         record = msgspec.structs.replace(record, surge=None)
-    ours = record.toleration != record.own and any(
-        is_our_toleration(one, record.toleration) for one in tally.row.template.tolerations
-    )
-    if not record.toleration or not ours:
+    if not any(has_toleration(tally.row.template, target) for target in record.given):
         return [], Record()
     if marked:
         return [], record

@@ -39,7 +39,7 @@ from shiplift.workloads.decide.books import Books
 from shiplift.workloads.decide.candidates import first_of_each
 from shiplift.workloads.decide.forgetting import forget_evictions
 from shiplift.workloads.decide.surging import can_surge, surge
-from shiplift.workloads.marks import is_our_toleration, keeps_off, off_target_taint, upgrade_taint
+from shiplift.workloads.marks import has_toleration, keeps_off, off_target_taint, upgrade_taint
 from shiplift.workloads.model import Line, Reason, Tally
 from shiplift.workloads.names import SKIP
 from shiplift.workloads.record import Record
@@ -259,10 +259,17 @@ def _toleration_to_record(books: Books, tally: Tally) -> Record | None:
     if record.toleration == view.target.version:
         return None
     target = view.target.version
-    theirs = not record.toleration and any(
-        is_our_toleration(one, target) for one in tally.row.template.tolerations
-    )
-    return Record(toleration=target, surge=record.surge, own=target if theirs else record.own)
+    theirs = not record.toleration and has_toleration(tally.row.template, target)
+    own = target if theirs else record.own
+    return Record(toleration=target, surge=record.surge, own=own, earlier=_earlier(record, tally, target))
+
+
+def _earlier(record: Record, tally: Tally, target: str) -> str:
+    """Which toleration of ours the template keeps until it gets the new one: what it is seen to have, or else
+    what it was to get last."""
+    given = [one for one in record.given if one != target]
+    there = (one for one in given if has_toleration(tally.row.template, one))
+    return next(there, given[0] if given else "")
 
 
 def _consolidates(books: Books) -> bool:

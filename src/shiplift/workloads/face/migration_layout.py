@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from shiplift.api.workloads import WorkloadState
+from shiplift.api.workloads import MoveOutcome, WorkloadState
 from shiplift.face.layout import bar, duration, facts, table
 from shiplift.face.wrapping import Sentence
 from shiplift.view.values import Eta
@@ -83,10 +83,18 @@ def _needs(view: MigrationView) -> str:
     return f"somebody who helps {first}{more}"
 
 
+_ENDED = {
+    MoveOutcome.MOVED: "moved",
+    MoveOutcome.ABORTED: "aborted after",
+    MoveOutcome.DELETED: "ended by the deletion of its WorkloadMigration after",
+    MoveOutcome.REPLACED: "given up for another after",
+}
+
+
 def _last(last: LastView) -> str:
     """What the move that ended last did, in a line."""
     took = f" in {duration(last.seconds)}" if last.seconds is not None else ""
-    how = {"Moved": "moved", "Aborted": "aborted after"}.get(last.outcome, "given up for another after")
+    how = _ENDED[MoveOutcome(last.outcome)]
     counts = f"{last.workloads} workloads, {last.pods} pods, {last.moves:,} evictions"
     return f"to {last.target}, {how} {counts}{took}, {duration(last.ago)} ago"
 

@@ -32,6 +32,7 @@ class Happening(NamedTuple):
 _ENDS = {
     MoveOutcome.MOVED: "Finished",
     MoveOutcome.ABORTED: "Aborted",
+    MoveOutcome.DELETED: "Deleted",
     MoveOutcome.REPLACED: "Replaced",
 }
 _BY_ITSELF = (Reason.PAUSED, Reason.WAITING_FOR_NODES, Reason.STALE_VIEW)
@@ -89,5 +90,10 @@ def _end(last: LastMove) -> str:
             return f"moved to {last.target}{length}: {counted}"
         case MoveOutcome.ABORTED:
             return f"the move to {last.target} was aborted after {counted}; workloads stay where they are"
+        case MoveOutcome.DELETED:
+            return (
+                f"the move to {last.target} ended after {counted}, since its WorkloadMigration was deleted;"
+                " workloads stay where they are"
+            )
         case MoveOutcome.REPLACED:
             return f"the move to {last.target} gave way to another after {counted}"

@@ -35,5 +35,7 @@ def last_move(decision: Migrating, evicted: Evicted, now: datetime) -> LastMove 
 def _outcome(decision: Migrating) -> MoveOutcome:
     if decision.view.spec.abort:
         return MoveOutcome.ABORTED
+    if decision.view.target.reason is Reason.DELETED:
+        return MoveOutcome.DELETED
     arrived = decision.reason is Reason.CLEANING_UP and decision.view.target.version
     return MoveOutcome.MOVED if arrived else MoveOutcome.REPLACED
