@@ -548,7 +548,8 @@ def test_a_stateful_set_with_on_delete_moves_and_one_that_tolerates_everything_s
     scene.wait(lambda: scene.arrived(space, "db"))
     assert {one["metadata"]["uid"] for one in scene.pods(space, "all")} == before
     scene.remove(old)
-    scene.wait_state("NoUpgrade")
+    # its pods were on nodes that are gone: Kubernetes collects them, which takes up to 80 s
+    scene.wait_state("NoUpgrade", 150)
     scene.wait(lambda: scene.arrived(space, "all"))
 
 
