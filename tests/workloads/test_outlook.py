@@ -276,7 +276,7 @@ def test_an_abort_is_the_end_of_a_move() -> None:
 
 
 def test_a_deletion_is_the_end_of_a_move_and_no_other_has_taken_its_place() -> None:
-    world = a_shop()
+    world = a_shop(4)
     move(world, 0)
     told(world)
     world.finalize(FINALIZER)
