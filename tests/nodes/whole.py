@@ -34,6 +34,7 @@ from shiplift.nodes.model import Rolling
 from shiplift.nodes.names import CLAIMS
 from shiplift.nodes.observe.hooks import hooked
 from shiplift.nodes.tell.publish import Publisher
+from tests.merging import merged
 from tests.nodes import seen as rows
 
 Json = dict[str, Any]
@@ -138,19 +139,6 @@ class Api:
             return Written({}, None)
         self._cluster.put_custom(kinds.NODE_ROLLOUT, about.name, "", made, generation, about.uid)
         return Written(msgspec.to_builtins(made), Seen(kinds.NODE_ROLLOUT, version))
-
-
-def merged(old: Any, patch: Any) -> Any:
-    """RFC 7386."""
-    if not isinstance(patch, dict):
-        return patch
-    result: Json = dict(cast("Json", old)) if isinstance(old, dict) else {}
-    for key, value in cast("Json", patch).items():
-        if value is None:
-            result.pop(key, None)
-        else:
-            result[key] = merged(result.get(key), value)
-    return result
 
 
 def _finalizers(live: Json, patch: list[Json]) -> list[str]:

@@ -35,6 +35,7 @@ from shiplift.workloads.tell.orders import TIME_FOR_ORDERS
 from shiplift.workloads.tell.publish import Publisher
 from shiplift.workloads.tell.report import status_of
 from tests.examples import tries
+from tests.merging import merged
 from tests.workloads.views import DEPLOYMENT, an_id, change_pod, look, under_way
 from tests.workloads.world import NEW, SPACE, World
 
@@ -60,19 +61,6 @@ statuses = st.builds(
     emptying=st.sampled_from(("", "old-1")),
     notes=st.sampled_from(((), ("something",))),
 )
-
-
-def merged(old: Any, patch: Any) -> Any:
-    """RFC 7386, word for word."""
-    if not isinstance(patch, dict):
-        return patch
-    result: Json = dict(cast("Json", old)) if isinstance(old, dict) else {}
-    for key, value in cast("Json", patch).items():
-        if value is None:
-            result.pop(key, None)
-        else:
-            result[key] = merged(result.get(key), value)
-    return result
 
 
 @given(statuses, statuses)

@@ -78,8 +78,6 @@ class Reason(AnyReason):
     """Its agent has not claimed the order yet."""
     CHANGING = "Changing"
     """Its agent has claimed the order and works."""
-    REVERTING = "Reverting"
-    """Its agent puts the versions from before back."""
     VERIFYING = "Verifying"
     """Its agent is through; what it says is being looked at."""
     AGENT_SILENT = "AgentSilent"
@@ -99,8 +97,6 @@ class Reason(AnyReason):
     """Somebody else keeps taking back what we do to it."""
     DOWN_BEFORE = "DownBefore"
     """It was down before it was begun, and its agent does not answer."""
-    REPLACED = "Replaced"
-    """The node of that name is another one now."""
 
 
 class Member(msgspec.Struct, frozen=True):
