@@ -381,9 +381,7 @@ def test_an_aborted_move_is_no_end_that_a_script_may_go_on_after(
     code, _, said = status("--until-moved")
     assert code == 1
     assert said.splitlines()[0] == "error: aborting the move to v1.36.3: workloads stay where they are"
-    assert said.splitlines()[1].startswith(
-        "hint: to start again, set spec.target of WorkloadMigration cluster"
-    )
+    assert said.splitlines()[1].startswith("hint: `shiplift migrate --to VERSION` starts again")
 
 
 def test_who_leaves_before_the_end_is_told_so(

@@ -60,7 +60,7 @@ def test_what_becomes_of_a_workload_that_is_left_alone_is_seen_event_by_event() 
     world.put(msgspec.structs.replace(row, generation=7))
     operator.round()
     world.remove(row)
-    run(world, operator=operator)
+    operator.round()
     migration = world.migration
     assert migration is not None
     assert [one.dependency for one in migration.status.missing] == [str(ELSEWHERE)]
@@ -126,6 +126,14 @@ def test_nobody_is_remembered_whom_nobody_needs() -> None:
     assert migration is not None
     assert len(migration.status.met) == 2
     assert migration.status.relied_on == ()
+
+
+def test_who_has_arrived_misses_nobody() -> None:
+    world = halfway()
+    run(world)
+    delete(world)
+    assert look(world).order.missing == ()
+    assert status(world).missing == ()
 
 
 def test_a_new_target_begins_anew() -> None:

@@ -146,13 +146,20 @@ def _progressed(known: _Analysis, tallies: Mapping[WorkloadId, Tally], arrived: 
         depth=known.depth,
         problems=known.problems,
         cycles=known.cycles,
-        missing=_named([edge for edge in known.missing if edge.dependency not in gone]),
+        missing=_named(_still_missing(known.missing, gone, done)),
         gone=gone,
         absent=known.absent,
         circular=known.circular,
         absent_of=known.absent_of,
         problems_of=known.problems_of,
     )
+
+
+def _still_missing(
+    missing: Iterable[Edge[WorkloadId]], gone: Collection[WorkloadId], done: Collection[WorkloadId]
+) -> list[Edge[WorkloadId]]:
+    """Those that somebody waits for: who has arrived needs nobody any more."""
+    return [edge for edge in missing if edge.dependency not in gone and edge.dependent not in done]
 
 
 def _gone(graph: Graph[WorkloadId], relied_on: Iterable[str]) -> Iterable[WorkloadId]:
