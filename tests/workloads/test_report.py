@@ -295,6 +295,17 @@ def test_since_is_kept_while_nothing_moves_and_stuck_is_said_after_the_deadline(
     assert "no progress" not in one_of(world, "web").message
 
 
+def test_replicas_that_somebody_adds_are_no_progress() -> None:
+    world = a_shop()
+    first = status(world)
+    world.publish(first)
+    began = next(one.since for one in first.workloads if one.name == "web")
+    world.pass_time(120)
+    change(world, "web", replicas=5)
+    again = one_of(world, "web")
+    assert (again.pods.total, again.since) == (5, began)
+
+
 def test_a_block_with_the_policy_stop_stalls_the_whole_and_names_who() -> None:
     world = a_shop(on_blocked=OnBlockedWorkload.STOP)
     world.budget("db", {"app": "db"}, {"minAvailable": 2})
