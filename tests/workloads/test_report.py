@@ -211,7 +211,9 @@ def test_who_finds_no_slot() -> None:
 def test_who_is_rolled_out_in_mode_template() -> None:
     world = a_shop(mode=Mode.TEMPLATE)
     run(world, operator=Operator(world))
-    assert status(world).message == "all workloads have arrived; 2 nodes of another version left"
+    told = status(world)
+    assert told.message == "all workloads have arrived; 2 nodes of another version left"
+    assert told.needs == "2 nodes of other versions have to go, or to be upgraded"
 
 
 # --- the whole ---

@@ -324,6 +324,8 @@ def _progress(view: View, moves: Moves, met: tuple[str, ...]) -> tuple[Reason, s
         return Reason.WAITING_FOR_NODES, waits, False
     if met is not view.status.met:
         left -= len({*met} - {*view.status.met})
+    if left <= 0:
+        return Reason.MOVING, f"all workloads have arrived on nodes of {view.target.version}", False
     text = f"{left} of {len(view.order.ours)} workloads left to move to {view.target.version}"
     return Reason.MOVING, text, False
 

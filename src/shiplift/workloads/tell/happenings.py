@@ -68,7 +68,8 @@ def _waits(before: WorkloadMigrationStatus, after: WorkloadMigrationStatus) -> I
     was, now = _why(before), _why(after)
     if now and now != was:
         calm = now in _BY_ITSELF
-        yield Happening(now if calm else "Blocked", after.needs, warning=not calm)
+        note = after.message if now == Reason.WAITING_FOR_NODES.value else after.needs
+        yield Happening(now if calm else "Blocked", note, warning=not calm)
     elif was and not now:
         yield Happening("Unblocked", "nothing has to happen first any more: it goes on by itself")
 
