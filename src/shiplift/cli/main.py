@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from shiplift import __version__
 from shiplift.cli import output
-from shiplift.cli.output import CommandError, Exit
+from shiplift.cli.output import CommandError, Exit, GivenUpError
 
 if TYPE_CHECKING:
     from cyclopts import App, CycloptsError
 
 _ABOUT = "Upgrade Kubernetes clusters end to end, without dropping what runs on them."
 _HELP = ("--help", "-h")
+_WAITING = ("wait",)
+"""Commands that tell by their exit code how what they waited for has ended."""
 
 
 class Command(NamedTuple):
@@ -105,8 +107,16 @@ def run(words: Sequence[str], program: str = "shiplift") -> int:
         _dispatch(words, program)
         sys.stdout.flush()
     except (KeyboardInterrupt, BrokenPipeError, Exception) as error:
-        return output.report(error)
+        return _ended(words, error)
     return Exit.FINE
+
+
+def _ended(words: Sequence[str], error: BaseException) -> Exit:
+    """The exit code of an error. Where 1 says that what was waited for will not happen, a mistyped option or a
+    network that is away must not say so."""
+    code = output.report(error)
+    waits = bool(words) and words[0] in _WAITING
+    return Exit.UNEXPECTED if waits and code is Exit.ACT and not isinstance(error, GivenUpError) else code
 
 
 def _dispatch(words: Sequence[str], program: str) -> None:

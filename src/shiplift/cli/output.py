@@ -40,6 +40,10 @@ class CommandError(Exception):
         self.hint = hint
 
 
+class GivenUpError(CommandError):
+    """What was waited for will not happen."""
+
+
 class TimedOutError(CommandError):
     """What was waited for has not happened in time."""
 
