@@ -256,9 +256,11 @@ def test_an_interrupt_leaves_the_terminal_as_it_was(
     command = [*SHIPLIFT, "status", "-w", "--kubeconfig", str(api_server.kubeconfig)]
     with Terminal(command, environment) as terminal:
         terminal.read_until("moving to")
+        terminal.read_until("q or Ctrl-C leaves")
         terminal.press(CTRL_C)
         assert terminal.wait() == 130
         assert "Traceback" not in terminal.output
+        assert "moving to" in terminal.output.rpartition("\x1b[?1049l")[2], "the last picture stays"
         until(lambda: terminal.settings_now == terminal.settings)
 
 

@@ -112,8 +112,8 @@ def run(words: Sequence[str], program: str = "shiplift") -> int:
 
 
 def _ended(words: Sequence[str], error: BaseException) -> Exit:
-    """The exit code of an error. Where 1 says that what was waited for will not happen, a mistyped option or a
-    network that is away must not say so."""
+    """The exit code of an error. Where 1 says that what was waited for will not happen, a mistyped option or
+    a network that is away must not say so."""
     code = output.report(error)
     waits = bool(words) and words[0] in _WAITING
     return Exit.UNEXPECTED if waits and code is Exit.ACT and not isinstance(error, GivenUpError) else code
