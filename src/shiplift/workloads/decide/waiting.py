@@ -44,7 +44,8 @@ def _held(view: View, id_: WorkloadId, waits: Sequence[Edge[WorkloadId]]) -> Lin
     if (unknown := _unreadable(view, first)) is not None:
         return Line(WorkloadState.BLOCKED, Reason.UNREADABLE, f"waits for {first}{said}{more}: {unknown}")
     if first not in view.tallies:
-        hint = "correct it, or set spec.onMissing of WorkloadMigration cluster to Ignore"
+        meant = f"did you mean {view.order.like[first]}? " if first in view.order.like else ""
+        hint = f"{meant}correct it, or set spec.onMissing of WorkloadMigration cluster to Ignore"
         text = f"waits for {first}, which does not exist{said}{more}; {hint}"
         return Line(WorkloadState.BLOCKED, Reason.MISSING_DEPENDENCY, text)
     if not _is_kept_off(view, id_):
