@@ -173,6 +173,19 @@ def test_whose_budget_has_no_room_now() -> None:
     )
 
 
+def test_who_has_no_budget_and_waits_for_its_own_pods_exhausts_none() -> None:
+    world = a_shop()
+    arrive(world, "db")
+    say(world, {WEB.owner_key: RELEASED, DB.owner_key: RELEASED})
+    change_pod(world, world.pods(WEB)[0], ready=False, waiting="CrashLoopBackOff", node="new-1")
+    nature.tick(world)
+    broken = next(pod.name for pod in world.pods(WEB) if not pod.ready)
+    assert line(world, "web") == (
+        "Moving PodsNotReady: 2 pods to move; 2 of 3 pods are Ready; the others come first;"
+        f" pod {broken} on new-1 is not Ready (CrashLoopBackOff)"
+    )
+
+
 def test_whose_budget_never_lets_one_go() -> None:
     world = a_shop()
     arrive(world, "db")

@@ -15,7 +15,11 @@ def line_of(decision: Migrating, tally: Tally) -> Line:
     known = decision.lines.get(tally.id)
     if known is not None:
         return known
-    return for_others(decision.view, tally) or at_its_turn(decision.view, tally)
+    if (waits := for_others(decision.view, tally)) is not None:
+        return waits
+    if decision.reason is Reason.STARTING and not tally.complete:
+        return Line(WorkloadState.HELD, Reason.STARTING, "the move is being written down")
+    return at_its_turn(decision.view, tally)
 
 
 def for_others(view: View, tally: Tally) -> Line | None:
