@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 _ABOUT = "Upgrade Kubernetes clusters end to end, without dropping what runs on them."
 _HELP = ("--help", "-h")
+_UNLIMITED = 1000
+"""Columns where no terminal limits them: a line stays a line, instead of being broken in two places."""
+_OLD_NAMES = ("release",)
+"""Commands that still work and are shown to nobody who looks for one."""
 _WAITING = ("wait",)
 """Commands that tell by their exit code how what they waited for has ended."""
 
@@ -130,8 +134,9 @@ def _dispatch(words: Sequence[str], program: str) -> None:
 
 def overview(program: str) -> str:
     """What `--help` prints."""
-    width = max(len(command.name) for command in COMMANDS)
-    commands = "".join(f"  {command.name:{width}}  {command.summary}\n" for command in COMMANDS)
+    shown = [command for command in COMMANDS if command.name not in _OLD_NAMES]
+    width = max(len(command.name) for command in shown)
+    commands = "".join(f"  {command.name:{width}}  {command.summary}\n" for command in shown)
     more = f"{program} COMMAND --help says more."
     return f"Usage: {program} COMMAND\n\n{_ABOUT}\n\nCommands:\n{commands}\n{more}\n"
 
@@ -152,7 +157,10 @@ def _run_command(command: Command, words: Sequence[str], program: str) -> None:
 
     root = App(name=program, help_format="plaintext", suppress_keyboard_interrupt=False)
     if not sys.stdout.isatty():
+        from rich.console import Console
+
         root.help_formatter = "plain"
+        root.console = Console(width=_UNLIMITED, highlight=False)
     root.command(load(command), name=command.name)
     try:
         root(words, exit_on_error=False, print_error=False, verbose=False, result_action="return_value")
@@ -170,7 +178,7 @@ def load(command: Command) -> App:
 
 def _in_our_words(error: CycloptsError, program: str) -> CommandError:
     """One lower-case line, and a hint: its own where it has one."""
-    message, _, hint = str(error).partition("\nhint: ")
+    message, _, hint = (_missing(error) or str(error)).partition("\nhint: ")
     message, _, commands = message.partition(" Available commands: ")
     message, _, meant = message.partition(" Did you mean ")
     if meant:
@@ -179,7 +187,18 @@ def _in_our_words(error: CycloptsError, program: str) -> CommandError:
         hint = f"one of {commands.removesuffix('.')}"
     usage = " ".join([program, *(error.command_chain or ()), "--help"])
     message = message.strip().removesuffix(".")
-    return CommandError(message[:1].lower() + message[1:], hint or f"{usage} shows how")
+    first = message[:1] if message[:2].isupper() else message[:1].lower()
+    return CommandError(first + message[1:], hint or f"{usage} shows how")
+
+
+def _missing(error: CycloptsError) -> str:
+    """What was not given at all; empty for any other error."""
+    from cyclopts import MissingArgumentError
+
+    if not isinstance(error, MissingArgumentError) or error.argument is None:
+        return ""
+    named = set(error.argument.names) & set(error.root_input_tokens or ())
+    return "" if named else f"{error.argument.name} is missing"
 
 
 def _program(path: str) -> str:

@@ -104,7 +104,8 @@ def configure_logs() -> None:
 
 
 _HINTS = {
-    "CredentialsError": "check --kubeconfig and KUBECONFIG",
+    "CredentialsError": "check --kubeconfig and KUBECONFIG; for a cluster on this computer,"
+    ' `shiplift local up` makes one and eval "$(shiplift local env)" sets it',
     "Forbidden": "kubectl auth can-i --list tells what you may do",
     "Unauthorized": "has the login expired?",
     "Unreachable": "is the API server there, and is it the right kubeconfig?",
