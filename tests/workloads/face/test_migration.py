@@ -142,7 +142,7 @@ def test_a_count_that_lags_behind_never_becomes_negative() -> None:
             {},
             {},
             "1 workload keeps a toleration of ours until the template changes;"
-            " spec.cleanup: Immediate of WorkloadMigration cluster takes it off, by a rollout",
+            " spec.cleanup of WorkloadMigration cluster set to Immediate takes it off, by a rollout",
         ),
     ],
 )

@@ -420,7 +420,7 @@ def _hints(
     if status.inert_tolerations:
         yield (
             f"{_count(len(status.inert_tolerations))} a toleration of ours until the template changes;"
-            " spec.cleanup: Immediate of WorkloadMigration cluster takes it off, by a rollout"
+            " spec.cleanup of WorkloadMigration cluster set to Immediate takes it off, by a rollout"
         )
 
 
