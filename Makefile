@@ -23,7 +23,7 @@ setup: .venv/ready
 		|| { echo "error: Python 3.11 or newer is needed"; echo "hint: make PYTHON=python3.12 …"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
 		|| { echo "error: $(PYTHON) cannot make virtual environments"; echo "hint: install python3-venv"; exit 1; }
-	@echo "setting up .venv (once, about a minute)"
+	@echo "setting up .venv (once, one to three minutes)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt -r requirements/build.txt
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .

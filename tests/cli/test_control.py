@@ -96,6 +96,16 @@ def test_abort_stops_it_and_says_what_becomes_of_things(run: Run, migrate: Migra
     }
 
 
+def test_a_move_that_has_ended_is_not_aborted(run: Run, migrate: Migrate, client: Client) -> None:
+    migrate({"observedGeneration": 1}, target="v1.36.3")
+    assert run("abort", "--yes") == (
+        0,
+        "there is nothing to abort: nothing is being moved, and nothing of ours is left\n"
+        "hint: shiplift pause keeps another move from beginning\n",
+    )
+    assert not spec(client).get("abort")
+
+
 def test_abort_is_never_taken_for_granted_where_nobody_can_be_asked(
     run: Run, migrate: Migrate, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

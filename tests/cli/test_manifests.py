@@ -50,6 +50,8 @@ def test_what_an_older_server_does_not_know_is_left_out_and_named(
     assert left_out == f"left out, because Kubernetes {minor} does not serve it: {POLICIES}"
     assert hint.startswith("hint: mode Inject needs them, in Kubernetes 1.36 and newer; mode Template")
     assert "shiplift manifests --template" in hint
+    _, hint = Printed(capsys, "--kubernetes", version, "--template").err.splitlines()
+    assert hint.endswith("mode Template moves workloads without them")
 
 
 def test_a_new_server_gets_all_and_nothing_is_said(capsys: pytest.CaptureFixture[str]) -> None:

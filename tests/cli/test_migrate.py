@@ -8,14 +8,16 @@ from typing import Any
 
 import pytest
 
-from shiplift.cli.migrate import changes, read_version, shown
+from shiplift.cli.migrate import changes, how_it_goes, read_version, shown
 from shiplift.cli.output import CommandError
 from shiplift.facts.kinds import WORKLOAD_MIGRATION
 from shiplift.kube.client import Client
 from shiplift.local.cluster import Cluster
+from shiplift.view.values import Heard
 from tests.cli.conftest import Migrate
 from tests.workloads.face.migrations import NEW, OLD, at, migration, progress
 
+RUNS_ONE = "; `shiplift operator` runs one from here"
 main = importlib.import_module("shiplift.cli.main")
 
 
@@ -77,6 +79,20 @@ def test_of_one_that_has_not_begun_nothing_is_said_to_have_moved() -> None:
     assert shown(found, changes(found, NEW)) == [
         "target of WorkloadMigration cluster: the highest version seen -> v1.36.3"
     ]
+
+
+@pytest.mark.parametrize(
+    ("heard", "said"),
+    [
+        (None, f"no operator has been seen: nothing moves before one does{RUNS_ONE}"),
+        (Heard(100), f"no operator runs: nothing moves before one does{RUNS_ONE}"),
+        (Heard(199, gone=True), f"no operator runs: nothing moves before one does{RUNS_ONE}"),
+        (Heard(199), ""),
+    ],
+)
+def test_that_no_operator_runs_is_told_at_once(heard: Heard | None, said: str) -> None:
+    watch = "hint: shiplift status -w shows how it goes"
+    assert how_it_goes(heard, 200) == ([said, watch] if said else [watch])
 
 
 # --- on a real API server ---

@@ -240,7 +240,7 @@ def test_a_file_is_checked_against_the_cluster(
         "  Deployment ordered/webb waits for Deployment ordered/db, which does not exist;"
         f" did you mean Deployment {shop}/dbs?",
     ]
-    assert errors.startswith("error: 2 problems in 1 orders\nhint: ")
+    assert errors.startswith("error: 2 problems in 1 order\nhint: ")
     file.write_text(FINE.replace("namespace: shop", f"namespace: {shop}"))
     code, said, _ = run(str(file))
     assert (code, said) == (0, "WorkloadOrder ordered/shop: 1 workloads, 1 dependencies, fine\n")

@@ -197,7 +197,7 @@ def test_elsewhere_than_on_a_terminal_each_change_is_a_line(
         assert told == [
             "moving to v1.36.3; 2/3 workloads, 2/6 pods\n",
             "Deployment shop/web: Released, a slot on a target node\n",
-            "StatefulSet shop/db: waits no more\n",
+            "StatefulSet shop/db: has moved\n",
         ]
         found = client.get(WORKLOAD_MIGRATION, "cluster")
         client.delete(WORKLOAD_MIGRATION, "cluster", uid=found["metadata"]["uid"])
@@ -256,9 +256,11 @@ def test_an_interrupt_leaves_the_terminal_as_it_was(
     command = [*SHIPLIFT, "status", "-w", "--kubeconfig", str(api_server.kubeconfig)]
     with Terminal(command, environment) as terminal:
         terminal.read_until("moving to")
+        terminal.read_until("q or Ctrl-C leaves")
         terminal.press(CTRL_C)
         assert terminal.wait() == 130
         assert "Traceback" not in terminal.output
+        assert "moving to" in terminal.output.rpartition("\x1b[?1049l")[2], "the last picture stays"
         until(lambda: terminal.settings_now == terminal.settings)
 
 
@@ -306,7 +308,7 @@ def test_who_waits_for_the_end_is_let_go_when_every_workload_has_moved(
         assert watch.stdout
         assert watch.stdout.readline()[9:] == "moving to v1.36.3; 1/3 workloads, 2/6 pods\n"
         migrate(ARRIVED | versions())
-        assert watch.stdout.readline()[9:] == "moving to v1.36.3; 3/3 workloads, 2/6 pods\n"
+        assert watch.stdout.readline()[9:] == "all have moved to v1.36.3; 3/3 workloads, 2/6 pods\n"
         assert watch.wait(20) == 0
 
 

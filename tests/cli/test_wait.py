@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from shiplift.cli.output import CommandError, Exit
+from shiplift.cli.output import CommandError, Exit, GivenUpError
 from shiplift.cli.sections import Seen
 from shiplift.cli.wait import Waiting
 from shiplift.view.section import Arrival
@@ -54,7 +54,9 @@ def test_it_ends_when_all_is_done(waiting: Waiting) -> None:
 
 @pytest.mark.parametrize("arrival", [GIVEN_UP, None])
 def test_it_ends_when_it_will_not_come_to_that(waiting: Waiting, arrival: Arrival | None) -> None:
-    assert code_of(lambda: waiting.is_over(seen(arrival)))[0] is Exit.ACT
+    with pytest.raises(GivenUpError) as caught:
+        waiting.is_over(seen(arrival))
+    assert caught.value.code is Exit.ACT
 
 
 @pytest.mark.parametrize(
@@ -96,10 +98,17 @@ def test_an_exit_code_of_its_own_for_each_end() -> None:
 
 @pytest.mark.parametrize("option", ["--timeout", "--patience"])
 def test_what_is_no_time_is_refused(option: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.run(["wait", option, "soon"]) == Exit.ACT
+    assert main.run(["wait", option, "soon"]) == Exit.UNEXPECTED
     assert capsys.readouterr().err == (
         f"error: {option} 'soon' is no time\nhint: for example 90s, 15m or 1h30m\n"
     )
+
+
+@pytest.mark.parametrize(
+    "words", [("--tomeout", "5m"), ("--kubeconfig", "/nowhere/kubeconfig"), ("--timeout", "5")]
+)
+def test_an_error_of_its_own_is_not_taken_for_an_abort(words: tuple[str, ...]) -> None:
+    assert main.run(["wait", *words]) == Exit.UNEXPECTED
 
 
 def test_its_help_has_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:

@@ -83,6 +83,12 @@ def test_nothing_keeps_a_pod_that_the_api_server_would_evict(
             "run one replica more, or let the budget allow one pod to be unavailable",
         ),
         (
+            [a_budget(expected_pods=2, min_available=None, max_unavailable=0)],
+            Why.NEVER_EVICTABLE,
+            "PodDisruptionBudget shop/web needs 2 of 2 pods healthy: it never lets one go",
+            "let the budget allow one pod to be unavailable: what it needs grows with the replicas",
+        ),
+        (
             [a_budget(), a_budget("two")],
             Why.TWO_BUDGETS,
             "PodDisruptionBudgets shop/two and shop/web both select pod shop/web-1",

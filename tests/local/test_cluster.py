@@ -317,3 +317,13 @@ def test_there_is_a_hint_for_a_cluster_that_is_not_there():
     with pytest.raises(LocalError, match="there is no cluster 'absent'") as refused:
         _ = Cluster("absent").state
     assert "up --name absent" in refused.value.hint
+
+
+def test_whoever_names_no_cluster_that_is_there_is_told_of_one_that_is(tmp_path, monkeypatch):
+    monkeypatch.setenv("SHIPLIFT_STATE", str(tmp_path))
+    there = tmp_path / "clusters" / "old" / "state.json"
+    there.parent.mkdir(parents=True)
+    there.write_text("{}")
+    with pytest.raises(LocalError) as refused:
+        _ = Cluster("default").state
+    assert refused.value.hint.endswith("; --name old names one that is there")

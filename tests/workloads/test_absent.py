@@ -50,6 +50,28 @@ def test_all_that_are_absent_are_counted() -> None:
     assert next(one for one in found.conditions if one.type == "Stalled").message == f"{SAID} (and 1 more)"
 
 
+def test_both_faults_of_an_order_are_told_with_what_may_be_meant() -> None:
+    world = a_shop((WEBB, API), (API, an_id("apii")))
+    second = "Deployment shop/apii does not exist; did you mean Deployment shop/api?"
+    for condition in ("Ready", "Stalled"):
+        said = next(one for one in told(world).conditions if one.type == condition)
+        assert said.message == f"{SAID} {second}"
+    world = a_shop((API, an_id("apii")), (WEB, an_id("quite-other")))
+    assert (
+        next(one for one in told(world).conditions if one.type == "Ready").message == f"{second} (and 1 more)"
+    )
+
+
+def test_who_waits_for_what_does_not_exist_is_told_what_may_be_meant() -> None:
+    world = a_shop((API, an_id("webb")))
+    (line,) = (one for one in status_of(decide(look(world), world.now)).workloads if one.name == "api")
+    assert line.message == (
+        "waits for Deployment shop/webb, which does not exist (said by WorkloadOrder shop/order);"
+        " did you mean Deployment shop/web? correct it, or set spec.onMissing of WorkloadMigration cluster to"
+        " Ignore"
+    )
+
+
 def test_an_order_that_names_what_is_there_is_ready() -> None:
     found = told(a_shop((WEB, API), (API, DB)))
     assert next(one for one in found.conditions if one.type == "Ready").status.value == "True"

@@ -13,7 +13,7 @@ from shiplift.engine.step import Outcome, Outcomes, Step
 from shiplift.facts import kinds
 from shiplift.facts.pods import Toleration
 from shiplift.facts.workloads import PodDisruptionBudget
-from shiplift.workloads.decide.cleaning import cleaning, leftovers, undone
+from shiplift.workloads.decide.cleaning import cleaning, kept, leftovers, undone
 from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.decide.template_digest import digest
 from shiplift.workloads.identity import WorkloadId
@@ -227,8 +227,23 @@ def test_left_inert_a_toleration_is_recorded_with_its_template_and_told() -> Non
     notes = cleaning(look(world), world.now).notes
     assert notes == (
         "Deployment shop/web keeps an inert toleration until its owner changes its template"
-        " (`rollout restart` is no such change); WorkloadPlacement shop/shiplift says so",
+        " (`rollout restart` is no such change); WorkloadPlacement shiplift of the namespace says so",
     )
+
+
+@pytest.mark.parametrize(
+    ("many", "begins"),
+    [
+        (
+            2,
+            "Deployment shop/w0, Deployment shop/w1 keep an inert toleration until their owners change their",
+        ),
+        (11, "Deployment shop/w7 and 3 more keep an inert toleration until their owners change their"),
+    ],
+)
+def test_many_that_keep_a_toleration_have_one_note(many: int, begins: str) -> None:
+    (note,) = kept([an_id(f"w{number}") for number in range(many)])
+    assert begins in note
 
 
 def test_with_the_owners_next_rollout_it_comes_off() -> None:

@@ -152,5 +152,16 @@ def test_an_event_on_a_workload_speaks_of_the_workload() -> None:
     assert of_workload(released) == ("ItsTurn", "its turn has come: its release is being written down", False)
     asked = msgspec.structs.replace(released, reason="PlacementNotInForce", message="API servers are asked")
     assert of_workload(asked) == ("ItsTurn", "its turn has come; API servers are asked", False)
+    at_once = msgspec.structs.replace(asked, state=WorkloadState.MOVING, reason="Evicting", message="a pod")
+    assert of_workload(at_once, WorkloadState.HELD) == ("ItsTurn", "its turn has come; a pod", False)
+    assert of_workload(at_once, WorkloadState.RELEASED) == ("Evicting", "a pod", False)
     stuck = msgspec.structs.replace(released, state=WorkloadState.BLOCKED, reason="NoSlot", message="full")
     assert of_workload(stuck) == ("NoSlot", "full", True)
+
+
+def test_no_turn_has_come_before_the_move_is_written_down(told: Told) -> None:
+    add_nodes(told.world)
+    begins = status_of(decide(look(told.world), told.world.now))
+    assert {one.state for one in begins.workloads} == {WorkloadState.HELD}
+    db = next(one for one in begins.workloads if one.name == "db")
+    assert (db.reason, db.message) == ("Starting", "the move is being written down")

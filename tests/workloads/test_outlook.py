@@ -144,7 +144,7 @@ def a_pause(world: World) -> None:
         (closed_targets, "StatefulSet shop/db: 0 of 2 target nodes fit: 2 unschedulable;", 1),
         (a_cycle, "StatefulSet shop/db and Deployment shop/web depend on each other", 2),
         (a_budget_that_lets_nobody_go, "StatefulSet shop/db: PodDisruptionBudget shop/db needs 2 of 2", 1),
-        (no_targets, f"no node runs {NEW} yet", 0),
+        (no_targets, f"nodes that run {NEW}", 0),
         (a_pause, "paused: `shiplift resume` goes on", 0),
     ],
 )

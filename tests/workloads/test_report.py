@@ -173,6 +173,19 @@ def test_whose_budget_has_no_room_now() -> None:
     )
 
 
+def test_who_has_no_budget_and_waits_for_its_own_pods_exhausts_none() -> None:
+    world = a_shop()
+    arrive(world, "db")
+    say(world, {WEB.owner_key: RELEASED, DB.owner_key: RELEASED})
+    change_pod(world, world.pods(WEB)[0], ready=False, waiting="CrashLoopBackOff", node="new-1")
+    nature.tick(world)
+    broken = next(pod.name for pod in world.pods(WEB) if not pod.ready)
+    assert line(world, "web") == (
+        "Moving PodsNotReady: 2 pods to move; 2 of 3 pods are Ready; the others come first;"
+        f" pod {broken} on new-1 is not Ready (CrashLoopBackOff)"
+    )
+
+
 def test_whose_budget_never_lets_one_go() -> None:
     world = a_shop()
     arrive(world, "db")
@@ -211,7 +224,9 @@ def test_who_finds_no_slot() -> None:
 def test_who_is_rolled_out_in_mode_template() -> None:
     world = a_shop(mode=Mode.TEMPLATE)
     run(world, operator=Operator(world))
-    assert status(world).message == "all workloads have arrived; 2 nodes of another version left"
+    told = status(world)
+    assert told.message == "all workloads have arrived; 2 nodes of another version left"
+    assert told.needs == "2 nodes of other versions have to go, or to be upgraded"
 
 
 # --- the whole ---
@@ -293,6 +308,17 @@ def test_since_is_kept_while_nothing_moves_and_stuck_is_said_after_the_deadline(
     assert " (no progress for 11 min; " in again.message
     assert again.message.endswith("leave it out with shiplift.dev/skip-migration: true)")
     assert "no progress" not in one_of(world, "web").message
+
+
+def test_replicas_that_somebody_adds_are_no_progress() -> None:
+    world = a_shop()
+    first = status(world)
+    world.publish(first)
+    began = next(one.since for one in first.workloads if one.name == "web")
+    world.pass_time(120)
+    change(world, "web", replicas=5)
+    again = one_of(world, "web")
+    assert (again.pods.total, again.since) == (5, began)
 
 
 def test_a_block_with_the_policy_stop_stalls_the_whole_and_names_who() -> None:

@@ -27,7 +27,7 @@ from shiplift.workloads.face.migration import migration_view
 from shiplift.workloads.face.status import given_up
 from shiplift.workloads.model import Reason, Role, Target
 from shiplift.workloads.observe.observer import Observer
-from shiplift.workloads.target import counted, in_scope, marks, role, target_of
+from shiplift.workloads.target import counted, in_scope, marks, refused, role, target_of
 from tests.workloads.players import Operator
 from tests.workloads.world import a_world
 
@@ -328,3 +328,10 @@ def test_before_taints_are_due_right_ones_stay_and_wrong_ones_go() -> None:
 def test_a_node_that_is_emptied_is_neither_old_nor_new() -> None:
     found = marked(a_node(), Role.OFF, Mode.INJECT, emptying=True)
     assert found == ({TARGET: "v1.36.3_k3s1", OFF: "v1.36.3_k3s1"}, [])
+
+
+@pytest.mark.parametrize(("mode", "advised"), [(Mode.TEMPLATE, True), (Mode.AUTO, False)])
+def test_mode_inject_is_advised_only_to_whoever_has_chosen_the_other_one(mode: Mode, advised: bool) -> None:
+    found = WorkloadMigration(spec=WorkloadMigrationSpec(mode=mode))
+    one = refused(Target("v1.36.3", Mode.TEMPLATE), found, ("kube-system/agent",))
+    assert (one.reason, "Inject" in one.message) == (Reason.DAEMON_SETS, advised)

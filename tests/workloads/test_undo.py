@@ -25,7 +25,7 @@ from shiplift.workloads.face.undo import undo_all
 from shiplift.workloads.memory import InForce
 from shiplift.workloads.steps import DeleteHold, DeletePlacement, MarkNode, SetFinalizer
 from tests.workloads import server
-from tests.workloads.players import residue
+from tests.workloads.players import finish, residue
 from tests.workloads.views import DEPLOYMENT, an_id, say, under_way
 from tests.workloads.world import OLD, World
 
@@ -145,6 +145,19 @@ def retarget(world: World) -> None:
 
 def delete(world: World) -> None:
     world.end_migration()
+
+
+@pytest.mark.parametrize("mode", [Mode.INJECT, Mode.TEMPLATE])
+def test_a_move_that_has_come_to_its_end_is_not_made_an_aborted_one(
+    mode: Mode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = under_way((DEPLOYMENT, "web", 2), mode=mode)
+    finish(world)
+    assert world.migration is not None
+    assert world.migration.status.last is not None
+    before = world.migration
+    assert ended(cluster := Cluster(world, lambda _: None, 0), monkeypatch) == ""
+    assert (world.migration, cluster.taken) == (before, [])
 
 
 @pytest.mark.parametrize("colleague", [retarget, delete])

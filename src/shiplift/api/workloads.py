@@ -433,6 +433,7 @@ class WorkloadMigration(Resource, frozen=True, kw_only=True):
         Column("Pods", ".status.pods.summary"),
         Column("Blocked", ".status.blocked", "integer"),
         Column("Paused", ".spec.paused", "boolean"),
+        Column("Reason", ".status.conditions[?(@.type=='Ready')].reason"),
         Column("ETA", ".status.eta.likely", "date", wide=True),
         Column("Needs", ".status.needs", wide=True),
         Column("Message", ".status.message", wide=True),

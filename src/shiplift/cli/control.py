@@ -78,10 +78,19 @@ def abort(
         migration = _migration_to_abort(client)
         if migration.spec.abort:
             return say("it was aborted already")
+        if _is_at_rest(migration):
+            say("there is nothing to abort: nothing is being moved, and nothing of ours is left")
+            return say("hint: shiplift pause keeps another move from beginning")
         _confirm(migration, yes)
         _write(client, migration, {"abort": True})
     say("aborted: nothing more is evicted, what was changed is undone, workloads stay where they are")
     return say(f"hint: {_WATCH}; without an operator, shiplift undo does that")
+
+
+def _is_at_rest(migration: WorkloadMigration) -> bool:
+    from shiplift.workloads.face.arrival import is_at_rest
+
+    return is_at_rest(migration)
 
 
 def _aborted(message: str) -> CommandError:
@@ -166,4 +175,4 @@ def _confirm(migration: WorkloadMigration, yes: bool) -> None:
         f"abort the move to {migration.status.target}? {done.done} of {done.total} workloads have moved"
     )
     refused = CommandError("not aborted", "only y or yes aborts")
-    confirm(question if done.total else "abort?", "shiplift abort --yes", refused)
+    confirm(question if done.total else "abort the move of workloads?", "shiplift abort --yes", refused)

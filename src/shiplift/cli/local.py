@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 app = App(name="local", help="A real Kubernetes on this computer.")
 Name = Annotated[str, Parameter(name=["--name", "-n"])]
+_PLAIN = Parameter(show_default=False, negative="")
 _NODES, _VERSION = 6, "v1.36.3"
 _SUPPORTED = ("1.33", "1.34", "1.35", "1.36")
 
@@ -49,11 +50,11 @@ def up(  # noqa: PLR0913  one flag each
     name: Name = "default",
     nodes: int | None = None,
     node_version: str | None = None,
-    emulate: str = "",
-    audit: bool = False,
-    fsync: bool = False,
-    port: int = 0,
-    foreground: bool = False,
+    emulate: Annotated[str, _PLAIN] = "",
+    audit: Annotated[bool, _PLAIN] = False,
+    fsync: Annotated[bool, _PLAIN] = False,
+    port: Annotated[int, _PLAIN] = 0,
+    foreground: Annotated[bool, _PLAIN] = False,
 ) -> None:
     """Make a cluster, or start what is missing of it.
 
@@ -66,7 +67,7 @@ def up(  # noqa: PLR0913  one flag each
     node_version
         The kubelet version that they report; v1.36.3 if not given.
     emulate
-        Behave as this older Kubernetes, such as 1.33.
+        Serve what this older Kubernetes serves, such as 1.33; its version stays 1.36.3.
     audit
         Keep an audit log beside the other logs.
     fsync

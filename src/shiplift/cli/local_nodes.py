@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # `--version` is the nodes' here
 app = App(name="nodes", help="The simulated nodes of a cluster.", version_flags=())
 Name = Annotated[str, Parameter(name=["--name", "-n"], help="The cluster.")]
-OfPool = Annotated[str, Parameter(name=["--pool"], help="All nodes of this pool.")]
+OfPool = Annotated[str, Parameter(name=["--pool"], show_default=False, help="All nodes of this pool.")]
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?")
 _VERSION = re.compile(r"v\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]{1,40})?", re.ASCII)
 _QUANTITY = re.compile(r"[0-9]{1,12}(m|k|M|G|T|Ki|Mi|Gi|Ti)?", re.ASCII)
@@ -65,14 +65,20 @@ def add(  # noqa: PLR0913 - what a node can be
     name: Name = "default",
     pool: Annotated[str, Parameter(help="What they are called, before the number.")] = "node",
     zone: Annotated[
-        tuple[str, ...], Parameter(help="Their zones, used in turn: --zone a --zone b.", negative="")
+        tuple[str, ...],
+        Parameter(
+            help="Their zones, used in turn: --zone a --zone b. Default: zone-a, zone-b, zone-c.",
+            negative="",
+            show_default=False,
+        ),
     ] = ("zone-a", "zone-b", "zone-c"),
     arch: Annotated[Architecture, Parameter(help="Their architecture.")] = Architecture.AMD64,
     cpu: Annotated[str, Parameter(help="The CPUs of each.")] = "8",
     memory: Annotated[str, Parameter(help="The memory of each.")] = "32Gi",
     pods: Annotated[int, Parameter(help="How many pods each takes.")] = 110,
     taint: Annotated[
-        tuple[str, ...], Parameter(help="A taint of each: key=value:NoSchedule.", negative="")
+        tuple[str, ...],
+        Parameter(help="A taint of each: key=value:NoSchedule.", negative="", show_default=False),
     ] = (),
 ) -> None:
     """Make new nodes beside those that are there, and wait until they take pods."""
@@ -132,7 +138,7 @@ def set_version(
 
 @app.command
 def ready(
-    said: Annotated[Said, Parameter(help="What they say of themselves from now on.")],
+    state: Annotated[Said, Parameter(help="What they say of themselves from now on.")],
     /,
     *nodes: Annotated[str, Parameter(help="Their names.")],
     name: Name = "default",
@@ -141,13 +147,13 @@ def ready(
     """Let nodes fall ill, fall silent, or be well again; the condition follows in a moment."""
     from shiplift.local.nodes import Ready
 
-    state = {Said.READY: Ready.TRUE, Said.ILL: Ready.FALSE, Said.SILENT: Ready.UNKNOWN}[said]
+    wanted = {Said.READY: Ready.TRUE, Said.ILL: Ready.FALSE, Said.SILENT: Ready.UNKNOWN}[state]
     with terminable():
         there = _running(name).nodes
         chosen = _chosen(there, nodes, pool)
         for node in chosen:
-            there.set_ready(node, state)
-    say(f"{_which(chosen)}: {said}")
+            there.set_ready(node, wanted)
+    say(f"{_which(chosen)}: {state}")
 
 
 @app.command(name="list")
@@ -159,12 +165,12 @@ def list_nodes(
         Parameter(
             name=["--output", "-o"],
             help="Lines of name, version and state; wide adds pool, zone, architecture, CPUs/memory/pods and"
-            " taints; or JSON.",
+            " taints; or JSON. Where nobody reads them on a terminal: without a heading, with tabs.",
         ),
     ] = Output.TEXT,
 ) -> None:
     """Print the nodes: name, version, and whether they are Ready, NotReady or cordoned."""
-    from shiplift.cli.node_rows import node_row
+    from shiplift.cli.node_rows import node_row, table
     from shiplift.view.look import natural
 
     with terminable():
@@ -172,7 +178,7 @@ def list_nodes(
     if output is Output.JSON:
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(nodes), indent=2).decode() + "\n")
     else:
-        sys.stdout.writelines(node.line(wide=output is Output.WIDE) for node in nodes)
+        sys.stdout.write(table(nodes, wide=output is Output.WIDE, aligned=sys.stdout.isatty()))
 
 
 def check_version(text: str) -> str:

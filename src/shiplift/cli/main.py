@@ -13,13 +13,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from shiplift import __version__
 from shiplift.cli import output
-from shiplift.cli.output import CommandError, Exit
+from shiplift.cli.output import CommandError, Exit, GivenUpError
 
 if TYPE_CHECKING:
     from cyclopts import App, CycloptsError
 
 _ABOUT = "Upgrade Kubernetes clusters end to end, without dropping what runs on them."
 _HELP = ("--help", "-h")
+_UNLIMITED = 1000
+"""Columns where no terminal limits them: a line stays a line, instead of being broken in two places."""
+_OLD_NAMES = ("release",)
+"""Commands that still work and are shown to nobody who looks for one."""
+_WAITING = ("wait",)
+"""Commands that tell by their exit code how what they waited for has ended."""
 
 
 class Command(NamedTuple):
@@ -105,8 +111,16 @@ def run(words: Sequence[str], program: str = "shiplift") -> int:
         _dispatch(words, program)
         sys.stdout.flush()
     except (KeyboardInterrupt, BrokenPipeError, Exception) as error:
-        return output.report(error)
+        return _ended(words, error)
     return Exit.FINE
+
+
+def _ended(words: Sequence[str], error: BaseException) -> Exit:
+    """The exit code of an error. Where 1 says that what was waited for will not happen, a mistyped option or
+    a network that is away must not say so."""
+    code = output.report(error)
+    waits = bool(words) and words[0] in _WAITING
+    return Exit.UNEXPECTED if waits and code is Exit.ACT and not isinstance(error, GivenUpError) else code
 
 
 def _dispatch(words: Sequence[str], program: str) -> None:
@@ -120,8 +134,9 @@ def _dispatch(words: Sequence[str], program: str) -> None:
 
 def overview(program: str) -> str:
     """What `--help` prints."""
-    width = max(len(command.name) for command in COMMANDS)
-    commands = "".join(f"  {command.name:{width}}  {command.summary}\n" for command in COMMANDS)
+    shown = [command for command in COMMANDS if command.name not in _OLD_NAMES]
+    width = max(len(command.name) for command in shown)
+    commands = "".join(f"  {command.name:{width}}  {command.summary}\n" for command in shown)
     more = f"{program} COMMAND --help says more."
     return f"Usage: {program} COMMAND\n\n{_ABOUT}\n\nCommands:\n{commands}\n{more}\n"
 
@@ -142,7 +157,10 @@ def _run_command(command: Command, words: Sequence[str], program: str) -> None:
 
     root = App(name=program, help_format="plaintext", suppress_keyboard_interrupt=False)
     if not sys.stdout.isatty():
+        from rich.console import Console
+
         root.help_formatter = "plain"
+        root.console = Console(width=_UNLIMITED, highlight=False)
     root.command(load(command), name=command.name)
     try:
         root(words, exit_on_error=False, print_error=False, verbose=False, result_action="return_value")
@@ -160,7 +178,7 @@ def load(command: Command) -> App:
 
 def _in_our_words(error: CycloptsError, program: str) -> CommandError:
     """One lower-case line, and a hint: its own where it has one."""
-    message, _, hint = str(error).partition("\nhint: ")
+    message, _, hint = (_missing(error) or str(error)).partition("\nhint: ")
     message, _, commands = message.partition(" Available commands: ")
     message, _, meant = message.partition(" Did you mean ")
     if meant:
@@ -169,7 +187,18 @@ def _in_our_words(error: CycloptsError, program: str) -> CommandError:
         hint = f"one of {commands.removesuffix('.')}"
     usage = " ".join([program, *(error.command_chain or ()), "--help"])
     message = message.strip().removesuffix(".")
-    return CommandError(message[:1].lower() + message[1:], hint or f"{usage} shows how")
+    first = message[:1] if message[:2].isupper() else message[:1].lower()
+    return CommandError(first + message[1:], hint or f"{usage} shows how")
+
+
+def _missing(error: CycloptsError) -> str:
+    """What was not given at all; empty for any other error."""
+    from cyclopts import MissingArgumentError
+
+    if not isinstance(error, MissingArgumentError) or error.argument is None:
+        return ""
+    named = set(error.argument.names) & set(error.root_input_tokens or ())
+    return "" if named else f"{error.argument.name} is missing"
 
 
 def _program(path: str) -> str:

@@ -86,7 +86,7 @@ def manifests(  # noqa: PLR0913 - what an administrator can choose
     wanted = install.manifests(namespace, parts, user, templates=template)
     server = by_version(kubernetes) if kubernetes else _asked(wanted, kubeconfig, context)
     known, unknown = told_apart(wanted, server.knows)
-    for line in _left_out(unknown, server.version, parts):
+    for line in _left_out(unknown, server.version, parts, template=template):
         say(line)
     _print([dict(one) for one in known])
 
@@ -139,7 +139,9 @@ def _asked(manifests: Iterable[Mapping[str, Any]], kubeconfig: Path | None, cont
         ) from error
 
 
-def _left_out(unknown: Sequence[Mapping[str, Any]], version: str, parts: Iterable[LayerPart]) -> list[str]:
+def _left_out(
+    unknown: Sequence[Mapping[str, Any]], version: str, parts: Iterable[LayerPart], *, template: bool
+) -> list[str]:
     """What is not printed, and what that means for the layers that it is for."""
     if not unknown:
         return []
@@ -147,8 +149,14 @@ def _left_out(unknown: Sequence[Mapping[str, Any]], version: str, parts: Iterabl
     lacking = (part for part in parts if any(one in part.manifests for one in unknown))
     return [
         f"left out, because Kubernetes {version} does not serve it: {named}",
-        *(f"hint: {part.without_manifests}" for part in lacking if part.without_manifests),
+        *(f"hint: {_instead(part, template)}" for part in lacking if part.without_manifests),
     ]
+
+
+def _instead(part: LayerPart, template: bool) -> str:
+    """What cannot work, what to do instead, and what that takes, unless it was said already."""
+    takes = ", and takes `shiplift manifests --template`" if part.template_rules and not template else ""
+    return f"{part.without_manifests}{takes}"
 
 
 @alerts_app.default

@@ -18,6 +18,7 @@ from shiplift.cli.output import CommandError, say
 if TYPE_CHECKING:
     from shiplift.api.workloads import WorkloadMigration
     from shiplift.kube.client import Client
+    from shiplift.view.values import Heard
 
 app = App(name="migrate", help="Move workloads to the nodes of a version: makes the WorkloadMigration.")
 Spec = dict[str, Any]
@@ -103,7 +104,7 @@ def _make(client: Client, spec: Spec, dry_run: bool) -> None:
         f" workloads move to {spec['target']} {when}"
     )
     if not dry_run:
-        say(_WATCH)
+        _tell_how_it_goes(client)
 
 
 def _retarget(client: Client, found: WorkloadMigration, wanted: Spec, *, yes: bool, dry_run: bool) -> None:
@@ -118,7 +119,25 @@ def _retarget(client: Client, found: WorkloadMigration, wanted: Spec, *, yes: bo
         confirm("change it?", "shiplift migrate --to VERSION --yes", refused)
     _write(client, found, wanted)
     say(f"changed WorkloadMigration {_NAME}")
-    return say(_WATCH)
+    return _tell_how_it_goes(client)
+
+
+def _tell_how_it_goes(client: Client) -> None:
+    import time
+
+    from shiplift.cli.hearing import Ear
+
+    for line in how_it_goes(Ear(client).surely(), int(time.time())):
+        say(line)
+
+
+def how_it_goes(heard: Heard | None, now: int) -> list[str]:
+    """What follows: nothing, where no operator runs; `heard` is what its Lease says, None where there is none
+    to be seen."""
+    if heard is not None and heard.silent(now) is None:
+        return [_WATCH]
+    seen = "no operator has been seen" if heard is None else "no operator runs"
+    return [f"{seen}: nothing moves before one does; `shiplift operator` runs one from here", _WATCH]
 
 
 def changes(found: WorkloadMigration, target: str) -> Spec:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -30,11 +31,26 @@ class Node(msgspec.Struct, frozen=True):
     capacity: str
     taints: str
 
-    def line(self, *, wide: bool) -> str:
-        return "\t".join([self.name, self.version, self.state, *(self._more() if wide else ())]) + "\n"
+    def cells(self, *, wide: bool) -> tuple[str, ...]:
+        return self.name, self.version, self.state, *(self._more() if wide else ())
 
     def _more(self) -> tuple[str, ...]:
         return self.pool, self.zone or "-", self.architecture, self.capacity, self.taints or "-"
+
+
+_HEADING = ("NAME", "VERSION", "STATE")
+_WIDE = ("POOL", "ZONE", "ARCHITECTURE", "CPU/MEMORY/PODS", "TAINTS")
+
+
+def table(nodes: Sequence[Node], *, wide: bool, aligned: bool) -> str:
+    """A line each: under a heading for people, with tabs and without one for programs."""
+    rows = [node.cells(wide=wide) for node in nodes]
+    if not aligned:
+        return "".join("\t".join(row) + "\n" for row in rows)
+    rows = [_HEADING + (_WIDE if wide else ()), *rows]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+    return "".join(f"{line}\n" for line in lines)
 
 
 def node_row(found: dict[str, Any]) -> Node:

@@ -35,13 +35,12 @@ def check(
 ) -> None:
     """Check WorkloadOrders against the cluster: names that are not there, and cycles.
 
-    Exit 0: all can be followed. Exit 1: something cannot.
+    Exit 0: all can be followed. Exit 1: something cannot. Other objects in a file are left alone.
 
     Parameters
     ----------
     file
-        YAML or JSON with WorkloadOrders, `-` is stdin; other objects in it are left alone. Without a file:
-        those of the cluster.
+        YAML or JSON with WorkloadOrders, `-` is stdin. Without one: those of the cluster.
     namespace
         Only the cluster's orders of this namespace; of a file, where orders without one are meant for.
     """
@@ -185,9 +184,8 @@ def _tell(checked: list[Checked]) -> None:
         wrong += len(one.findings)
     sys.stdout.flush()
     if wrong:
-        raise CommandError(
-            f"{_judged(wrong)} in {len(checked)} orders", "correct the names, then check again"
-        )
+        orders = "1 order" if len(checked) == 1 else f"{len(checked)} orders"
+        raise CommandError(f"{_judged(wrong)} in {orders}", "correct the names, then check again")
     say("fine: everything that is named is there, and nothing waits for itself")
 
 

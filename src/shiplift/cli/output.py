@@ -40,6 +40,10 @@ class CommandError(Exception):
         self.hint = hint
 
 
+class GivenUpError(CommandError):
+    """What was waited for will not happen."""
+
+
 class TimedOutError(CommandError):
     """What was waited for has not happened in time."""
 
@@ -100,7 +104,8 @@ def configure_logs() -> None:
 
 
 _HINTS = {
-    "CredentialsError": "check --kubeconfig and KUBECONFIG",
+    "CredentialsError": "check --kubeconfig and KUBECONFIG; for a cluster on this computer,"
+    ' `shiplift local up` makes one and eval "$(shiplift local env)" sets it',
     "Forbidden": "kubectl auth can-i --list tells what you may do",
     "Unauthorized": "has the login expired?",
     "Unreachable": "is the API server there, and is it the right kubeconfig?",

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shiplift.cli import access
-from shiplift.cli.output import CommandError
+from shiplift.cli.output import CommandError, GivenUpError
 from shiplift.view.section import Arrival
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def check_moved(last: Seen) -> None:
 
 
 def refusal(advice: Advice) -> CommandError:
-    return CommandError(advice.message, advice.hint)
+    return GivenUpError(advice.message, advice.hint)
 
 
 def picture(seen: Seen, most: int | None, lines: int | None = None) -> RenderableType:

@@ -83,7 +83,7 @@ def _follow(eyes: Eyes, most: int | None, until_moved: bool) -> None:
     done = sections.is_over if until_moved else _goes_on
     with eyes.followed(to_the_end=until_moved) as store:
         if sys.stdout.isatty() and not console.is_dumb_terminal:
-            last = _on_screen(console, lambda: eyes.look(store), most, done)
+            last = on_screen(console, lambda: eyes.look(store), most, done)
         else:
             last = _in_lines(lambda: eyes.look(store), done)
     if until_moved:
@@ -94,27 +94,43 @@ def _goes_on(_seen: Seen) -> bool:
     return False
 
 
-def _on_screen(
+def on_screen(
     console: Console, look: Callable[[], Seen], most: int | None, done: Callable[[Seen], bool]
 ) -> Seen:
+    """Draw until it is left or done; the last picture stays, also after Ctrl-C."""
     from shiplift.cli import watching
 
-    last = watching.on_screen(console, look, lambda seen, _: fitting(console, seen, most), done)
-    access.show(console, sections.picture(last, most))
-    return last
+    drawn: list[Seen] = []
+
+    def draw(seen: Seen, _: int) -> RenderableType:
+        drawn[:] = [seen]
+        return _with_a_way_out(console, seen, most)
+
+    try:
+        return watching.on_screen(console, look, draw, done)
+    finally:
+        for seen in drawn:
+            access.show(console, sections.picture(seen, most))
+
+
+def _with_a_way_out(console: Console, seen: Seen, most: int | None) -> RenderableType:
+    from rich.console import Group
+    from rich.text import Text
+
+    return Group(fitting(console, seen, most, below=1), Text("q or Ctrl-C leaves", style="dim"))
 
 
 _FEWER_AND_FEWER = (None, 4, 3, 2, 1)
 """Lines of each text."""
 
 
-def fitting(console: Console, seen: Seen, most: int | None) -> RenderableType:
-    """As much as the screen has room for: rather all that wait with fewer words than some with many; and what
-    is below them must not be lost."""
+def fitting(console: Console, seen: Seen, most: int | None, below: int = 0) -> RenderableType:
+    """As much as the screen has room for, with so many lines `below` it: rather all that wait with fewer
+    words than some with many; and what is below them must not be lost."""
 
     def fits(rows: int, lines: int | None) -> bool:
         picture = sections.picture(seen, rows, lines)
-        return len(console.render_lines(picture, pad=False)) <= console.height
+        return len(console.render_lines(picture, pad=False)) <= console.height - below
 
     low, high = 0, min(console.height, most or console.height)
     for lines in _FEWER_AND_FEWER:

@@ -2,6 +2,7 @@
 
 0    every workload is on nodes of the target
 1    it will not come to that: aborted, deleted, no node is in scope, or there is no migration
+2    it could not be waited for: the API server is away, an option is wrong, or nobody expected it
 3    stalled: for longer than --patience it has gone on only if somebody helps, or no operator has run
 124  not done within --timeout
 """

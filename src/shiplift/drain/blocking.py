@@ -10,13 +10,14 @@ from shiplift.drain.model import Hold, Wait, Why
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import PodDisruptionBudget
 from shiplift.pdb.allowances import allowed_alone, asks_no_budget, lets_unready_go
-from shiplift.pdb.verdicts import Never, explained_alone, obstacle_alone
+from shiplift.pdb.verdicts import Never, explained_alone, obstacle_alone, one_more_helps
 
 _UNBLOCKS = {
     Never.TWO_BUDGETS: "leave one PodDisruptionBudget that selects it",
     Never.NOT_COUNTED: "let the budget cover other pods, or set its minAvailable to a number",
     Never.ALLOWS_NOTHING: "run one replica more, or let the budget allow one pod to be unavailable",
 }
+_FOLLOWS = "let the budget allow one pod to be unavailable: what it needs grows with the replicas"
 _NOTED = "it counts an eviction that is still under way, for two minutes at most"
 _NOT_SEEN = "its controller looks at it within seconds, where one runs"
 
@@ -70,7 +71,9 @@ def _never(asked: Question) -> Wait | None:
     found = obstacle_alone(asked.budgets, asked.pod, asked.replicas)
     if found is None:
         return None
-    return Wait(asked.pod, Why(found.why.value), found.message, asked.names, _UNBLOCKS[found.why])
+    follows = found.why is Never.ALLOWS_NOTHING and not one_more_helps(asked.budgets[0])
+    unblocks = _FOLLOWS if follows else _UNBLOCKS[found.why]
+    return Wait(asked.pod, Why(found.why.value), found.message, asked.names, unblocks)
 
 
 def _exhausted(asked: Question) -> Wait | None:

@@ -68,7 +68,8 @@ class Cluster:
         if known := state.read(self.layout.folder):
             return known
         raise LocalError(
-            f"there is no cluster {self.name!r}", f"shiplift local up --name {self.name} makes one"
+            f"there is no cluster {self.name!r}",
+            f"shiplift local up --name {self.name} makes one{_others(self.layout.folder.parent)}",
         )
 
     def health(self) -> dict[Component, bool]:
@@ -212,7 +213,7 @@ class Cluster:
         """Nodes take pods, and the controllers have done their first round."""
         wanted = self.state.settings.components
         if pools:
-            say(f"adding {sum(pool.count for pool in pools)} nodes")
+            say(self.nodes.to_be_added(*pools))
             self.nodes.add(*pools)
         if Component.CONTROLLERS in wanted:
             self.nodes.wait_first_round()
@@ -262,6 +263,12 @@ class Cluster:
             for item in self.layout.folder.glob("*"):
                 if item != self.layout.logs:
                     shutil.rmtree(item, ignore_errors=True) if item.is_dir() else item.unlink()
+
+
+def _others(root: Path) -> str:
+    """A cluster that is there, for whoever has named none of them."""
+    there = names(root)
+    return f"; --name {there[0]} names one that is there" if there else ""
 
 
 def names(root: Path | None = None) -> list[str]:

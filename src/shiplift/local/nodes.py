@@ -154,6 +154,16 @@ class Nodes:
         with self._cluster.client() as client, ThreadPoolExecutor(_IN_FLIGHT) as executor:
             list(executor.map(functools.partial(_create, client), manifests))
 
+    def to_be_added(self, *pools: Pool) -> str:
+        """What `add` is going to do, in words."""
+        there = {_name(node) for node in self.list()}
+        new = sum(name not in there for pool in pools for name in pool.names())
+        if not there:
+            return f"adding {_counted(new)}"
+        return (
+            f"adding {_counted(new)} to {len(there)}" if new else f"no node is added: {len(there)} are there"
+        )
+
     def add_more(self, wanted: Pool, say: Say = silent) -> Pool:
         """New nodes beside those of that pool, whose numbers go on; returns when they take pods."""
         with self._cluster.locked(say):
@@ -200,22 +210,24 @@ class Nodes:
             client.patch(NODE, name, change, uid=_uid(client, name))
 
     def wait_schedulable(self, *pools: Pool) -> None:
-        """Until every node of the pools is Ready and free of the taint that says otherwise."""
+        """Until every node of the pools is Ready and free of the taint that says otherwise; but for those
+        that somebody has let fall ill or silent."""
         waiting = {name for pool in pools for name in pool.names()}
 
         def left() -> int:
-            waiting.difference_update(_name(node) for node in client.list(NODE) if is_schedulable(node))
+            there = client.list(NODE)
+            waiting.difference_update(_name(one) for one in there if is_schedulable(one) or _is_let_down(one))
             return len(waiting)
 
         with self._cluster.client() as client:
-            self._wait(left, "nodes to be ready")
+            self._wait(left, lambda: f"{_some(waiting)} to be ready")
 
     def wait_first_round(self) -> None:
         """Until the controllers have made what every namespace needs: then they are at work."""
         with self._cluster.client() as client:
-            self._wait(lambda: 0 if _has_account(client) else 1, "the controllers to begin")
+            self._wait(lambda: 0 if _has_account(client) else 1, lambda: "the controllers to begin")
 
-    def _wait(self, left: Callable[[], int], what: str) -> None:
+    def _wait(self, left: Callable[[], int], what: Callable[[], str]) -> None:
         """As long as it goes on: thousands of nodes take minutes."""
         least, deadline = sys.maxsize, 0.0
         while True:
@@ -227,7 +239,7 @@ class Nodes:
                 least, deadline = now, began + _TIMEOUT
             if began > deadline:
                 raise LocalError(
-                    f"waited {_TIMEOUT:.0f} s for {what}",
+                    f"waited {_TIMEOUT:.0f} s for {what()}",
                     f"the logs may tell why: {self._cluster.layout.logs}",
                 )
             # a look at a thousand nodes costs the API server something; leave it the time for its work
@@ -244,6 +256,21 @@ def readiness(node: Json) -> Ready:
 def is_schedulable(node: Json) -> bool:
     taints = [taint["key"] for taint in node["spec"].get("taints", [])]
     return readiness(node) is Ready.TRUE and "node.kubernetes.io/not-ready" not in taints
+
+
+def _is_let_down(node: Json) -> bool:
+    """Whether it was told to be ill or silent."""
+    return bool((node["metadata"].get("annotations") or {}).get(NODE_READY))
+
+
+def _counted(nodes: int) -> str:
+    return f"{nodes} node" if nodes == 1 else f"{nodes} nodes"
+
+
+def _some(names: Collection[str]) -> str:
+    """The first of them, and how many more."""
+    first = min(names, default="nodes")
+    return f"{first} and {len(names) - 1} more" if len(names) > 1 else first
 
 
 def _create(client: Client, manifest: Json) -> None:

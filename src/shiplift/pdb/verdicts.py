@@ -133,6 +133,13 @@ def _never(budget: PodDisruptionBudget, expected: int, most: int) -> str:
     )
 
 
+def one_more_helps(budget: PodDisruptionBudget) -> bool:
+    """Whether a budget that lets no pod go would let one go if one replica more were healthy; not where what
+    it needs grows with the replicas."""
+    more = max(budget.expected_pods, budget.current_healthy) + 1
+    return bool(Disruptions(budget.min_available, budget.max_unavailable).allowed(more, more))
+
+
 def _expected(books: Books, budget: PodDisruptionBudget) -> tuple[int, int]:
     """How many pods its controller counts on, and how many of them can be healthy at most.
 
@@ -192,7 +199,8 @@ def _not_known(budget: PodDisruptionBudget) -> str:
 
 
 def _needs(budget: PodDisruptionBudget) -> str:
-    return f"PodDisruptionBudget {_names([budget])} needs {budget.desired_healthy} healthy pods"
+    many = budget.desired_healthy
+    return f"PodDisruptionBudget {_names([budget])} needs {many} healthy pod{'s' * (many != 1)}"
 
 
 def taken_for_evicted(books: Books, budget: PodDisruptionBudget) -> list[Pod]:

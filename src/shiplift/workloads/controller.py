@@ -105,7 +105,7 @@ PART = LayerPart(
     TEMPLATE_RULES,
     manifests=tuple(admission.manifests()),
     without_manifests="mode Inject needs them, in Kubernetes 1.36 and newer;"
-    " mode Template moves workloads without them, and takes `shiplift manifests --template`",
+    " mode Template moves workloads without them",
     collector=MigrationCollector,
     undone_without=DISPENSABLE,
 )

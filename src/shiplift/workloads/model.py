@@ -268,6 +268,8 @@ class Order(msgspec.Struct, frozen=True):
     """All that are absent, by the WorkloadOrder's namespace and name."""
     problems_of: Mapping[str, tuple[str, ...]] = {}
     """All problems, by what has them: `WorkloadOrder shop/main`."""
+    like: Mapping[WorkloadId, WorkloadId] = {}
+    """What may be meant by dependencies that do not exist, of the first of them."""
 
 
 class Placement(msgspec.Struct, frozen=True):

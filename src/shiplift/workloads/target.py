@@ -23,6 +23,7 @@ from shiplift.workloads.model import Reason, Role, Target
 from shiplift.workloads.steps import MarkNode
 
 OUR_LABELS = (TARGET_LABEL, OFF_TARGET_LABEL)
+OR_INJECT = "set spec.mode of WorkloadMigration cluster to Inject, on Kubernetes 1.36 and newer"
 OUR_TAINTS = (UPGRADE_TAINT, OFF_TARGET_TAINT)
 
 
@@ -122,9 +123,14 @@ def refused(target: Target, migration: WorkloadMigration | None, daemon_sets: tu
     text = (
         f"DaemonSets would get no new pods on the target nodes: {named};"
         " let them tolerate shiplift.dev/upgrade,"
-        " set spec.acceptDaemonSetGaps of WorkloadMigration cluster to true, or spec.mode of it to Inject"
+        f" set spec.acceptDaemonSetGaps of WorkloadMigration cluster to true{_or_inject(migration)}"
     )
     return Target(reason=Reason.DAEMON_SETS, message=text, stalled=True)
+
+
+def _or_inject(migration: WorkloadMigration) -> str:
+    """Where nobody has chosen a mode, Template was taken because the other one is not there."""
+    return f", or {OR_INJECT}" if migration.spec.mode is Mode.TEMPLATE else ""
 
 
 def is_begun(migration: WorkloadMigration | None, target: Target) -> bool:

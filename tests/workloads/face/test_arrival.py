@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from shiplift.api.workloads import WorkloadMigration
 from shiplift.facts.nodes import Node
 from shiplift.view.section import Arrival
-from shiplift.workloads.face.arrival import arrival, contradicted
+from shiplift.workloads.face.arrival import arrival, contradicted, is_at_rest
 from tests.workloads.face.migrations import BUSY, NEW, at, migration, progress
 from tests.workloads.world import World
 
@@ -40,6 +41,27 @@ def condition(kind: str, reason: str = "Some") -> dict[str, Any]:
 )
 def test_nobody_goes_on_too_early(status: dict[str, Any], spec: dict[str, Any], expected: Arrival) -> None:
     assert arrival(migration(status, spec)) is expected
+
+
+@pytest.mark.parametrize(
+    ("status", "spec", "expected"),
+    [
+        (IDLE, {}, True),
+        (IDLE | {"observedGeneration": 1}, {}, False),
+        (IDLE | condition("Reconciling"), {}, False),
+        (IDLE, {"abort": True}, False),
+        (DONE, {}, False),
+        (BUSY, {}, False),
+    ],
+)
+def test_nothing_is_to_be_aborted_only_where_all_is_done_and_undone(
+    status: dict[str, Any], spec: dict[str, Any], expected: bool
+) -> None:
+    assert is_at_rest(migration(status, spec)) is expected
+
+
+def test_what_cannot_be_read_is_not_taken_for_done() -> None:
+    assert not is_at_rest(WorkloadMigration())
 
 
 def test_what_is_being_deleted_moves_nothing_any_more() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from shiplift.api.workloads import Turn, WorkloadPlacement, WorkloadPlacementSpec, WorkloadState
@@ -48,8 +49,15 @@ def budget(name: str, needs: int, has: int, allows: int, **labels: str) -> PodDi
         selector=Selector(Labels(labels or APP)),
         desired_healthy=needs,
         current_healthy=has,
+        expected_pods=has,
         disruptions_allowed=allows,
+        min_available=needs,
     )
+
+
+def follower(name: str, has: int) -> PodDisruptionBudget:
+    """One that needs all replicas, however many there are."""
+    return msgspec.structs.replace(budget(name, has, has, 0), min_available=None, max_unavailable=0)
 
 
 def test_pods_are_told_node_by_node_with_the_version_there() -> None:
@@ -232,6 +240,11 @@ UNMET = (
                 "one more replica gets ready, or PodDisruptionBudget web needs fewer: it needs 3, has 3, "
                 "and lets none go",
             ),
+        ),
+        (
+            (follower("web", 3),),
+            {},
+            ("PodDisruptionBudget web is changed: it lets none go, however many replicas there are",),
         ),
         (
             (budget("web", 3, 1, 0),),

@@ -141,7 +141,8 @@ def test_a_count_that_lags_behind_never_becomes_negative() -> None:
             UPGRADE | {"inertTolerations": ["Deployment shop/web"]},
             {},
             {},
-            "1 workload keeps a toleration of ours until the template changes",
+            "1 workload keeps a toleration of ours until the template changes;"
+            " spec.cleanup of WorkloadMigration cluster set to Immediate takes it off, by a rollout",
         ),
     ],
 )
@@ -231,24 +232,54 @@ def test_the_last_move_is_told() -> None:
     assert found == LastView(NEW, "Moved", 1800, 600, Share(5, 5), Share(12, 12), 11)
 
 
-def test_the_first_look_tells_the_headline_only() -> None:
+def test_the_first_look_tells_the_headline_and_who_is_blocked_already() -> None:
     assert changes(None, view(BUSY)) == (
         "moving to v1.36.3; 12/59 workloads, 80/240 pods; moves StatefulSet shop/db",
+        "Deployment shop/cache: Blocked,"
+        " PodDisruptionBudget cache needs 2 has 2: one more replica, or a lower minAvailable",
     )
+    many = [waiting(f"w{number}", "Blocked") for number in range(13)]
+    *_, last, more = changes(None, view(UPGRADE | {"workloads": many}))
+    assert last == "Deployment shop/w9: Blocked, nothing is said why"
+    assert more == "and 3 more are blocked"
+
+
+def test_the_first_look_tells_what_it_needs() -> None:
+    needs = UPGRADE | {"message": "no node runs it", "needs": f"nodes that run {NEW}"}
+    assert changes(None, view(needs)) == (f"moving to {NEW}; no node runs it", f"needs: nodes that run {NEW}")
+
+
+def test_who_has_arrived_moves_no_more_also_while_old_nodes_are_left() -> None:
+    done = UPGRADE | {"progress": progress(5, 5), "versions": BUSY["versions"]}
+    assert view(done).title == view(done, {"paused": True}).title == f"all have moved to {NEW}"
+    assert view(done, {"abort": True}).title == f"aborting the move to {NEW}"
+    assert view(UPGRADE | {"progress": progress(4, 5)}).title == f"moving to {NEW}"
+
+
+def test_a_new_target_that_nobody_has_looked_at_is_told_before_what_was() -> None:
+    one = view(IDLE | {"message": "aborted: workloads stay where they are"}, {"target": NEW}, generation=3)
+    assert (one.title, one.message) == (f"not begun: the move to {NEW}", "")
+    assert one.hints == ("the operator has not seen the last change of the spec yet",)
+
+
+def test_what_is_aborted_and_undone_needs_no_operator() -> None:
+    told = migration_view(migration(IDLE, {"abort": True, "target": NEW}), NOW, Heard(NOW - 2, gone=True))
+    assert told.title == f"aborted the move to {NEW}"
+    assert not [one for one in told.hints if "operator" in one]
 
 
 def test_nothing_is_told_where_nothing_but_the_time_has_changed() -> None:
     assert changes(view(BUSY), migration_view(migration(BUSY), NOW + 60)) == ()
 
 
-def test_a_workload_is_told_of_when_its_state_changes_and_when_it_waits_no_more() -> None:
+def test_a_workload_is_told_of_when_its_state_changes_and_when_it_has_moved() -> None:
     web, db = waiting("web", "Held", "StatefulSet shop/db"), waiting("db", "Moving", "pod db-1")
     before = view(UPGRADE | {"progress": progress(0, 2), "workloads": [web, db]})
     now = view(UPGRADE | {"progress": progress(1, 2), "workloads": [web | {"state": "Released"}]})
     assert changes(before, now) == (
         "moving to v1.36.3; 1/2 workloads, 0/0 pods",
         "Deployment shop/web: Released, StatefulSet shop/db",
-        "StatefulSet shop/db: waits no more",
+        "StatefulSet shop/db: has moved",
     )
 
 

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from shiplift.cli import watching
 from shiplift.cli.sections import Seen, Told
-from shiplift.cli.status import fitting
+from shiplift.cli.status import fitting, on_screen
 from shiplift.workloads.face.migration import migration_view
 from shiplift.workloads.face.status import STATUS
 from tests.workloads.face.migrations import BUSY, NOW, SHOP, migration, progress, waiting
@@ -158,3 +159,23 @@ def test_what_the_last_move_was_is_told_when_nothing_moves(changed: dict[str, An
     lines = picture({"observedGeneration": 2, "last": LAST | changed}, 160, 40)
     assert lines[0] == "Workloads  nothing to move"
     assert f"Last       {said}" in lines
+
+
+def test_an_interrupt_leaves_the_last_picture_there(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen = Seen((Told("workloads", STATUS, migration_view(migration(SHOP), NOW)),), None, stale=False)
+    screen = io.StringIO()
+    console = Console(width=100, height=30, file=screen, no_color=True, force_terminal=False)
+
+    def interrupted(_console: Console, look: Any, draw: Any, _done: Any) -> Seen:
+        console.print(draw(look(), 0))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(watching, "on_screen", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        on_screen(console, lambda: seen, 20, lambda _: False)
+    *drawn, way_out = screen.getvalue().splitlines()
+    assert way_out.strip() == "q or Ctrl-C leaves"
+    assert len(drawn) < 30
+    assert capsys.readouterr().out.startswith("Workloads  moving to v1.36.3")

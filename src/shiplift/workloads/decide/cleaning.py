@@ -8,7 +8,7 @@ says so. Records of another release of ours are made anew: an upgrade of ours is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import chain
 
@@ -29,6 +29,7 @@ from shiplift.workloads.record import RECORDS, Record
 from shiplift.workloads.steps import SetTolerations, WritePlacement
 
 _LOOK_AGAIN = timedelta(seconds=2)
+_MOST_NAMED = 8
 SOON = timedelta(seconds=1)
 """What is old now is fresh in a moment, and no event says so."""
 
@@ -93,12 +94,22 @@ def cleaning(view: View, now: datetime) -> Migrating:
             *unsure,
             *map(str, view.unreadable),
             *(text for placement in view.placements.values() for text in placement.broken.values()),
-            *(
-                f"{id_} keeps an inert toleration until its owner changes its template (`rollout restart` is"
-                f" no such change); WorkloadPlacement {id_.namespace}/{PLACEMENT} says so"
-                for id_ in found.inert
-            ),
+            *kept(found.inert),
         ),
+    )
+
+
+def kept(inert: Sequence[WorkloadId]) -> Iterable[str]:
+    """Who keeps a toleration, in one note for all."""
+    if not inert:
+        return
+    named = ", ".join(map(str, inert[:_MOST_NAMED]))
+    more = f" and {len(inert) - _MOST_NAMED:,} more" if len(inert) > _MOST_NAMED else ""
+    one = len(inert) == 1
+    yield (
+        f"{named}{more} {'keeps' if one else 'keep'} an inert toleration until"
+        f" {'its owner changes its template' if one else 'their owners change their templates'}"
+        f" (`rollout restart` is no such change); WorkloadPlacement {PLACEMENT} of the namespace says so"
     )
 
 

@@ -35,7 +35,7 @@ from shiplift.workloads.names import PLACEMENT
 from shiplift.workloads.steps import (
     PodStep,
 )
-from shiplift.workloads.target import is_begun
+from shiplift.workloads.target import OR_INJECT, is_begun
 
 _LOOK_AGAIN = timedelta(seconds=30)
 _RIGHTS_AGAIN = timedelta(seconds=2)
@@ -324,6 +324,8 @@ def _progress(view: View, moves: Moves, met: tuple[str, ...]) -> tuple[Reason, s
         return Reason.WAITING_FOR_NODES, waits, False
     if met is not view.status.met:
         left -= len({*met} - {*view.status.met})
+    if left <= 0:
+        return Reason.MOVING, f"all workloads have arrived on nodes of {view.target.version}", False
     text = f"{left} of {len(view.order.ours)} workloads left to move to {view.target.version}"
     return Reason.MOVING, text, False
 
@@ -332,9 +334,16 @@ def _lacks(view: View) -> str:
     return (
         f"mode {view.target.mode} needs rights that the operator does not have:"
         f" {', '.join(view.missing_rights)};"
-        " `shiplift manifests --template | kubectl apply -f -` grants them,"
-        " or set spec.mode of WorkloadMigration cluster to Inject"
+        f" `shiplift manifests --template | kubectl apply -f -` grants them{_other_mode(view)}"
     )
+
+
+def _other_mode(view: View) -> str:
+    """Mode Inject helps who has chosen the other one and has not begun: where nobody has chosen, it is not
+    there; and a move ends in the mode in which it began."""
+    if view.spec.mode is not Mode.TEMPLATE or begun(view):
+        return ""
+    return f", or {OR_INJECT}"
 
 
 def _is_worth_a_headline(stop: Line) -> bool:

@@ -29,7 +29,7 @@ from shiplift.engine import retries
 from shiplift.engine.step import Step
 from shiplift.facts.pods import Pod, PodSpec, tolerated
 from shiplift.facts.workloads import StatefulSet
-from shiplift.pdb.coverage import covering
+from shiplift.pdb.coverage import budgets_of, covering
 from shiplift.pdb.holds import is_hold
 from shiplift.pdb.verdicts import Obstacle, explained, obstacle
 from shiplift.room.booking import NoSlot
@@ -596,7 +596,8 @@ def _waits_for_budget_of(books: Books, tally: Tally, pod: Pod) -> Closed:
     why = explained(books.view, tally, pod)
     text = f"{_count(len(tally.away), 'pod')} to move; {why}{_fails_there(tally)}"
     steps, due = forget_evictions(books.view, tally, books.now)
-    return Closed(Line(WorkloadState.MOVING, Reason.BUDGET_EXHAUSTED, text), steps=steps, due=due)
+    reason = Reason.BUDGET_EXHAUSTED if budgets_of(tally, pod) else Reason.NOT_READY
+    return Closed(Line(WorkloadState.MOVING, reason, text), steps=steps, due=due)
 
 
 def _fails_there(tally: Tally) -> str:

@@ -15,7 +15,11 @@ def line_of(decision: Migrating, tally: Tally) -> Line:
     known = decision.lines.get(tally.id)
     if known is not None:
         return known
-    return for_others(decision.view, tally) or at_its_turn(decision.view, tally)
+    if (waits := for_others(decision.view, tally)) is not None:
+        return waits
+    if decision.reason is Reason.STARTING and not tally.complete:
+        return Line(WorkloadState.HELD, Reason.STARTING, "the move is being written down")
+    return at_its_turn(decision.view, tally)
 
 
 def for_others(view: View, tally: Tally) -> Line | None:
@@ -44,7 +48,8 @@ def _held(view: View, id_: WorkloadId, waits: Sequence[Edge[WorkloadId]]) -> Lin
     if (unknown := _unreadable(view, first)) is not None:
         return Line(WorkloadState.BLOCKED, Reason.UNREADABLE, f"waits for {first}{said}{more}: {unknown}")
     if first not in view.tallies:
-        hint = "correct it, or set spec.onMissing of WorkloadMigration cluster to Ignore"
+        meant = f"did you mean {view.order.like[first]}? " if first in view.order.like else ""
+        hint = f"{meant}correct it, or set spec.onMissing of WorkloadMigration cluster to Ignore"
         text = f"waits for {first}, which does not exist{said}{more}; {hint}"
         return Line(WorkloadState.BLOCKED, Reason.MISSING_DEPENDENCY, text)
     if not _is_kept_off(view, id_):

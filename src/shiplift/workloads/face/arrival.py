@@ -34,6 +34,13 @@ def arrival(migration: WorkloadMigration) -> Arrival:
     return Arrival.MOVED if moved else Arrival.NOT_YET
 
 
+def is_at_rest(migration: WorkloadMigration) -> bool:
+    """Whether there is nothing to abort: an operator has seen the spec as it is, nothing is to be moved, and
+    nothing of ours is left."""
+    seen = bool(migration.status.observed_generation)
+    return seen and not _moves(migration) and arrival(migration) is Arrival.MOVED
+
+
 def is_nowhere(migration: WorkloadMigration) -> bool:
     """Whether no node is in scope."""
     said = migration.status.conditions

@@ -25,6 +25,7 @@ from shiplift.facts.meta import Labels, Row
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import Deployment, PodDisruptionBudget, ReplicaSet, StatefulSet
+from shiplift.pdb.verdicts import one_more_helps
 from shiplift.view.cluster import PodState
 from shiplift.view.look import labels_of, natural, pod_state
 from shiplift.view.values import Share, plain
@@ -124,6 +125,8 @@ class BudgetView(msgspec.Struct, frozen=True):
     has: int
     allows: int
     holds: bool
+    follows: bool = False
+    """Whether what it needs grows with the replicas, so that one more lets none go either."""
 
 
 class Explanation(msgspec.Struct, frozen=True):
@@ -315,6 +318,7 @@ def _budget_view(budget: PodDisruptionBudget, holds: frozenset[str]) -> BudgetVi
         has=budget.current_healthy,
         allows=budget.disruptions_allowed,
         holds=budget.name in holds,
+        follows=not one_more_helps(budget),
     )
 
 
@@ -382,6 +386,8 @@ def _room(one: BudgetView) -> str:
     budget = f"PodDisruptionBudget {one.name}"
     if one.has < one.needs:
         return f"{one.needs - one.has} more of its pods get ready: {budget} needs {one.needs}, has {one.has}"
+    if one.follows:
+        return f"{budget} is changed: it lets none go, however many replicas there are"
     return (
         f"one more replica gets ready, or {budget} needs fewer: it needs {one.needs}, has {one.has}, "
         "and lets none go"

@@ -30,6 +30,8 @@ from shiplift.workloads.face.words import HOW_TO_GO_ON, SHORT_KINDS
 
 FOR_NODES = "WaitingForNodes"
 """The reason that the operator gives."""
+_MOST_FIRST = 10
+"""Of many that are blocked so many are told at the first look."""
 _MOST_OPEN_WAVES = 6
 _MOST_WAVES = 256
 """The object has room for so many; of those beyond nobody knows who is in them."""
@@ -59,6 +61,7 @@ class Phase(StrEnum):
 _ON_THE_WAY = {
     Phase.ABORTING: "aborting the move to",
     Phase.ABORTED: "aborted the move to",
+    Phase.UNSEEN: "not begun: the move to",
     Phase.PAUSED: "paused on the way to",
     Phase.MOVING: "moving to",
     Phase.REFUSED: "cannot begin the move to",
@@ -171,9 +174,15 @@ class MigrationView(msgspec.Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """What is going on, and where to."""
+        """What is going on, and where to; who has arrived moves no more, also while old nodes are left."""
+        if self.phase in (Phase.MOVING, Phase.PAUSED) and self._all_there:
+            return f"all have moved to {self.target}"
         on_the_way = _ON_THE_WAY.get(self.phase) if self.target else None
         return f"{on_the_way} {self.target}" if on_the_way else str(self.phase)
+
+    @property
+    def _all_there(self) -> bool:
+        return self.arrival is Arrival.MOVED and bool(self.workloads.total)
 
 
 def migration_view(migration: WorkloadMigration, now: int, heard: Heard | None = None) -> MigrationView:
@@ -184,12 +193,14 @@ def migration_view(migration: WorkloadMigration, now: int, heard: Heard | None =
     idle = plain(heard.not_acting) if heard and not silent else ""
     waiting = _waiting(status.workloads, now)
     left = status.progress.total - status.progress.done - len(waiting)
+    stage = phase(migration)
+    said = plain(status.message) if stage is not Phase.UNSEEN else ""
     return MigrationView(
-        phase=phase(migration),
+        phase=stage,
         target=status.target or migration.spec.target or "",
         mode=status.mode or "",
         seconds=ago(status.started_at, now),
-        message=f"the operator does nothing: {idle}" if idle else plain(status.message),
+        message=f"the operator does nothing: {idle}" if idle else said,
         versions=tuple(
             OnNodes(plain(one.version), one.nodes, _same_version(one.version, status.target))
             for one in status.versions
@@ -262,6 +273,8 @@ def phase(migration: WorkloadMigration) -> Phase:
 
 
 def _at_rest(migration: WorkloadMigration) -> Phase:
+    if not _is_seen(migration):
+        return Phase.UNSEEN
     if _refused(migration):
         return Phase.REFUSED
     return Phase.CLEANING if _holds(migration, "Stalled") else Phase.IDLE
@@ -277,20 +290,36 @@ def _refused(migration: WorkloadMigration) -> bool:
 
 def changes(before: MigrationView | None, now: MigrationView) -> tuple[str, ...]:
     """What there is to tell of the way from one view to the next: a line each."""
-    said = [] if before and headline(before) == headline(now) else [headline(now)]
     if before is None:
-        return tuple(said)
+        return tuple(_first(now))
+    said = [] if headline(before) == headline(now) else [headline(now)]
     then = {one.key: one for one in before.waiting}
     said += [
-        f"{one}: {one.state}, {one.message or 'nothing is said why'}"
+        f"{one}: {one.state}, {_why(one)}"
         for one in now.waiting
         if one.key not in then or then[one.key].state is not one.state
     ]
     if not now.unlisted:
         listed = {one.key for one in now.waiting}
-        said += [f"{one}: waits no more" for one in before.waiting if one.key not in listed]
+        end = "has moved" if before.workloads.total == now.workloads.total else "waits no more"
+        said += [f"{one}: {end}" for one in before.waiting if one.key not in listed]
     new = set(now.problems) - set(before.problems)
     return (*said, *(f"{one.kind}: {one.text}" for one in now.problems if one in new))
+
+
+def _first(now: MigrationView) -> Iterable[str]:
+    """What whoever comes later has to know: how far it is, who is blocked, and what it needs."""
+    yield headline(now)
+    blocked = [one for one in now.waiting if one.state is WorkloadState.BLOCKED]
+    yield from (f"{one}: {one.state}, {_why(one)}" for one in blocked[:_MOST_FIRST])
+    if len(blocked) > _MOST_FIRST:
+        yield f"and {len(blocked) - _MOST_FIRST:,} more are blocked"
+    if now.needs and not blocked and now.needs != now.message:
+        yield f"needs: {now.needs}"
+
+
+def _why(one: WaitingView) -> str:
+    return one.message or "nothing is said why"
 
 
 def headline(view: MigrationView) -> str:
@@ -389,7 +418,10 @@ def _hints(
             " when none is left, everything of ours goes"
         )
     if status.inert_tolerations:
-        yield f"{_count(len(status.inert_tolerations))} a toleration of ours until the template changes"
+        yield (
+            f"{_count(len(status.inert_tolerations))} a toleration of ours until the template changes;"
+            " spec.cleanup of WorkloadMigration cluster set to Immediate takes it off, by a rollout"
+        )
 
 
 def _given_up(migration: WorkloadMigration) -> str:
@@ -409,9 +441,9 @@ def _only_old_nodes_are_left(migration: WorkloadMigration) -> bool:
 
 
 def _of_operator(migration: WorkloadMigration, *, acting: bool, there: bool) -> Iterable[str]:
-    if not there:
+    if not there and phase(migration) is not Phase.ABORTED:
         yield "nothing moves until an operator runs again; `shiplift operator` runs one from here"
-    elif not acting:
+    elif there and not acting:
         yield "nothing happens until the operator acts"
     elif not migration.status.observed_generation:
         yield "no operator has looked at it yet; `shiplift operator` runs one"

@@ -2,7 +2,8 @@
 
 It decides and acts as the operator does when a migration is aborted; first it says so in the
 WorkloadMigration, so that an operator that comes back does not begin again. A WorkloadMigration that cannot
-be read keeps nothing from being undone. Where something of ours may be left, that is an error; so is a
+be read keeps nothing from being undone. One that has come to its clean end stays as it is: nothing is to be
+moved, so no operator begins again. Where something of ours may be left, that is an error; so is a
 migration that somebody starts, or makes anew, meanwhile: an operator would put back what was undone.
 """
 
@@ -33,10 +34,12 @@ from shiplift.workloads.tell.report import status_of
 
 def undo_all(client: Client, store: Store, say: Callable[[str], None]) -> Undone:
     """How many changes it took, and what stays. The store watches what the layer reads."""
-    aborted = _abort(client, say)
-    store.wait_settled(aborted.barriers, SETTLE_SECONDS)
     observer = Observer(store, lambda: False)
     store.subscribe(observer.heard)
+    if (ended := _at_rest(observer)) is not None:
+        return _untouched(ended, say)
+    aborted = _abort(client, say)
+    store.wait_settled(aborted.barriers, SETTLE_SECONDS)
 
     def decide() -> Migrating:
         view = observer.observe(Outcomes())
@@ -59,6 +62,19 @@ def undo_all(client: Client, store: Store, say: Callable[[str], None]) -> Undone
     if left := _unreadable(last):
         raise UndoError(f"all else is undone: {left}", "then run `shiplift undo` again")
     return Undone(changes, stays=len(list(inert(last.view))))
+
+
+def _at_rest(observer: Observer) -> Migrating | None:
+    """What stays of a migration that has nothing to move and has left nothing to undo; None for any other."""
+    decision = undone(observer.observe(Outcomes()), clock.now())
+    ended = decision.reason is Reason.NO_UPGRADE and not decision.steps and not _unreadable(decision)
+    return decision if ended and decision.view.migration is not None else None
+
+
+def _untouched(ended: Migrating, say: Callable[[str], None]) -> Undone:
+    for note in ended.notes:
+        say(note)
+    return Undone(0, stays=len(list(inert(ended.view))))
 
 
 def _blind(decision: Migrating) -> str:

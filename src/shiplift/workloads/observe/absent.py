@@ -7,7 +7,8 @@ What is written of such a workload is followed by nobody, so nothing waits as it
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import islice
 
 from shiplift.api.workloads import WorkloadOrder
 from shiplift.facts.custom import Custom
@@ -32,6 +33,12 @@ def absent(
         Absent(one.order, one.workload, near(one.workload, there)) if number < _MOST_COMPARED else one
         for number, one in enumerate(found)
     )
+
+
+def like(missing: Iterable[WorkloadId], there: Collection[WorkloadId]) -> Mapping[WorkloadId, WorkloadId]:
+    """What may be meant by the first of those that are missing."""
+    first = islice(dict.fromkeys(missing), _MOST_COMPARED)
+    return {id_: meant for id_ in first if (meant := near(id_, there)) is not None}
 
 
 def near(wanted: WorkloadId, there: Iterable[WorkloadId]) -> WorkloadId | None:

@@ -17,7 +17,7 @@ from shiplift.engine.graph import Edge, Graph, OnCycle, OnMissing, Progress
 from shiplift.facts.custom import Custom
 from shiplift.workloads.identity import WORKLOADS, WorkloadId, named, workload_id
 from shiplift.workloads.model import Absent, Order, Tally, Unreadable
-from shiplift.workloads.observe.absent import absent
+from shiplift.workloads.observe.absent import absent, like
 from shiplift.workloads.observe.dependencies import Declared, Problem, gather, source_of
 
 MOST_NAMED = 128
@@ -98,6 +98,7 @@ def _analysed(
         frozenset((edge.dependent, edge.dependency) for cycle in graph.cycles for edge in cycle.edges),
         _by_order(nowhere),
         _by_subject(found.problems),
+        like((edge.dependency for edge in missing), graph.number),
     )
 
 
@@ -114,6 +115,7 @@ class _Analysis(NamedTuple):
     circular: frozenset[tuple[WorkloadId, WorkloadId]]
     absent_of: Mapping[str, tuple[Absent, ...]]
     problems_of: Mapping[str, tuple[str, ...]]
+    like: Mapping[WorkloadId, WorkloadId]
 
 
 def _by_order(nowhere: Iterable[Absent]) -> Mapping[str, tuple[Absent, ...]]:
@@ -152,6 +154,7 @@ def _progressed(known: _Analysis, tallies: Mapping[WorkloadId, Tally], arrived: 
         circular=known.circular,
         absent_of=known.absent_of,
         problems_of=known.problems_of,
+        like=known.like,
     )
 
 

@@ -42,10 +42,12 @@ _BY_ITSELF = (Reason.PAUSED, Reason.WAITING_FOR_NODES, Reason.STALE_VIEW)
 _TURN = "its turn has come"
 
 
-def of_workload(one: WorkloadStatus) -> Happening:
-    """What is told on a workload that came to another state: in its own terms, then how it is done."""
+def of_workload(one: WorkloadStatus, before: WorkloadState | None = None) -> Happening:
+    """What is told on a workload that came to another state: in its own terms, then how it is done. Who was
+    held and is on the way at the next look has had its turn in between."""
     note = one.message or one.reason or one.state
-    if one.state is WorkloadState.RELEASED:
+    at_once = before is WorkloadState.HELD and one.state is WorkloadState.MOVING
+    if one.state is WorkloadState.RELEASED or at_once:
         note = note if note.startswith(_TURN) else f"{_TURN}; {note}"
         return Happening(Reason.ITS_TURN.value, note)
     return Happening(one.reason or one.state.value, note, warning=one.state is WorkloadState.BLOCKED)
@@ -68,7 +70,8 @@ def _waits(before: WorkloadMigrationStatus, after: WorkloadMigrationStatus) -> I
     was, now = _why(before), _why(after)
     if now and now != was:
         calm = now in _BY_ITSELF
-        yield Happening(now if calm else "Blocked", after.needs, warning=not calm)
+        note = after.message if now == Reason.WAITING_FOR_NODES.value else after.needs
+        yield Happening(now if calm else "Blocked", note, warning=not calm)
     elif was and not now:
         yield Happening("Unblocked", "nothing has to happen first any more: it goes on by itself")
 

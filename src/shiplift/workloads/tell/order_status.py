@@ -4,7 +4,7 @@ compared."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import cast
 
@@ -39,7 +39,8 @@ def order_status(row: Custom, order: Order, now: datetime) -> WorkloadOrderStatu
     missing, cycles = _missing(row, order), _circular(row, order)
     absent = order.absent_of.get(name, ())
     problems = order.problems_of.get(f"WorkloadOrder {name}", ())
-    statements = _statements(absent, missing, cycles, problems)
+    nowhere = _nowhere(absent, dict.fromkeys(dependency for _, dependency in missing), order)
+    statements = _statements(nowhere, cycles, problems)
     return WorkloadOrderStatus(
         observed_generation=row.generation,
         conditions=stated(declared.status.conditions, statements, generation=row.generation, now=now),
@@ -92,14 +93,24 @@ def _told(pairs: Sequence[Pair]) -> tuple[Edge, ...]:
     )
 
 
-def _statements(
-    absent: Sequence[Absent], missing: Iterable[Pair], cycles: Iterable[Pair], problems: Iterable[str]
-) -> tuple[Statement, ...]:
-    if absent:
-        more = f" (and {len(absent) - 1} more)" if len(absent) > 1 else ""
-        return conditions.stalled(OrderReason.MISSING, f"{absent[0].message}{more}")
-    for _, dependency in missing:
-        return conditions.stalled(OrderReason.MISSING, f"{dependency} does not exist")
+def _nowhere(absent: Sequence[Absent], missing: Collection[WorkloadId], order: Order) -> str:
+    """What is named and is not there: the first that should wait, the first that is waited for, how many
+    more; empty where all is there."""
+    first = [one.message for one in absent[:1]]
+    for dependency in [*missing][:1]:
+        meant = f"; did you mean {order.like[dependency]}?" if dependency in order.like else ""
+        first.append(f"{dependency} does not exist{meant}")
+    left = len(absent) + len(missing) - len(first)
+    return _sentence(first) + (f" (and {left} more)" if left else "")
+
+
+def _sentence(texts: Iterable[str]) -> str:
+    return "; ".join(texts).replace("?; ", "? ")
+
+
+def _statements(nowhere: str, cycles: Iterable[Pair], problems: Iterable[str]) -> tuple[Statement, ...]:
+    if nowhere:
+        return conditions.stalled(OrderReason.MISSING, nowhere)
     for dependent, dependency in cycles:
         return conditions.stalled(OrderReason.CYCLE, f"{dependent} and {dependency} wait for each other")
     for text in problems:

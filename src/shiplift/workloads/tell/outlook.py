@@ -56,6 +56,8 @@ def _needs(decision: Migrating, listed: Sequence[WorkloadStatus], blocked: int, 
         return decision.message
     if decision.view.spec.paused:
         return RESUME
+    if decision.reason is Reason.WAITING_FOR_NODES:
+        return _nodes(decision)
     if decision.reason not in _GOES_ON:
         return decision.message
     if blocked and listed:
@@ -63,6 +65,17 @@ def _needs(decision: Migrating, listed: Sequence[WorkloadStatus], blocked: int, 
         return f"{_line(listed[0])}{more}"
     limit = duration(decision.view.spec.progress_deadline)
     return next((_line(one) for one in listed if _is_stuck(one, now, limit)), "")
+
+
+def _nodes(decision: Migrating) -> str:
+    """New nodes, or that old ones go; where it waits for more to come, in the words of the wait."""
+    view = decision.view
+    if not view.fleet.targets:
+        return f"nodes that run {view.target.version}"
+    if len(view.order.met) < len(view.tallies) or view.returned:
+        return decision.message
+    them = "node of another version has" if view.fleet.off == 1 else "nodes of other versions have"
+    return f"{view.fleet.off} {them} to go, or to be upgraded"
 
 
 def _is_stuck(one: WorkloadStatus, now: datetime, limit: timedelta) -> bool:

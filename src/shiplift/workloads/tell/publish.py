@@ -96,7 +96,7 @@ class Publisher:
         for one in after.workloads:
             key = (one.kind.value, one.namespace, one.name)
             if earlier.get(key) != _matter(one) and (key in earlier or one.state is not WorkloadState.HELD):
-                told = of_workload(one)
+                told = of_workload(one, earlier[key][0] if key in earlier else None)
                 kind = EventType.WARNING if told.warning else EventType.NORMAL
                 self._record(WorkloadId(*key), one.uid, told.reason, told.note, kind)
         fresh = set(after.met) - set(before.met)

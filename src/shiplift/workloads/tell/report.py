@@ -252,7 +252,9 @@ def _is_changed(view: View, node: str) -> bool:
 
 
 def _no_progress(earlier: WorkloadStatus, line: Line, pods: Progress) -> bool:
-    return earlier.state is line.state and earlier.reason == line.reason.value and earlier.pods == pods
+    """Replicas that somebody adds or takes away move nothing: only pods that have moved count."""
+    same = earlier.state is line.state and earlier.reason == line.reason.value
+    return same and earlier.pods.done == pods.done
 
 
 def _overdue(line: Line, since: datetime, told: _Told) -> str:
