@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shiplift.demo.witness import Change, Verdict, Witness, judge
+from shiplift.demo.witness import Change, MoveWitness, Verdict, judge
 from shiplift.facts import kinds
 from shiplift.facts.meta import Labels
 from shiplift.facts.pods import Pod
@@ -62,13 +62,13 @@ def test_a_pod_that_moves_twice_counts_twice() -> None:
 
 
 def test_only_pods_are_written_down_and_nothing_after_the_verdict() -> None:
-    witness = Witness()
+    witness = MoveWitness(NEEDS, ["new"])
     for old, new in START:
         witness.heard(kinds.POD, old, new)
     witness.begin()
     witness.heard(kinds.NODE, None, node("new"))
     for old, new in [*move("db", 0), *move("web", 0)]:
         witness.heard(kinds.POD, old, new)
-    assert witness.verdict(NEEDS, ["new"]) == Verdict(pods=2, moves=2, early=())
+    assert witness.verdict() == Verdict(pods=2, moves=2, early=())
     witness.heard(kinds.POD, None, make(Pod, "late", node="new"))
-    assert witness.verdict(NEEDS, ["new"]) == Verdict(pods=2, moves=2, early=())
+    assert witness.verdict() == Verdict(pods=2, moves=2, early=())

@@ -43,7 +43,7 @@ COMMANDS = (
     Command(
         "demo",
         "shiplift.cli.demo:app",
-        "Watch a small shop move to new nodes, on a real Kubernetes of its own.",
+        "Watch a small shop move to new nodes, or its nodes change, on a real Kubernetes of its own.",
     ),
     Command(
         "drain",

@@ -138,6 +138,8 @@ class DemoPart(msgspec.Struct, Generic[A], frozen=True):
     changes: Callable[[A, A], Iterable[str]]
     headline: Callable[[A], str]
     picture: Callable[[A], RenderableType]
+    shows_nodes: bool = False
+    """Whether its picture has all nodes, so that nobody else has to show them."""
 
 
 class Face(msgspec.Struct, frozen=True):
