@@ -64,6 +64,8 @@ class StatusPart(msgspec.Struct, Generic[S], frozen=True):
     """Of what is many, so much, and of each text so many lines; all where no number is given."""
     absent: Advice
     """There is nothing to tell: how would one begin?"""
+    done: str
+    """Somebody waited for the end, and it has come."""
     unfinished: Advice
     """Somebody waited for the end and left before."""
     given_up: Callable[[S], Advice]

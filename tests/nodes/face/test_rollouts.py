@@ -97,6 +97,23 @@ def test_a_stall_is_said_in_the_words_of_the_operator() -> None:
 
 
 @pytest.mark.parametrize(
+    ("rollout", "stalled"),
+    [
+        (a_rollout(spec={"paused": True}, phase=RolloutPhase.RUNNING), ""),
+        (a_rollout(a_record("a", NodeState.CHANGING), spec={"paused": True}, phase=RolloutPhase.PAUSED), ""),
+        (
+            a_rollout(a_record("a", NodeState.FAILED), spec={"paused": True}, phase=RolloutPhase.PAUSED),
+            "paused: `shiplift resume rollout/r` goes on",
+        ),
+        (a_rollout(phase=RolloutPhase.PAUSED), ""),
+    ],
+)
+def test_a_pause_stalls_it_once_what_was_in_flight_is_finished(rollout: object, stalled: str) -> None:
+    """Who has resumed it waits for an operator that sees that, and not for somebody who resumes it."""
+    assert view(rollout).stalled == stalled
+
+
+@pytest.mark.parametrize(
     ("rollout", "heard", "hint"),
     [
         (a_rollout(observed_generation=0), None, "no operator has looked at it yet"),

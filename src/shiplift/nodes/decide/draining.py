@@ -67,9 +67,10 @@ def _told(drain: Drain, limit: timedelta | None = None) -> str:
         return f"{text}; no wait helps: {drain.never}"
     if drain.blockers:
         first = drain.blockers[0]
-        by = f" is kept by PodDisruptionBudget {first.budget}" if first.budget else " stays"
+        named = not first.budget or first.budget in first.message
+        by = "" if named else f" by PodDisruptionBudget {first.budget}"
         more = f" (and {len(drain.blockers) - 1} more)" if len(drain.blockers) > 1 else ""
-        return f"{text}: pod {first.pod}{by}{more}" + (f": {first.message}" if first.message else "")
+        return f"{text}: pod {first.pod} is kept{by}{more}" + (f": {first.message}" if first.message else "")
     return text
 
 

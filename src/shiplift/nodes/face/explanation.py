@@ -14,7 +14,7 @@ from shiplift.api.nodes import NodeRollout, NodeState, NodeStatus, RolloutPhase
 from shiplift.api.values import selector_of
 from shiplift.nodes.face.rollouts import NodeLine, line_of, stalled, wanted
 from shiplift.nodes.model import Member
-from shiplift.nodes.names import KUBERNETES
+from shiplift.nodes.names import CONTROL_PLANE, KUBERNETES
 from shiplift.view.values import plain
 
 NEXT = {
@@ -67,7 +67,10 @@ class Explanation(msgspec.Struct, frozen=True):
     """What the rollout has written down of it."""
     waits_for: str
     next: str
+    blocked_by: tuple[str, ...]
+    """Pods that keep it from being drained: by what, and what would let each go."""
     unblocked_by: tuple[str, ...]
+    """What somebody can do."""
     software: tuple[Software, ...]
 
 
@@ -86,6 +89,7 @@ def explanation(member: Member, rollouts: Sequence[NodeRollout], now: int) -> Ex
         line=line,
         waits_for=plain(_waits_for(member, rollout, line)),
         next=NEXT[line.state] if line else "",
+        blocked_by=line.blockers if line else (),
         unblocked_by=tuple(_unblocked_by(member, rollout, line)),
         software=_software(member, rollout),
     )
@@ -145,10 +149,8 @@ def _waits_for(member: Member, rollout: NodeRollout | None, line: NodeLine | Non
 def _unblocked_by(member: Member, rollout: NodeRollout | None, line: NodeLine | None) -> Iterable[str]:
     if rollout is None:
         return
-    if line is not None:
-        yield from line.blockers
-        if line.state in _UNBLOCKED:
-            yield _UNBLOCKED[line.state].format(rollout.metadata.name, member.name)
+    if line is not None and line.state in _UNBLOCKED:
+        yield _UNBLOCKED[line.state].format(rollout.metadata.name, member.name)
     if rollout.spec.paused and not rollout.spec.abort:
         yield f"`shiplift resume rollout/{rollout.metadata.name}`"
 
@@ -162,6 +164,7 @@ def _software(member: Member, rollout: NodeRollout | None) -> tuple[Software, ..
             (one for one in KUBERNETES if one in member.current), version.removeprefix("v")
         )
         asked.setdefault("kubelet", version.removeprefix("v"))
+        asked |= dict.fromkeys((one for one in CONTROL_PLANE if one in member.current), version)
     current = {"kubelet": member.row.kubelet_version.removeprefix("v"), **member.current}
     names = sorted({*asked, *current})
     return tuple(Software(one, plain(current.get(one, "")), asked.get(one, "")) for one in names)

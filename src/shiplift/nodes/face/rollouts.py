@@ -27,6 +27,7 @@ _WORST = (
     NodeState.SKIPPED,
 )
 """Who needs somebody comes first."""
+_AT_REST = (NodeState.FAILED, NodeState.QUARANTINED, NodeState.SKIPPED)
 _OVER = (RolloutPhase.COMPLETE, RolloutPhase.ABORTED)
 MOST_NODES = 10
 """So many nodes are shown, the worst, unless all are asked for."""
@@ -67,6 +68,8 @@ class RolloutView(msgspec.Struct, frozen=True):
     stalled: str
     arrival: Arrival
     hints: tuple[str, ...] = ()
+    resting: str = ""
+    """Why nothing happens until somebody resumes it; empty where it is not paused."""
 
 
 class RolloutsView(msgspec.Struct, frozen=True):
@@ -85,7 +88,7 @@ class RolloutsView(msgspec.Struct, frozen=True):
 
     @property
     def stalled(self) -> str:
-        return next((one.stalled for one in self.rollouts if one.stalled), "")
+        return next(filter(None, (one.stalled or one.resting for one in self.rollouts)), "")
 
 
 def rollouts_view(found: Sequence[NodeRollout], now: int, heard: Heard | None) -> RolloutsView | None:
@@ -132,6 +135,7 @@ def _rollout(rollout: NodeRollout, now: int, *, silent: bool) -> RolloutView:
         window=_until(rollout, now),
         lines=_lines(status.nodes, now),
         stalled=plain(stalled(rollout)),
+        resting=_resting(rollout),
         arrival=_arrival(rollout),
         hints=tuple(_hints(rollout, silent=silent)),
     )
@@ -173,6 +177,14 @@ def stalled(rollout: NodeRollout) -> str:
         ),
         "",
     )
+
+
+def _resting(rollout: NodeRollout) -> str:
+    """That it is paused, once what was in flight is finished: it goes on only when somebody resumes it."""
+    if not rollout.spec.paused or rollout.spec.abort or rollout.status.phase is not RolloutPhase.PAUSED:
+        return ""
+    flying = any(one.state not in _AT_REST for one in rollout.status.nodes)
+    return "" if flying else f"paused: `shiplift resume rollout/{rollout.metadata.name}` goes on"
 
 
 def _lines(records: Iterable[NodeStatus], now: int) -> tuple[NodeLine, ...]:
