@@ -11,6 +11,7 @@ import msgspec
 
 from shiplift.api.nodes import NodeRollout, NodeState, NodeStatus, RolloutPhase
 from shiplift.api.values import ConditionStatus
+from shiplift.nodes.model import kept
 from shiplift.view.section import Arrival
 from shiplift.view.values import Eta, Heard, Share, ago, plain
 
@@ -200,13 +201,8 @@ def line_of(record: NodeStatus, now: int) -> NodeLine:
         reason=record.reason or "",
         message=plain(record.message),
         seconds=ago(record.last_transition_time, now),
-        blockers=tuple(plain(_blocker(one.pod, one.budget, one.message)) for one in record.blockers),
+        blockers=tuple(plain(kept(one)) for one in record.blockers),
     )
-
-
-def _blocker(pod: str, budget: str, message: str) -> str:
-    keeper = f" by PodDisruptionBudget {budget}" if budget and budget not in message else ""
-    return f"pod {pod} is kept{keeper}: {message}"
 
 
 def _hints(rollout: NodeRollout, *, silent: bool) -> Iterable[str]:
