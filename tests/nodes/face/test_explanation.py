@@ -158,6 +158,10 @@ Would help  `shiplift resume rollout/r`"""
     )
 
 
-def test_a_node_that_failed_says_how_to_try_again() -> None:
-    (helps,) = told(a_rollout(a_record("a", NodeState.QUARANTINED))).unblocked_by
-    assert "`kubectl uncordon a`, then `shiplift pause rollout/r`" in helps
+@pytest.mark.parametrize("state", [NodeState.FAILED, NodeState.QUARANTINED])
+def test_a_node_that_failed_says_how_to_try_again(state: NodeState) -> None:
+    """A cordon of ours need not be taken off for that."""
+    (helps,) = told(a_rollout(a_record("a", state))).unblocked_by
+    assert helps == (
+        "mend what failed, then `shiplift pause rollout/r` and `shiplift resume rollout/r` try it again"
+    )

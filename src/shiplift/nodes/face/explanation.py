@@ -26,15 +26,14 @@ NEXT = {
     NodeState.SOAKING: "when it has stayed healthy for long enough, the other nodes follow",
     NodeState.REVERTING: "its versions from before are put back, and it takes pods again",
     NodeState.FAILED: "nothing by itself: it is on its versions from before, and takes pods",
-    NodeState.QUARANTINED: "nothing by itself: it stays cordoned until somebody has looked at it",
+    NodeState.QUARANTINED: "nothing by itself: it stays cordoned until it is tried again",
     NodeState.SKIPPED: "nothing: it is left as it is",
 }
-_UNBLOCKED = {
-    NodeState.FAILED: "mend what failed, then `shiplift pause rollout/{0}` and `shiplift resume rollout/{0}`"
-    " try it again",
-    NodeState.QUARANTINED: "mend it, `kubectl uncordon {1}`, then `shiplift pause rollout/{0}` and"
-    " `shiplift resume rollout/{0}` try it again",
-}
+_TRY_AGAIN = (
+    "mend what failed, then `shiplift pause rollout/{0}` and `shiplift resume rollout/{0}` try it again"
+)
+_HELPED = (NodeState.FAILED, NodeState.QUARANTINED)
+"""Where a node is that somebody has to help."""
 _OVER = (RolloutPhase.COMPLETE, RolloutPhase.ABORTED)
 
 
@@ -90,7 +89,7 @@ def explanation(member: Member, rollouts: Sequence[NodeRollout], now: int) -> Ex
         waits_for=plain(_waits_for(member, rollout, line)),
         next=NEXT[line.state] if line else "",
         blocked_by=line.blockers if line else (),
-        unblocked_by=tuple(_unblocked_by(member, rollout, line)),
+        unblocked_by=tuple(_unblocked_by(rollout, line)),
         software=_software(member, rollout),
     )
 
@@ -146,11 +145,11 @@ def _waits_for(member: Member, rollout: NodeRollout | None, line: NodeLine | Non
     return f"its turn; NodeRollout {rollout.metadata.name}: {said}"
 
 
-def _unblocked_by(member: Member, rollout: NodeRollout | None, line: NodeLine | None) -> Iterable[str]:
+def _unblocked_by(rollout: NodeRollout | None, line: NodeLine | None) -> Iterable[str]:
     if rollout is None:
         return
-    if line is not None and line.state in _UNBLOCKED:
-        yield _UNBLOCKED[line.state].format(rollout.metadata.name, member.name)
+    if line is not None and line.state in _HELPED:
+        yield _TRY_AGAIN.format(rollout.metadata.name)
     if rollout.spec.paused and not rollout.spec.abort:
         yield f"`shiplift resume rollout/{rollout.metadata.name}`"
 
