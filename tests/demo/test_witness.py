@@ -39,12 +39,21 @@ def test_in_order_and_once_each() -> None:
     seen = verdict(*move("db", 0), *move("web", 0))
     assert seen == Verdict(pods=2, moves=2, early=())
     assert seen.once_each
+    assert not seen.broken
+    assert dict(seen.told) == {
+        "moves": "2 for 2 pods: each once",
+        "order": "kept: each after all that it needs",
+        "left": "nothing: no label, budget or placement of ours",
+    }
 
 
 def test_a_pod_that_leaves_before_what_it_needs_is_ready_there_is_early() -> None:
     not_ready_yet = move("db", 0)[:-1]
     assert verdict(*not_ready_yet, *move("web", 0)).early == ("web-0", "web-1")
     assert verdict(*not_ready_yet, move("web", 0)[0]).early == ("web-0",)
+    early = verdict(*not_ready_yet, *move("web", 0))
+    assert early.broken
+    assert dict(early.told)["order"] == "not kept by web-0, web-1"
 
 
 def test_what_has_arrived_stays_so_when_a_pod_of_it_flaps() -> None:
