@@ -38,8 +38,7 @@ def explain(
     Parameters
     ----------
     what
-        KIND/NAME, as deploy/web, pod/web-1 or node/worker-1; a KIND that nobody knows is answered with those
-        that are known.
+        KIND/NAME, as deploy/web, pod/web-1 or node/worker-1; an unknown KIND is answered with all KINDs.
     namespace
         Where it is. Default: the kubeconfig's, or the only one that has it.
     """
