@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shiplift.api.nodes import NodeState, RolloutPhase
+from shiplift.api.nodes import NodeRollout, NodeState, RolloutPhase
 from shiplift.demo.changing import CHANGING, DONE, OPENING, PLAY, POOLS
 from shiplift.demo.plot import FROM, TARGET, Played, Scene, Seen
 from shiplift.demo.shop import without_order
@@ -28,10 +28,10 @@ RUNNING: dict[str, Any] = {"phase": RolloutPhase.RUNNING}
 COMPLETE: dict[str, Any] = {"phase": RolloutPhase.COMPLETE}
 
 
-def seen(scene: Scene, nodes: Iterable[Node], rollout: object = None, *left: str) -> Seen:
+def seen(scene: Scene, nodes: Iterable[Node], rollout: NodeRollout | None = None, *left: str) -> Seen:
     rows = list(nodes)
     cluster = look(Snapshot(*rows), NOW, TARGET)
-    view = rollouts_view([rollout], NOW, None) if rollout else None  # type: ignore[list-item]
+    view = rollouts_view([rollout], NOW, None) if rollout else None
     act = standing(cluster, rows, view.rollouts[0] if view else None, TARGET)
     return Seen(scene, cluster, (Played(DEMO, act),), left, 0)
 
