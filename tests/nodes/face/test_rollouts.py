@@ -10,7 +10,7 @@ from rich.console import Console
 
 from shiplift.api.nodes import Blocker, NodeState, RolloutPass, RolloutPhase
 from shiplift.api.values import Estimate, Progress
-from shiplift.nodes.face.rollouts import RolloutsView, RolloutView, changes, rollouts_view
+from shiplift.nodes.face.rollouts import RolloutsView, RolloutView, changes, rollouts_view, why
 from shiplift.nodes.face.rollouts_data import rollouts_data
 from shiplift.nodes.face.rollouts_layout import rollouts
 from shiplift.view.section import Arrival
@@ -89,6 +89,19 @@ def test_the_worst_nodes_come_first() -> None:
     names = [line.name for line in told.lines]
     assert names == ["quarantined", "failed", "drains-for-long", "drains-a-while", "changing", "skipped"]
     assert told.lines[2].seconds == 1800
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "told"),
+    [
+        ("WaitsForAgent", "", "its agent is asked to change it"),
+        ("WaitsForAgent", "its agent is silent", "its agent is silent"),
+        ("Contested", "", "Contested"),
+    ],
+)
+def test_a_reason_is_said_in_words_where_the_record_has_none(reason: str, message: str, told: str) -> None:
+    (line,) = one(a_rollout(a_record("a", NodeState.CHANGING, reason=reason, message=message))).lines
+    assert why(line) == told
 
 
 def test_a_stall_is_said_in_the_words_of_the_operator() -> None:

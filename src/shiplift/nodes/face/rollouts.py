@@ -11,7 +11,7 @@ import msgspec
 
 from shiplift.api.nodes import NodeRollout, NodeState, NodeStatus, RolloutPhase
 from shiplift.api.values import ConditionStatus
-from shiplift.nodes.model import kept
+from shiplift.nodes.model import Reason, kept
 from shiplift.view.section import Arrival
 from shiplift.view.values import Eta, Heard, Share, ago, plain
 
@@ -30,6 +30,14 @@ _WORST = (
 """Who needs somebody comes first."""
 _AT_REST = (NodeState.FAILED, NodeState.QUARANTINED, NodeState.SKIPPED)
 _OVER = (RolloutPhase.COMPLETE, RolloutPhase.ABORTED)
+_WORDS = {
+    Reason.CHOSEN: "it is next",
+    Reason.DRAINING: "its pods are evicted",
+    Reason.WAITS_FOR_AGENT: "its agent is asked to change it",
+    Reason.CHANGING: "its agent is at work",
+    Reason.VERIFYING: "what its agent says is looked at",
+}
+"""Why a node is where it is, in words, while its record only has the reason."""
 MOST_NODES = 10
 """So many nodes are shown, the worst, unless all are asked for."""
 
@@ -199,7 +207,7 @@ def line_of(record: NodeStatus, now: int) -> NodeLine:
         name=record.name,
         state=record.state,
         reason=record.reason or "",
-        message=plain(record.message),
+        message=plain(record.message) or _WORDS.get(record.reason or "", ""),
         seconds=ago(record.last_transition_time, now),
         blockers=tuple(plain(kept(one)) for one in record.blockers),
     )

@@ -131,8 +131,8 @@ def _state(view: NodeView, line: NodeLine | None, rollout: RolloutView | None, t
 
 PASSES = {
     "": "",
-    RolloutPass.PREPARE.value: "packages are looked for, images are pulled, etcd is copied",
-    RolloutPass.CONTROL_PLANE.value: "API servers, controllers and schedulers, one node at a time",
+    RolloutPass.PREPARE.value: "every node sees that its packages can be had, and pulls images",
+    RolloutPass.CONTROL_PLANE.value: "etcd is copied, then the control plane is upgraded, one node at a time",
     RolloutPass.CONTROL_PLANE_KUBELETS.value: "kubelets of the control plane, one node at a time",
     RolloutPass.WORKERS.value: "workers, a few at a time",
     RolloutPass.DONE.value: "",
@@ -150,5 +150,10 @@ def changes(before: Standing, now: Standing) -> Iterable[str]:
     then = {one.name: one.state for one in before.nodes}
     for one in now.nodes:
         if then.get(one.name) is not one.state and one.state in (*AT_WORK, Stand.FAILED, Stand.CHANGED):
-            more = f", {one.now}" if one.now else f", it runs {one.version}"
-            yield f"{one.name}: {one.state}{more}"
+            yield f"{one.name}: {one.state}{_more(one)}"
+
+
+def _more(one: NodeStand) -> str:
+    if one.state is Stand.CHANGED:
+        return f", it runs {one.version}"
+    return f", {one.now}" if one.now and one.state in (Stand.DRAINING, Stand.FAILED) else ""

@@ -6,7 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from shiplift.face.layout import bar, marks, table
-from shiplift.nodes.face.standing import PASSES, NodeStand, Stand, Standing
+from shiplift.nodes.face.standing import NodeStand, Stand, Standing
 
 _WIDTHS = {"VERSION": 7, "STATE": 11, "PODS": 5}
 """As wide as what is common in them, or all columns would jump."""
@@ -18,8 +18,8 @@ _AT_WORK = ("→", "yellow")
 def headline(view: Standing) -> str:
     """How far it is."""
     told = f"{bar(view.changed)} {view.changed} nodes run {view.target}"
-    now = PASSES.get(view.rollout.running_pass, "") if view.rollout else ""
-    return f"{told}; now: {now}" if now else told
+    running = view.rollout.running_pass if view.rollout and not view.moved else ""
+    return f"{told}, pass {running}" if running else told
 
 
 def nodes(view: Standing) -> Table:
