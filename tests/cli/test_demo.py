@@ -1,4 +1,5 @@
-"""`shiplift demo` on the real Kubernetes: it moves the shop, and leaves nothing behind however it ends."""
+"""`shiplift demo` on the real Kubernetes: it moves the shop, or changes its nodes, and leaves nothing behind
+however it ends."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from shiplift.demo.plot import TARGET, Scene
+from shiplift.demo import changing, moving
+from shiplift.demo.plot import TARGET
 from shiplift.facts import kinds
 from shiplift.kube.client import Client
 from shiplift.kube.credentials import load
@@ -55,7 +57,8 @@ def test_elsewhere_than_on_a_terminal_it_tells_what_happens_and_keeps_what_it_is
     assert rest.endswith("nothing is left\n")
     assert "\x1b" not in shown
 
-    assert [line for line in told if line in list(Scene)] == list(Scene)
+    scenes = list(map(str, moving.PLAY.scenes))
+    assert [line for line in told if line in scenes] == scenes
     assert {f"{name}: arrived" for name in ("api", "cache", "database", "queue", "web", "worker")} <= set(
         told
     )
@@ -114,12 +117,71 @@ def assert_moved(kubeconfig: Path) -> None:
 
 
 @pytest.mark.usefixtures("programs")
+def test_nodes_are_changed_in_place_and_what_happened_is_told(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    picture = tmp_path / "picture.svg"
+    with running([*DEMO, "--nodes", "--keep", "--svg", str(picture)], environment) as process:
+        told = list(until_kept(process))
+        assert told[-1].startswith(KEPT), told
+        assert_changed(Path(told[-1].removeprefix(KEPT)))
+        process.send_signal(signal.SIGTERM)
+        shown, rest = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert rest.endswith("nothing is left\n")
+
+    scenes = list(map(str, changing.PLAY.scenes))
+    assert [line for line in told if line in scenes] == scenes
+    passes = [line.partition(":")[0] for line in told if line.startswith("pass ")]
+    assert passes == ["pass Prepare", "pass ControlPlane", "pass ControlPlaneKubelets", "pass Workers"]
+    names = [name for pool in changing.POOLS for name in pool.names()]
+    assert {f"{name}: changed, it runs {TARGET}" for name in names} <= set(told)
+    lines = shown.splitlines()
+    assert lines[0] == "shiplift demo · nodes: 11 on v1.36.3"
+    assert "[####################] 11/11 nodes run v1.36.3" in lines
+    assert sum("✓ changed" in line for line in lines) == 11
+    assert "nodes     11 changed in place from v1.35.4 to v1.36.3: each once" in lines
+    assert "away      at most 2 of 8 workers and 1 of 3 control planes at once" in lines
+    assert "budgets   kept: no workload was ever below its own" in lines
+    assert "left      nothing: no cordon, order or desired version of ours" in lines
+    assert "draining" in picture.read_text()
+    assert_nothing_left(tmp_path)
+
+
+def assert_changed(kubeconfig: Path) -> None:
+    """All that the demo says of itself, seen from outside."""
+    ours = ("cordoned-by", "changes-allowed", "desired-version")
+    with Client(load(kubeconfig)) as client:
+        for node in client.list(kinds.NODE):
+            assert node["status"]["nodeInfo"]["kubeletVersion"] == TARGET
+            assert not node["spec"].get("unschedulable")
+            assert not [key for key in node["metadata"]["annotations"] if key.endswith(ours)]
+        [rollout] = client.list(kinds.NODE_ROLLOUT)
+        assert rollout["status"]["phase"] == "Complete"
+        assert rollout["status"]["progress"]["summary"] == "11/11"
+
+
+@pytest.mark.usefixtures("programs")
+def test_an_interrupt_while_nodes_are_changed_leaves_nothing(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    with Terminal([*DEMO, "--nodes"], environment) as terminal:
+        terminal.read_until("→ changing", 120)
+        terminal.press(CTRL_C)
+        assert terminal.wait(30) == 130
+        assert terminal.output.endswith("nothing is left\r\ninterrupted\r\n")
+        assert "Traceback" not in terminal.output
+        assert terminal.settings_now == terminal.settings
+    assert_nothing_left(tmp_path)
+
+
+@pytest.mark.usefixtures("programs")
 def test_two_demos_run_side_by_side_and_end_by_key_and_by_interrupt(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
     with Terminal(DEMO, environment) as one, Terminal(DEMO, environment) as other:
         one.read_until("WORKLOAD", 120)
-        other.read_until(Scene.MOVING, 240)
+        other.read_until(str(moving.MOVING), 240)
 
         one.press("q")
         assert one.wait(30) == 0

@@ -76,10 +76,13 @@ def test_each_layer_that_has_something_to_tell_has_a_section(
     assert said.endswith("\n\nToy  1 rollouts\n")
 
 
-def test_where_no_layer_has_anything_to_tell_the_first_says_how_to_begin(run: Run) -> None:
+def test_where_no_layer_has_anything_to_tell_each_says_how_to_begin(run: Run) -> None:
     code, said, errors = run("status")
     assert (code, said) == (1, "")
-    assert errors.startswith("error: there is no WorkloadMigration in this cluster\nhint: shiplift migrate ")
+    assert errors == (
+        "error: there is no WorkloadMigration in this cluster; there is no NodeRollout\n"
+        "hint: shiplift migrate --to VERSION makes one; make one\n"
+    )
 
 
 def test_each_layer_that_understands_a_word_explains_it(

@@ -38,6 +38,7 @@ def part(name: str) -> StatusPart[Said]:
         changes=lambda before, now: [now.text] if before != now else [],
         picture=lambda one, *_: Text(one.text),
         absent=Advice(f"there is no {name}", f"make a {name}"),
+        done=f"{name} is done",
         unfinished=Advice(f"left before {name} was done", "wait"),
         given_up=lambda one: Advice(f"{name} will not be", one.text),
         data=lambda one: {"text": one.text},

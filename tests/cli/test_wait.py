@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from shiplift.cli.output import CommandError, Exit, GivenUpError
-from shiplift.cli.sections import Seen
+from shiplift.cli.sections import Seen, done
 from shiplift.cli.wait import Waiting
 from shiplift.view.section import Arrival
 from tests.cli.test_sections import GIVEN_UP, MOVED, NOT_YET, PARTS, Said, Told
@@ -50,6 +50,11 @@ def code_of(ends: Callable[[], object]) -> tuple[Exit, str]:
 def test_it_ends_when_all_is_done(waiting: Waiting) -> None:
     assert not waiting.is_over(seen(NOT_YET))
     assert waiting.is_over(seen(MOVED))
+
+
+def test_what_came_to_its_end_is_said_of_each_layer() -> None:
+    both = (Told("one", PARTS["one"], Said("", MOVED)), Told("two", PARTS["two"], Said("", MOVED)))
+    assert done(Seen(both, None, stale=False)) == "one is done; two is done"
 
 
 @pytest.mark.parametrize("arrival", [GIVEN_UP, None])
@@ -114,5 +119,5 @@ def test_an_error_of_its_own_is_not_taken_for_an_abort(words: tuple[str, ...]) -
 def test_its_help_has_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["wait", "--help"]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "Exit codes: 0 done; 1 aborted, deleted, no node is in scope, or there is no migration; 3" in said
+    assert "Exit codes: 0 done; 1 aborted, deleted, nothing to move to, or nothing is under way; 3" in said
     assert "124 not done within --timeout" in said

@@ -9,8 +9,9 @@ import msgspec
 import pytest
 
 from shiplift.api.workloads import WorkloadMigration
-from shiplift.demo import needs, shop
-from shiplift.demo.plot import NEW, OLD, TARGET, Played, Scene, Seen
+from shiplift.demo.moving import DONE, JOINING, LEAVING, MOVING, NEW, OLD, OPENING, PLAY
+from shiplift.demo.plot import TARGET, Played, Scene, Seen
+from shiplift.demo.shop import manifests, needs, without_order
 from shiplift.facts.custom import Custom
 from shiplift.facts.kinds import WORKLOAD_PLACEMENT, Kind
 from shiplift.facts.meta import Labels, Row
@@ -46,20 +47,20 @@ UNREADY = node("data-new-1", TARGET, ready="False")
 @pytest.mark.parametrize(
     ("view", "over"),
     [
-        (seen(Scene.OPENING, OLD_NODES), True),
-        (seen(Scene.OPENING, [*OLD_NODES, UNREADY]), False),
-        (seen(Scene.JOINING, OLD_NODES), False),
-        (seen(Scene.JOINING, [*OLD_NODES, *NEW_NODES[:-1], UNREADY]), False),
-        (seen(Scene.JOINING, [*OLD_NODES, *NEW_NODES]), True),
-        (seen(Scene.MOVING, NEW_NODES), False),
-        (seen(Scene.MOVING, NEW_NODES, {}), False),
-        (seen(Scene.MOVING, NEW_NODES, UNDER_WAY), False),
-        (seen(Scene.MOVING, NEW_NODES, ARRIVED), True),
-        (seen(Scene.LEAVING, [*OLD_NODES, *NEW_NODES], FINISHED), False),
-        (seen(Scene.LEAVING, NEW_NODES, ARRIVED), False),
-        (seen(Scene.LEAVING, NEW_NODES, FINISHED, "a label on node x"), False),
-        (seen(Scene.LEAVING, NEW_NODES, FINISHED), True),
-        (seen(Scene.DONE, NEW_NODES, FINISHED), False),
+        (seen(OPENING, OLD_NODES), True),
+        (seen(OPENING, [*OLD_NODES, UNREADY]), False),
+        (seen(JOINING, OLD_NODES), False),
+        (seen(JOINING, [*OLD_NODES, *NEW_NODES[:-1], UNREADY]), False),
+        (seen(JOINING, [*OLD_NODES, *NEW_NODES]), True),
+        (seen(MOVING, NEW_NODES), False),
+        (seen(MOVING, NEW_NODES, {}), False),
+        (seen(MOVING, NEW_NODES, UNDER_WAY), False),
+        (seen(MOVING, NEW_NODES, ARRIVED), True),
+        (seen(LEAVING, [*OLD_NODES, *NEW_NODES], FINISHED), False),
+        (seen(LEAVING, NEW_NODES, ARRIVED), False),
+        (seen(LEAVING, NEW_NODES, FINISHED, "a label on node x"), False),
+        (seen(LEAVING, NEW_NODES, FINISHED), True),
+        (seen(DONE, NEW_NODES, FINISHED), False),
     ],
 )
 def test_a_scene_is_over_when_the_cluster_shows_it(view: Seen, over: bool) -> None:
@@ -67,7 +68,7 @@ def test_a_scene_is_over_when_the_cluster_shows_it(view: Seen, over: bool) -> No
 
 
 def test_a_scene_is_over_when_it_is_for_every_layer() -> None:
-    there = seen(Scene.MOVING, NEW_NODES, ARRIVED)
+    there = seen(MOVING, NEW_NODES, ARRIVED)
     toy = Played(TOY, Juggling())
     assert msgspec.structs.replace(there, played=(*there.played, toy)).over
     dropped = Played(TOY, Juggling(moved=False))
@@ -75,10 +76,11 @@ def test_a_scene_is_over_when_it_is_for_every_layer() -> None:
 
 
 def test_the_scenes_follow_each_other_to_the_end() -> None:
-    scene = Scene.OPENING
-    for wanted in (Scene.JOINING, Scene.MOVING, Scene.LEAVING, Scene.DONE):
-        scene = scene.next
+    scene = OPENING
+    for wanted in (JOINING, MOVING, LEAVING, DONE):
+        scene = PLAY.after(scene)
         assert scene is wanted
+    assert PLAY.last is DONE
 
 
 def placement(namespace: str) -> Custom:
@@ -101,7 +103,7 @@ def test_half_way_some_have_arrived_some_move_and_some_wait(
 ) -> None:
     movers = [Mover(("Deployment", "shop", str(state)), "", state, moved, 0, 2, "") for state in states]
     played = Played(DEMO, Movement(TARGET, None, tuple(movers)))
-    there = seen(Scene.MOVING, NEW_NODES)
+    there = seen(MOVING, NEW_NODES)
     assert msgspec.structs.replace(there, played=(played,)).half_way is half_way
 
 
@@ -133,15 +135,23 @@ def test_all_that_a_migration_leaves_while_it_runs_is_found(row: Any, found: tup
 
 
 def test_the_shop_protects_all_that_keeps_state() -> None:
-    kinds = [(one["kind"], one["metadata"]["name"]) for one in shop()]
+    kinds = [(one["kind"], one["metadata"]["name"]) for one in manifests()]
     for kind, name in kinds:
         if kind == "StatefulSet":
             assert ("PodDisruptionBudget", name) in kinds
             assert ("Service", name) in kinds
 
 
+def test_without_its_order_the_shop_has_nothing_of_ours() -> None:
+    assert [one for one in manifests() if one not in without_order()] == [
+        one for one in manifests() if "shiplift.dev/" in one["apiVersion"]
+    ]
+
+
 def test_the_order_of_the_shop_names_what_is_in_it_and_is_four_deep() -> None:
-    workloads = {one["metadata"]["name"] for one in shop() if one["kind"] in ("Deployment", "StatefulSet")}
+    workloads = {
+        one["metadata"]["name"] for one in manifests() if one["kind"] in ("Deployment", "StatefulSet")
+    }
     order = needs()
     assert workloads == {*order, *(name for names in order.values() for name in names)}
     assert depth("web") == 4

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shiplift.demo.witness import Change, Verdict, Witness, judge
+from shiplift.demo.witness import Change, MoveWitness, Verdict, judge
 from shiplift.facts import kinds
 from shiplift.facts.meta import Labels
 from shiplift.facts.pods import Pod
@@ -39,12 +39,21 @@ def test_in_order_and_once_each() -> None:
     seen = verdict(*move("db", 0), *move("web", 0))
     assert seen == Verdict(pods=2, moves=2, early=())
     assert seen.once_each
+    assert not seen.broken
+    assert dict(seen.told) == {
+        "moves": "2 for 2 pods: each once",
+        "order": "kept: each after all that it needs",
+        "left": "nothing: no label, budget or placement of ours",
+    }
 
 
 def test_a_pod_that_leaves_before_what_it_needs_is_ready_there_is_early() -> None:
     not_ready_yet = move("db", 0)[:-1]
     assert verdict(*not_ready_yet, *move("web", 0)).early == ("web-0", "web-1")
     assert verdict(*not_ready_yet, move("web", 0)[0]).early == ("web-0",)
+    early = verdict(*not_ready_yet, *move("web", 0))
+    assert early.broken
+    assert dict(early.told)["order"] == "not kept by web-0, web-1"
 
 
 def test_what_has_arrived_stays_so_when_a_pod_of_it_flaps() -> None:
@@ -62,13 +71,13 @@ def test_a_pod_that_moves_twice_counts_twice() -> None:
 
 
 def test_only_pods_are_written_down_and_nothing_after_the_verdict() -> None:
-    witness = Witness()
+    witness = MoveWitness(NEEDS, ["new"])
     for old, new in START:
         witness.heard(kinds.POD, old, new)
     witness.begin()
     witness.heard(kinds.NODE, None, node("new"))
     for old, new in [*move("db", 0), *move("web", 0)]:
         witness.heard(kinds.POD, old, new)
-    assert witness.verdict(NEEDS, ["new"]) == Verdict(pods=2, moves=2, early=())
+    assert witness.verdict() == Verdict(pods=2, moves=2, early=())
     witness.heard(kinds.POD, None, make(Pod, "late", node="new"))
-    assert witness.verdict(NEEDS, ["new"]) == Verdict(pods=2, moves=2, early=())
+    assert witness.verdict() == Verdict(pods=2, moves=2, early=())

@@ -16,7 +16,7 @@ from shiplift.api.nodes import (
     RolloutPhase,
 )
 from shiplift.api.values import Condition, ConditionStatus, Progress
-from shiplift.nodes.model import Reason
+from shiplift.nodes.model import Reason, kept
 from shiplift.nodes.tell.happenings import Happening, blocked, of_nodes, of_rollout
 
 AT = datetime(2026, 11, 1, tzinfo=UTC)
@@ -123,6 +123,23 @@ def test_a_node_tells_its_turns(
 )
 def test_what_is_mere_progress_is_no_event(before: NodeStatus, after: NodeStatus) -> None:
     assert on_node(before, after) is None
+
+
+@pytest.mark.parametrize(
+    ("budget", "message", "words"),
+    [
+        ("shop/web", "needs 2", "pod shop/web-1 is kept by PodDisruptionBudget shop/web: needs 2"),
+        (
+            "shop/web",
+            "PodDisruptionBudget shop/web needs 2",
+            "pod shop/web-1 is kept: PodDisruptionBudget shop/web needs 2",
+        ),
+        ("shop/web", "", "pod shop/web-1 is kept by PodDisruptionBudget shop/web"),
+        ("", "finalizer x keeps it", "pod shop/web-1 is kept: finalizer x keeps it"),
+    ],
+)
+def test_what_keeps_a_pod_is_named_once(budget: str, message: str, words: str) -> None:
+    assert kept(Blocker(pod="shop/web-1", budget=budget, message=message)) == words
 
 
 def test_a_blocked_drain_names_pod_and_budget() -> None:

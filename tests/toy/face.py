@@ -81,6 +81,7 @@ STATUS = StatusPart[Rollouts](
     changes=changes,
     picture=picture,
     absent=Advice("there is no NodeRollout", "make one"),
+    done="all are rolled out",
     unfinished=Advice("left before it was rolled out", "wait"),
     given_up=lambda one: Advice("it is given up", str(one)),
     data=lambda one: {"rollouts": one.number},

@@ -21,11 +21,15 @@ if TYPE_CHECKING:
     from shiplift.kube.client import Client
 
 pause_app = App(name="pause", help="Let what is in flight end, and start nothing new.")
-resume_app = App(name="resume", help="Go on after a pause.")
+resume_app = App(name="resume", help="Go on after a pause, and try again what has failed.")
 abort_app = App(
-    name="abort", help="Stop moving workloads and undo what was changed; they stay where they are."
+    name="abort",
+    help="Stop a move of workloads, or a rollout, and undo what it needed; what has moved stays.",
 )
-What = Annotated[str, Parameter(help="rollout/NAME. Default: the move of workloads.", show_default=False)]
+What = Annotated[
+    str,
+    Parameter(help="rollout/NAME, for a NodeRollout. Default: the move of workloads.", show_default=False),
+]
 _TRIES = 10
 _WATCH = "shiplift status -w shows how it goes"
 
@@ -49,7 +53,7 @@ def pause(what: What = "", /, *, kubeconfig: Kubeconfig = None, context: Context
 
 @resume_app.default
 def resume(what: What = "", /, *, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
-    """Go on after a pause."""
+    """Go on after a pause, and try again what has failed."""
     with access.client_of(kubeconfig, context) as client:
         if what:
             return rollout_control.resume(client, what)
@@ -71,7 +75,7 @@ def abort(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Stop moving workloads and undo what was changed; they stay where they are."""
+    """Stop a move of workloads, or a rollout, and undo what it needed; what has moved stays."""
     with access.client_of(kubeconfig, context) as client:
         if what:
             return rollout_control.abort(client, what, yes=yes)

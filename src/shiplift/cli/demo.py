@@ -1,4 +1,7 @@
-"""`shiplift demo`: a small shop moves to new nodes, on a real Kubernetes that exists only for that."""
+"""`shiplift demo`: a layer at work on a real Kubernetes that exists only for that.
+
+A small shop moves to new nodes; with `--nodes` the nodes that it runs on are changed in place.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,13 @@ from shiplift.cli.output import CommandError, configure_logs, say
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from shiplift.demo.plot import Seen
+    from shiplift.demo.plot import Play, Seen, Verdict
     from shiplift.demo.stage import Stage
-    from shiplift.demo.witness import Verdict
 
-app = App(name="demo", help="Watch a small shop move to new nodes, on a real Kubernetes of its own.")
+app = App(
+    name="demo",
+    help="Watch a small shop move to new nodes, or its nodes change, on a real Kubernetes of its own.",
+)
 _TITLE = "shiplift demo"
 _PLAIN_WIDTH = 160
 """Where no terminal limits it, nothing is cut."""
@@ -32,15 +37,20 @@ _LOOK = 0.5
 @app.default
 def demo(
     *,
+    nodes: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     keep: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     svg: Annotated[Path | None, Parameter(show=False)] = None,
 ) -> None:
-    """Watch a small shop move to new nodes, on a real Kubernetes of its own, which is gone when you leave.
+    """Watch a small shop move to new nodes, or its nodes change, on a real Kubernetes of its own.
+
+    The cluster is gone when you leave.
 
     Parameters
     ----------
+    nodes
+        Change the nodes in place instead: the control plane first, then two workers at a time.
     keep
-        When everything has moved, keep the cluster until q or Ctrl-C, to look around in it.
+        When everything is done, keep the cluster until q or Ctrl-C, to look around in it.
     svg
         Save a picture of half-way to this file.
     """
@@ -52,30 +62,37 @@ def demo(
     configure_logs()
     _treat_as_interrupt(signal.SIGTERM, signal.SIGHUP)
     console = Console(highlight=False, width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
-    with stage.built(say) as running:
-        last = _watch(console, running, svg)
+    play = _play(nodes)
+    with stage.built(play, say) as running:
+        last = _watch(console, play, running, svg)
         access.show(console, _picture(last))
-        if not _is_done(last):
+        if last.scene is not play.last:
             say("left before the end")
             return
         verdict = running.verdict()
         access.show(console, _summary(last, verdict))
         if keep:
             _keep(running)
-    _check(verdict)
+    if verdict.broken:
+        raise CommandError(play.failed, "please report it, with the lines above")
 
 
-def _watch(console: Console, running: Stage, svg: Path | None) -> Seen:
+def _play(nodes: bool) -> Play:
+    from shiplift.demo import changing, moving
+
+    return changing.PLAY if nodes else moving.PLAY
+
+
+def _watch(console: Console, play: Play, running: Stage, svg: Path | None) -> Seen:
     from shiplift.cli import watching
+
+    def is_done(seen: Seen) -> bool:
+        return seen.scene is play.last
 
     look = _photographed(running.look, svg) if svg else running.look
     if sys.stdout.isatty() and not console.is_dumb_terminal:
-        return watching.on_screen(console, look, lambda seen, _: _screen(running.kubeconfig, seen), _is_done)
-    return watching.in_lines(look, _told, _is_done)
-
-
-def _is_done(seen: Seen) -> bool:
-    return seen.scene is type(seen.scene).DONE
+        return watching.on_screen(console, look, lambda seen, _: _screen(running.kubeconfig, seen), is_done)
+    return watching.in_lines(look, _told, is_done)
 
 
 def _told(before: Seen | None, now: Seen) -> Iterable[str]:
@@ -100,30 +117,19 @@ def _picture(seen: Seen) -> RenderableType:
     from shiplift.cli import stage_layout
     from shiplift.demo.plot import TARGET
 
-    acts = [stage_layout.Drawn(one.part.headline(one.act), one.part.picture(one.act)) for one in seen.played]
+    acts = [
+        stage_layout.Drawn(one.part.headline(one.act), one.part.picture(one.act), one.part.shows_nodes)
+        for one in seen.played
+    ]
     return stage_layout.stage(seen.cluster, TARGET, acts, _TITLE, f"{seen.scene} · {seen.seconds} s")
 
 
 def _summary(seen: Seen, verdict: Verdict) -> RenderableType:
     from rich.text import Text
 
-    times = "each once" if verdict.once_each else "not each once"
-    order = (
-        f"not kept by {', '.join(verdict.early)}" if verdict.early else "kept: each after all that it needs"
-    )
-    lines = (
-        f"moves   {verdict.moves} for {verdict.pods} pods: {times}",
-        f"order   {order}",
-        "left    nothing: no label, budget or placement of ours",
-        f"took    {seen.seconds} s",
-    )
-    return Text("\n" + "\n".join(lines))
-
-
-def _check(verdict: Verdict) -> None:
-    """What was promised was seen."""
-    if verdict.early or not verdict.once_each:
-        raise CommandError("the shop did not move as it should", "please report it, with the lines above")
+    told = (*verdict.told, ("took", f"{seen.seconds} s"))
+    width = max(len(about) for about, _ in told)
+    return Text("\n" + "\n".join(f"{about:{width}}   {what}" for about, what in told))
 
 
 def _keep(running: Stage) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from shiplift.face.parts import ExplainPart, Question, Reader
 
-app = App(name="explain", help="Say what a workload waits for, and who waits for it.")
+app = App(name="explain", help="Say what a workload or a node waits for, and what would help it.")
 
 
 @app.default
@@ -33,12 +33,12 @@ def explain(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Say what a workload waits for, and who waits for it.
+    """Say what a workload or a node waits for, and what would help it.
 
     Parameters
     ----------
     what
-        KIND/NAME, as deploy/web or pod/web-1; a KIND that nobody knows is answered with those that are known.
+        KIND/NAME, as deploy/web, pod/web-1 or node/worker-1; an unknown KIND is answered with all KINDs.
     namespace
         Where it is. Default: the kubeconfig's, or the only one that has it.
     """

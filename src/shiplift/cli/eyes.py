@@ -38,7 +38,7 @@ class Eyes:
         """When the last look was."""
         told = sections.told(self._parts, objects, self.now, self.heard)
         if not told:
-            raise sections.refusal(next(iter(self._parts.values())).absent)
+            raise sections.absent(self._parts)
         self.first = Seen(told, self._silent(), stale=False)
         self._begun = {one.layer for one in told}
         self._look_at_lease = 0.0

@@ -40,7 +40,7 @@ COMMANDS = (
     Command(
         "abort",
         "shiplift.cli.control:abort_app",
-        "Stop moving workloads and undo what was changed; they stay where they are.",
+        "Stop a move of workloads, or a rollout, and undo what it needed; what has moved stays.",
     ),
     Command(
         "alerts", "shiplift.cli.manifests:alerts_app", "Print alerts for Prometheus, as a PrometheusRule."
@@ -49,14 +49,18 @@ COMMANDS = (
     Command(
         "demo",
         "shiplift.cli.demo:app",
-        "Watch a small shop move to new nodes, on a real Kubernetes of its own.",
+        "Watch a small shop move to new nodes, or its nodes change, on a real Kubernetes of its own.",
     ),
     Command(
         "drain",
         "shiplift.cli.drain:app",
         "Empty a node within its budgets, and say what keeps it from being empty.",
     ),
-    Command("explain", "shiplift.cli.explain:app", "Say what a workload waits for, and who waits for it."),
+    Command(
+        "explain",
+        "shiplift.cli.explain:app",
+        "Say what a workload or a node waits for, and what would help it.",
+    ),
     Command("local", "shiplift.cli.local:app", "A real Kubernetes on this computer."),
     Command(
         "manifests",
@@ -82,9 +86,13 @@ COMMANDS = (
         "shiplift.cli.undo:release_app",
         "The old name of undo, with --all.",
     ),
-    Command("resume", "shiplift.cli.control:resume_app", "Go on after a pause."),
     Command(
-        "status", "shiplift.cli.status:app", "Say how far the move of workloads is, and what it waits for."
+        "resume", "shiplift.cli.control:resume_app", "Go on after a pause, and try again what has failed."
+    ),
+    Command(
+        "status",
+        "shiplift.cli.status:app",
+        "Say how far workloads and nodes are on their way, and what they wait for.",
     ),
     Command(
         "undo",
@@ -95,7 +103,7 @@ COMMANDS = (
     Command(
         "wait",
         "shiplift.cli.wait:app",
-        "Wait until every workload has moved; the exit code tells how it ended.",
+        "Wait until all workloads have moved and all nodes are changed; the exit code tells how it ended.",
     ),
 )
 

@@ -103,6 +103,19 @@ def check_moved(last: Seen) -> None:
             raise refusal(one.part.unfinished)
 
 
+def done(seen: Seen) -> str:
+    """What has come to its end, in words."""
+    return "; ".join(one.part.done for one in seen.told)
+
+
+def absent(parts: Parts) -> CommandError:
+    """No layer has anything to tell: what there is none of, and how one would begin."""
+    from shiplift.view.section import Advice
+
+    told = [part.absent for part in parts.values()]
+    return refusal(Advice("; ".join(one.message for one in told), "; ".join(one.hint for one in told)))
+
+
 def refusal(advice: Advice) -> CommandError:
     return GivenUpError(advice.message, advice.hint)
 

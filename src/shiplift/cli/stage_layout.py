@@ -29,17 +29,18 @@ class Drawn(NamedTuple):
 
     headline: str
     picture: RenderableType
+    shows_nodes: bool = False
 
 
 def stage(cluster: ClusterView, target: str, acts: Sequence[Drawn], title: str, now: str) -> RenderableType:
     """How far it is, what each layer does, which node has which pods, what the marks mean."""
+    apart = not any(act.shows_nodes for act in acts)
     parts = [
-        *_headline(cluster, title, now),
+        *_headline(cluster, title, now, server=apart),
         *(Text(act.headline) for act in acts),
         Text(),
         *_separated(act.picture for act in acts),
-        _nodes(cluster, target),
-        Text(),
+        *((_nodes(cluster, target), Text()) if apart else ()),
         _legend(target),
     ]
     if cluster.stale:
@@ -47,10 +48,11 @@ def stage(cluster: ClusterView, target: str, acts: Sequence[Drawn], title: str, 
     return Group(*parts)
 
 
-def _headline(cluster: ClusterView, title: str, now: str) -> list[RenderableType]:
+def _headline(cluster: ClusterView, title: str, now: str, *, server: bool) -> list[RenderableType]:
+    """Where the nodes of the control plane are shown, these say which version it has."""
     versions = ", ".join(f"{one.nodes} on {one.version}" for one in cluster.versions)
-    about = f"control plane {cluster.server_version} · nodes: {versions or 'none'}"
-    return [Text.assemble((title, "bold"), f" · {about}"), Text(now)]
+    about = f" · control plane {cluster.server_version}" if server else ""
+    return [Text.assemble((title, "bold"), f"{about} · nodes: {versions or 'none'}"), Text(now)]
 
 
 def _separated(pictures: Iterable[RenderableType]) -> Iterable[RenderableType]:

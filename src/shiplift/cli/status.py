@@ -1,6 +1,6 @@
 """`shiplift status`: how far each layer is and what it waits for; it needs no operator.
 
-Every layer that has something to tell has a section. Where none has, the first says how one would begin.
+Every layer that has something to tell has a section. Where none has, each says how one would begin.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from shiplift.cli.sections import Seen
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-app = App(name="status", help="Say how far the move of workloads is, and what it waits for.")
+app = App(name="status", help="Say how far workloads and nodes are on their way, and what they wait for.")
 _MOST = 20
 """So many of those that wait are shown, unless all are asked for."""
 _BETWEEN_LOOKS = 0.2
@@ -39,7 +39,7 @@ def status(
         Parameter(
             negative="",
             show_default=False,
-            help="Follow it until every workload has moved; exit 1 if it is aborted.",
+            help="Follow it until all workloads have moved and all nodes are changed; exit 1 if aborted.",
         ),
     ] = False,
     every: Annotated[
@@ -48,7 +48,7 @@ def status(
             name="--all",
             negative="",
             show_default=False,
-            help="Show all workloads that wait, not only the first.",
+            help="Show all workloads and nodes that wait, not only the first.",
         ),
     ] = False,
     output: Annotated[
@@ -58,7 +58,7 @@ def status(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Say how far the move of workloads is, and what it waits for."""
+    """Say how far workloads and nodes are on their way, and what they wait for."""
     most = None if every else _MOST
     follow = watch or until_moved
     if output is not None and follow:

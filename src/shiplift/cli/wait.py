@@ -1,7 +1,9 @@
-"""`shiplift wait`: until every workload has moved; scripts are told by the exit code how it ended.
+"""`shiplift wait`: until all workloads have moved and all nodes are changed.
 
-0    every workload is on nodes of the target
-1    it will not come to that: aborted, deleted, no node is in scope, or there is no migration
+Scripts are told by the exit code how it ended:
+
+0    every workload is on nodes of the target, every node of a rollout runs what it should
+1    it will not come to that: aborted, deleted, no node to move to is in scope, or nothing is under way
 2    it could not be waited for: the API server is away, an option is wrong, or nobody expected it
 3    stalled: for longer than --patience it has gone on only if somebody helps, or no operator has run
 124  not done within --timeout
@@ -22,11 +24,10 @@ from shiplift.cli.output import CommandError, StalledError, TimedOutError, say
 from shiplift.cli.sections import Seen
 
 _BETWEEN_LOOKS = 0.5
-_MOVED = "done: every workload is on nodes of the target"
 app = App(
     name="wait",
-    help="Wait until every workload has moved; the exit code tells how it ended.",
-    help_epilogue="Exit codes: 0 done; 1 aborted, deleted, no node is in scope, or there is no migration; 3"
+    help="Wait until all workloads have moved and all nodes are changed; the exit code tells how it ended.",
+    help_epilogue="Exit codes: 0 done; 1 aborted, deleted, nothing to move to, or nothing is under way; 3"
     " stalled for longer than --patience, it goes on only if somebody helps; 124 not done within --timeout.",
 )
 
@@ -42,14 +43,14 @@ def wait(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Wait until every workload has moved; the exit code tells how it ended."""
+    """Wait until all workloads have moved and all nodes are changed; the exit code tells how it ended."""
     limits = _seconds("--timeout", timeout), _seconds("--patience", patience)
     waiting = Waiting(*limits, time.monotonic)
     with access.client_of(kubeconfig, context) as client:
         eyes = Eyes(client)
         with eyes.followed(to_the_end=True) as store:
-            _follow(lambda: eyes.look(store), waiting, _untold if quiet else _told)
-    say(_MOVED)
+            last = _follow(lambda: eyes.look(store), waiting, _untold if quiet else _told)
+    say(f"done: {sections.done(last)}")
 
 
 def _seconds(option: str, text: str) -> float:
@@ -64,13 +65,13 @@ def _seconds(option: str, text: str) -> float:
 Tell = Callable[[Seen | None, Seen], None]
 
 
-def _follow(look: Callable[[], Seen], waiting: Waiting, tell: Tell) -> None:
+def _follow(look: Callable[[], Seen], waiting: Waiting, tell: Tell) -> Seen:
     before: Seen | None = None
     while True:
         seen = look()
         tell(before, seen)
         if waiting.is_over(seen):
-            return
+            return seen
         before = seen
         time.sleep(_BETWEEN_LOOKS)
 

@@ -1,43 +1,36 @@
-"""What the demo plays, scene by scene, and by what one sees that a scene is over."""
+"""What a play of the demo is made of: scenes, and by what one sees that a scene is over.
+
+A layer that can be seen at work has a play: `moving` is that of workloads, `changing` that of nodes.
+A scene is over when the cluster shows it, never because time has gone by.
+"""
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
 
 import msgspec
 
 from shiplift.face.parts import DemoPart
-from shiplift.local.nodes import Pool
+from shiplift.facts.kinds import Kind
+from shiplift.facts.meta import Row
+from shiplift.local.nodes import Nodes, Pool
 from shiplift.view.cluster import ClusterView
 from shiplift.view.section import Act
 
 FROM, TARGET = "v1.35.4", "v1.36.3"
-_ZONES = ("zone-a", "zone-b")
-_POOL = "local.shiplift.dev/pool"
-OLD = (
-    Pool(name="general", count=4, version=FROM, zones=_ZONES),
-    Pool(name="data", count=2, version=FROM, zones=_ZONES),
-)
-NEW = tuple(
-    # of the same pool, as far as the shop is concerned
-    Pool(name=f"{pool.name}-new", count=pool.count, version=TARGET, zones=_ZONES, labels={_POOL: pool.name})
-    for pool in OLD
-)
+ZONES = ("zone-a", "zone-b")
 
 
-class Scene(StrEnum):
-    """What is going on; in the order in which it happens."""
-
-    OPENING = "a small shop opens"
-    JOINING = "new nodes join"
-    MOVING = "the operator moves the shop"
-    LEAVING = "all have arrived; the old nodes leave"
-    DONE = "everything has moved"
+class Hands(Protocol):
+    """What a scene may do to the stage when it begins."""
 
     @property
-    def next(self) -> Scene:
-        return list(Scene)[list(Scene).index(self) + 1]
+    def nodes(self) -> Nodes: ...
+
+    def start(self) -> None:
+        """Starts the operator, and asks its layers for the target."""
+        ...
 
 
 class Played(msgspec.Struct, frozen=True):
@@ -45,6 +38,22 @@ class Played(msgspec.Struct, frozen=True):
 
     part: DemoPart[Any]
     act: Act
+
+
+def _nothing(_hands: Hands) -> None:
+    pass
+
+
+class Scene(msgspec.Struct, frozen=True):
+    """What is going on."""
+
+    words: str
+    over: Callable[[Seen], bool]
+    """Whether the cluster shows its end."""
+    begin: Callable[[Hands], None] = _nothing
+
+    def __str__(self) -> str:
+        return self.words
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -56,32 +65,87 @@ class Seen(msgspec.Struct, frozen=True):
     residue: tuple[str, ...]
     """What of ours is in the cluster."""
     seconds: int
-    """Since the shop opened, or, once that has begun, since the move began."""
+    """Since the shop opened, or, once that has begun, since the operator was started."""
 
     @property
     def over(self) -> bool:
         """Whether the scene is at its end."""
-        acts = [one.act for one in self.played]
-        match self.scene:
-            case Scene.OPENING:
-                return is_open(self.cluster)
-            case Scene.JOINING:
-                ready = {node.name for node in self.cluster.nodes if node.ready}
-                return ready.issuperset(name for pool in NEW for name in pool.names())
-            case Scene.MOVING:
-                return all(act.moved for act in acts)
-            case Scene.LEAVING:
-                gone = all(node.version == TARGET for node in self.cluster.nodes)
-                return gone and all(act.settled for act in acts) and not self.residue
-            case Scene.DONE:
-                return False
+        return self.scene.over(self)
 
     @property
     def half_way(self) -> bool:
         """The moment that shows most, for one of the layers."""
         return any(one.act.half_way for one in self.played)
 
+    @property
+    def moved(self) -> bool:
+        """All that the layers were asked for has been done."""
+        return all(one.act.moved for one in self.played)
 
-def is_open(view: ClusterView) -> bool:
+    @property
+    def settled(self) -> bool:
+        """No layer has anything more to do, and nothing of ours is left."""
+        return all(one.act.settled for one in self.played) and not self.residue
+
+
+class Verdict(Protocol):
+    """How it went."""
+
+    @property
+    def told(self) -> tuple[tuple[str, str], ...]:
+        """What happened: what each line is about, and what is said of it."""
+        ...
+
+    @property
+    def broken(self) -> bool:
+        """Whether something that was promised was not so."""
+        ...
+
+
+class Witness(Protocol):
+    """Writes down what happens, whatever the operator says; to be subscribed to a store."""
+
+    def heard(self, kind: Kind, old: Row | None, new: Row | None) -> None: ...
+
+    def begin(self) -> None:
+        """What happens from now on is the operator's doing."""
+        ...
+
+    def verdict(self) -> Verdict:
+        """The last word: nothing is written down any more."""
+        ...
+
+
+class Play(msgspec.Struct, frozen=True):
+    """What is played where."""
+
+    layer: str
+    """The one that is seen at work."""
+    pools: tuple[Pool, ...]
+    """The nodes that there are when it opens."""
+    sample: Callable[[], Iterable[dict[str, Any]]]
+    """What runs on them, in the order in which it is to be created."""
+    scenes: tuple[Scene, ...]
+    witness: Callable[[], Witness]
+    failed: str
+    """What is said where the witness has seen something else than was promised."""
+    agents: bool = False
+    """Whether simulated agents answer on the nodes."""
+
+    @property
+    def last(self) -> Scene:
+        return self.scenes[-1]
+
+    def after(self, scene: Scene) -> Scene:
+        return self.scenes[self.scenes.index(scene) + 1]
+
+
+def is_open(seen: Seen) -> bool:
     """Everything runs, and the budgets have noticed."""
+    view = seen.cluster
     return view.settled and all(budget.allows for one in view.workloads for budget in one.budgets)
+
+
+def never(_seen: Seen) -> bool:
+    """Of the last scene."""
+    return False

@@ -1,4 +1,4 @@
-"""Where the demo plays: a cluster of its own, the shop on it, the operator that moves it, and eyes on all.
+"""Where the demo plays: a cluster of its own, the shop on it, the operator at work, and eyes on all.
 
 The cluster lives in a temporary folder, so any number of demos run side by side. However this process
 ends, the cluster ends with it: a guard sees to that when we are killed. Each scene begins when the one before
@@ -17,10 +17,9 @@ from typing import Any
 
 import msgspec
 
-from shiplift.demo import needs, operating, shop
+from shiplift.demo import operating
 from shiplift.demo.operating import RunningOperator
-from shiplift.demo.plot import NEW, OLD, TARGET, Played, Scene, Seen
-from shiplift.demo.witness import Verdict, Witness
+from shiplift.demo.plot import TARGET, Play, Played, Seen, Verdict
 from shiplift.engine.barrier import Barrier
 from shiplift.face.parts import DemoPart
 from shiplift.kube.client import Client
@@ -28,8 +27,10 @@ from shiplift.kube.manifests import kind_of
 from shiplift.kube.store import Store
 from shiplift.kube.watch import Watch
 from shiplift.local import guard
+from shiplift.local.agents import Agents, Timing
 from shiplift.local.cluster import Cluster
 from shiplift.local.errors import LocalError
+from shiplift.local.nodes import Nodes, Pool
 from shiplift.local.progress import Say
 from shiplift.operator.layers import faces
 from shiplift.view.look import READS, look
@@ -41,17 +42,21 @@ class Stage:
     """The running demo."""
 
     def __init__(
-        self, cluster: Cluster, client: Client, store: Store, parts: tuple[DemoPart[Any], ...]
+        self, play: Play, cluster: Cluster, client: Client, store: Store, parts: tuple[DemoPart[Any], ...]
     ) -> None:
         self.kubeconfig = cluster.kubeconfig
         self._server_version = _server_version(client)
-        self._cluster, self._client, self._store = cluster, client, store
+        self._play, self._cluster, self._client, self._store = play, cluster, client, store
         self._parts = parts
-        self._scene = Scene.OPENING
+        self._scene = play.scenes[0]
         self._operator: RunningOperator | None = None
-        self._witness = Witness()
+        self._witness = play.witness()
         self._began = time.monotonic()
         store.subscribe(self._witness.heard)
+
+    @property
+    def nodes(self) -> Nodes:
+        return self._cluster.nodes
 
     def look(self) -> Seen:
         """Everything as it is now; where a scene is over, the next one has begun."""
@@ -59,8 +64,8 @@ class Stage:
         seen = self._see()
         if not seen.over:
             return seen
-        self._scene = self._scene.next
-        self._begin()
+        self._scene = self._play.after(self._scene)
+        self._scene.begin(self)
         return self._see()
 
     def check(self) -> None:
@@ -71,7 +76,15 @@ class Stage:
             self._operator.check()
 
     def verdict(self) -> Verdict:
-        return self._witness.verdict(needs(), (name for pool in NEW for name in pool.names()))
+        return self._witness.verdict()
+
+    def start(self) -> None:
+        """The operator begins, and is asked for the target."""
+        self._witness.begin()
+        self._began = time.monotonic()
+        self._operator = RunningOperator(self._client, self._play.layer)
+        for part in self._parts:
+            part.begin(self._client, TARGET)
 
     def close(self) -> None:
         if self._operator:
@@ -88,64 +101,59 @@ class Stage:
             seconds=int(time.monotonic() - self._began),
         )
 
-    def _begin(self) -> None:
-        match self._scene:
-            case Scene.JOINING:
-                self._cluster.nodes.add(*NEW)
-            case Scene.MOVING:
-                self._move()
-            case Scene.LEAVING:
-                self._cluster.nodes.remove(*(name for pool in OLD for name in pool.names()))
-            case _:
-                pass
-
-    def _move(self) -> None:
-        self._witness.begin()
-        self._began = time.monotonic()
-        self._operator = RunningOperator(self._client)
-        for part in self._parts:
-            part.begin(self._client, TARGET)
-
 
 @contextlib.contextmanager
-def built(say: Say) -> Generator[Stage]:
+def built(play: Play, say: Say) -> Generator[Stage]:
     """The shop, just opening; nothing is left of it afterwards."""
-    with _cluster(say) as cluster, cluster.client() as client:
+    with _cluster(play.pools, say) as cluster, cluster.client() as client:
         say("installing shiplift")
-        operating.apply(client)
-        parts = tuple(part for face in faces().values() if (part := face.demo_part()))
-        reads = dict.fromkeys((*READS, *(kind for part in parts for kind in part.reads)))
-        store = Store(cluster.credentials(), map(Watch, reads))
-        stage = Stage(cluster, client, store, parts)
-        store.start()
-        try:
-            _wait(store.wait_synced(_SYNC_SECONDS))
-            _wait(store.wait_settled(_open(client), _SYNC_SECONDS))
+        operating.apply(client, play.layer)
+        with _agents(play, cluster), _staged(play, cluster, client) as stage:
             yield stage
-        finally:
-            try:
-                stage.close()
-            finally:
-                store.stop()
+
+
+def _agents(play: Play, cluster: Cluster) -> contextlib.AbstractContextManager[object]:
+    """Those that answer on the nodes, where the play has some; their Leases are as quick as they are."""
+    if not play.agents:
+        return contextlib.nullcontext()
+    return Agents(cluster.credentials(), timing=Timing(lease=1.0))
 
 
 @contextlib.contextmanager
-def _cluster(say: Say) -> Generator[Cluster]:
+def _staged(play: Play, cluster: Cluster, client: Client) -> Generator[Stage]:
+    parts = tuple(part for face in faces((play.layer,)).values() if (part := face.demo_part()))
+    reads = dict.fromkeys((*READS, *(kind for part in parts for kind in part.reads)))
+    store = Store(cluster.credentials(), map(Watch, reads))
+    stage = Stage(play, cluster, client, store, parts)
+    store.start()
+    try:
+        _wait(store.wait_synced(_SYNC_SECONDS))
+        _wait(store.wait_settled(_open(play, client), _SYNC_SECONDS))
+        yield stage
+    finally:
+        try:
+            stage.close()
+        finally:
+            store.stop()
+
+
+@contextlib.contextmanager
+def _cluster(pools: tuple[Pool, ...], say: Say) -> Generator[Cluster]:
     with tempfile.TemporaryDirectory(prefix="shiplift-demo-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         cluster = Cluster("demo", folder)
         guard.own(folder)
         try:
             guard.start_once(folder)
-            _up(cluster, say)
+            _up(cluster, pools, say)
             yield cluster
         finally:
             _end(cluster, say)
 
 
-def _up(cluster: Cluster, say: Say) -> None:
+def _up(cluster: Cluster, pools: tuple[Pool, ...], say: Say) -> None:
     try:
-        cluster.up(say=say, pools=OLD)
+        cluster.up(say=say, pools=pools)
     except LocalError as error:
         if str(cluster.root) not in error.hint:
             raise
@@ -167,9 +175,9 @@ def _end(cluster: Cluster, say: Say) -> None:
     say(f"the demo is over; its cluster was ended in {time.monotonic() - began:.1f} s, nothing is left")
 
 
-def _open(client: Client) -> list[Barrier]:
+def _open(play: Play, client: Client) -> list[Barrier]:
     """What to wait for, to see the whole shop."""
-    written = [client.create(kind_of(manifest), manifest) for manifest in shop()]
+    written = [client.create(kind_of(manifest), manifest) for manifest in play.sample()]
     return [one.barrier for one in written if one.barrier]
 
 

@@ -35,11 +35,27 @@ class Verdict(msgspec.Struct, frozen=True):
     def once_each(self) -> bool:
         return self.moves == self.pods
 
+    @property
+    def broken(self) -> bool:
+        return bool(self.early) or not self.once_each
 
-class Witness:
+    @property
+    def told(self) -> tuple[tuple[str, str], ...]:
+        times = "each once" if self.once_each else "not each once"
+        order = f"not kept by {', '.join(self.early)}" if self.early else "kept: each after all that it needs"
+        return (
+            ("moves", f"{self.moves} for {self.pods} pods: {times}"),
+            ("order", order),
+            ("left", "nothing: no label, budget or placement of ours"),
+        )
+
+
+class MoveWitness:
     """Writes down every change of a pod from the first on; to be subscribed to a store."""
 
-    def __init__(self) -> None:
+    def __init__(self, needs: Mapping[str, Iterable[str]], targets: Iterable[str]) -> None:
+        """Which app needs which, and the nodes that they go to."""
+        self._needs, self._targets = needs, frozenset(targets)
         self._changes: list[Change] = []
         self._began = 0
         self._closed = False
@@ -52,10 +68,10 @@ class Witness:
         """What happens from now on is the move."""
         self._began = len(self._changes)
 
-    def verdict(self, needs: Mapping[str, Iterable[str]], targets: Iterable[str]) -> Verdict:
+    def verdict(self) -> Verdict:
         """The last word: nothing is written down any more."""
         self._closed = True
-        return judge(self._changes, self._began, needs, frozenset(targets))
+        return judge(self._changes, self._began, self._needs, self._targets)
 
 
 def judge(

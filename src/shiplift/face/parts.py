@@ -64,6 +64,8 @@ class StatusPart(msgspec.Struct, Generic[S], frozen=True):
     """Of what is many, so much, and of each text so many lines; all where no number is given."""
     absent: Advice
     """There is nothing to tell: how would one begin?"""
+    done: str
+    """Somebody waited for the end, and it has come."""
     unfinished: Advice
     """Somebody waited for the end and left before."""
     given_up: Callable[[S], Advice]
@@ -138,6 +140,8 @@ class DemoPart(msgspec.Struct, Generic[A], frozen=True):
     changes: Callable[[A, A], Iterable[str]]
     headline: Callable[[A], str]
     picture: Callable[[A], RenderableType]
+    shows_nodes: bool = False
+    """Whether its picture has all nodes, so that nobody else has to show them."""
 
 
 class Face(msgspec.Struct, frozen=True):

@@ -15,7 +15,7 @@ _VALUES = re.compile(
     r"""(?:
       [\[(]*`[^`]{1,60}`\S*                                 # a command
     | \(?[A-Z][A-Za-z]+\ [a-z0-9][\w.-]*/[\w.-]+\S*         # Kind namespace/name
-    | \(?(?:WorkloadMigration|pod|node|namespace)\ [\w./-]+\S*
+    | \(?(?:WorkloadMigration|NodeRollout|pod|node|namespace)\ [\w./-]+\S*
     | wave\ \d+:\ \S+
     | and\ [\d,]+\ more\S*
     | (?:needs|has)\ \d[\d,]*\ of\ [\d,]+(?:\ [a-z]+\S*)?

@@ -135,6 +135,13 @@ class Member(msgspec.Struct, frozen=True):
         return not self.row.ready or bool(self.row.deleting) or self.leaving
 
 
+def kept(one: Blocker) -> str:
+    """Which pod stays, what keeps it, and what would let it go; a budget is named once."""
+    named = not one.budget or one.budget in one.message
+    keeper = "" if named else f" by PodDisruptionBudget {one.budget}"
+    return f"pod {one.pod} is kept{keeper}" + (f": {one.message}" if one.message else "")
+
+
 class Evictable(msgspec.Struct, frozen=True):
     """A pod that may be asked to go now."""
 

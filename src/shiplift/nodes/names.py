@@ -8,6 +8,8 @@ KUBERNETES = (KUBEADM, KUBELET, KUBECTL)
 """The software that a version of Kubernetes stands for."""
 API_SERVER = "kube-apiserver"
 """The software by which the agent of a control-plane node says which version its API server has."""
+CONTROL_PLANE = (API_SERVER, "kube-controller-manager", "kube-scheduler")
+"""What the agent of a control-plane node tells of besides packages, each version as it is written there."""
 FINALIZER = "shiplift.dev/undo"
 """On a NodeRollout for as long as a node may carry something of it."""
 CLAIMS = "shiplift-control-plane"

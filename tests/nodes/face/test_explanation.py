@@ -133,10 +133,35 @@ Next       when it is empty its agent is told to change it
 SOFTWARE  HAS     SHOULD HAVE
 kubelet   1.35.4  1.36.3
 
-Unblocked when  pod shop/web-1 is kept by PodDisruptionBudget shop/web: needs 2 healthy pods and has 2"""
+Blocked by  pod shop/web-1 is kept by PodDisruptionBudget shop/web: needs 2 healthy pods and has 2"""
     )
 
 
-def test_a_node_that_failed_says_how_to_try_again() -> None:
-    (helps,) = told(a_rollout(a_record("a", NodeState.QUARANTINED))).unblocked_by
-    assert "`kubectl uncordon a`, then `shiplift pause rollout/r`" in helps
+def test_the_versions_of_a_control_plane_are_compared_as_they_are_written() -> None:
+    notes = {current_key("kube-apiserver"): "v1.36.3", current_key("kube-scheduler"): "v1.35.4"}
+    found = {one.name: (one.wanted, one.fits) for one in told(a_rollout(), of=a_member(notes)).software}
+    assert found["kube-apiserver"] == ("v1.36.3", True)
+    assert found["kube-scheduler"] == ("v1.36.3", False)
+
+
+def test_what_blocks_it_is_apart_from_what_would_help() -> None:
+    blocker = Blocker(pod="shop/web-1", budget="shop/web", message="needs 2 healthy pods and has 2")
+    record = a_record("a", NodeState.DRAINING, message="1 pod left", blockers=(blocker, blocker))
+    paused = told(a_rollout(record, spec={"paused": True}))
+    assert len(paused.blocked_by) == 2
+    assert paused.unblocked_by == ("`shiplift resume rollout/r`",)
+    assert shown(paused).endswith(
+        """\
+Blocked by  pod shop/web-1 is kept by PodDisruptionBudget shop/web: needs 2 healthy pods and has 2
+            pod shop/web-1 is kept by PodDisruptionBudget shop/web: needs 2 healthy pods and has 2
+Would help  `shiplift resume rollout/r`"""
+    )
+
+
+@pytest.mark.parametrize("state", [NodeState.FAILED, NodeState.QUARANTINED])
+def test_a_node_that_failed_says_how_to_try_again(state: NodeState) -> None:
+    """A cordon of ours need not be taken off for that."""
+    (helps,) = told(a_rollout(a_record("a", state))).unblocked_by
+    assert helps == (
+        "mend what failed, then `shiplift pause rollout/r` and `shiplift resume rollout/r` try it again"
+    )

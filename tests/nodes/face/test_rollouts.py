@@ -10,7 +10,7 @@ from rich.console import Console
 
 from shiplift.api.nodes import Blocker, NodeState, RolloutPass, RolloutPhase
 from shiplift.api.values import Estimate, Progress
-from shiplift.nodes.face.rollouts import RolloutsView, RolloutView, changes, rollouts_view
+from shiplift.nodes.face.rollouts import RolloutsView, RolloutView, changes, rollouts_view, why
 from shiplift.nodes.face.rollouts_data import rollouts_data
 from shiplift.nodes.face.rollouts_layout import rollouts
 from shiplift.view.section import Arrival
@@ -91,9 +91,39 @@ def test_the_worst_nodes_come_first() -> None:
     assert told.lines[2].seconds == 1800
 
 
+@pytest.mark.parametrize(
+    ("reason", "message", "told"),
+    [
+        ("WaitsForAgent", "", "its agent is asked to change it"),
+        ("WaitsForAgent", "its agent is silent", "its agent is silent"),
+        ("Contested", "", "Contested"),
+    ],
+)
+def test_a_reason_is_said_in_words_where_the_record_has_none(reason: str, message: str, told: str) -> None:
+    (line,) = one(a_rollout(a_record("a", NodeState.CHANGING, reason=reason, message=message))).lines
+    assert why(line) == told
+
+
 def test_a_stall_is_said_in_the_words_of_the_operator() -> None:
     assert view(a_rollout(stalled="1 of at most 1 node failed")).stalled == "1 of at most 1 node failed"
     assert view(a_rollout()).stalled == ""
+
+
+@pytest.mark.parametrize(
+    ("rollout", "stalled"),
+    [
+        (a_rollout(spec={"paused": True}, phase=RolloutPhase.RUNNING), ""),
+        (a_rollout(a_record("a", NodeState.CHANGING), spec={"paused": True}, phase=RolloutPhase.PAUSED), ""),
+        (
+            a_rollout(a_record("a", NodeState.FAILED), spec={"paused": True}, phase=RolloutPhase.PAUSED),
+            "paused: `shiplift resume rollout/r` goes on",
+        ),
+        (a_rollout(phase=RolloutPhase.PAUSED), ""),
+    ],
+)
+def test_a_pause_stalls_it_once_what_was_in_flight_is_finished(rollout: object, stalled: str) -> None:
+    """Who has resumed it waits for an operator that sees that, and not for somebody who resumes it."""
+    assert view(rollout).stalled == stalled
 
 
 @pytest.mark.parametrize(

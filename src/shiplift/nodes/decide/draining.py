@@ -13,7 +13,7 @@ from shiplift.api.values import duration
 from shiplift.engine.step import Step
 from shiplift.nodes.decide import failing
 from shiplift.nodes.decide.case import Case, Passed
-from shiplift.nodes.model import Drain, Evictable, Reason
+from shiplift.nodes.model import Drain, Evictable, Reason, kept
 from shiplift.nodes.steps import Evict, Force
 
 DRAIN_TIMEOUT = timedelta(minutes=30)
@@ -66,10 +66,8 @@ def _told(drain: Drain, limit: timedelta | None = None) -> str:
     if drain.never:
         return f"{text}; no wait helps: {drain.never}"
     if drain.blockers:
-        first = drain.blockers[0]
-        by = f" is kept by PodDisruptionBudget {first.budget}" if first.budget else " stays"
         more = f" (and {len(drain.blockers) - 1} more)" if len(drain.blockers) > 1 else ""
-        return f"{text}: pod {first.pod}{by}{more}" + (f": {first.message}" if first.message else "")
+        return f"{text}: {kept(drain.blockers[0])}{more}"
     return text
 
 

@@ -100,8 +100,8 @@ def _paused(course: Course) -> Line | None:
     if not course.spec.paused:
         return None
     flying = len(course.flying)
-    text = f"paused: {flying} node{'s' * (flying != 1)} in flight finish, no more are begun"
-    return Line(Reason.PAUSED, text)
+    ends = f"; {flying} in flight {'is' if flying == 1 else 'are'} finished" if flying else ""
+    return Line(Reason.PAUSED, f"paused: no more nodes are begun{ends}")
 
 
 def _starting(course: Course) -> Line | None:

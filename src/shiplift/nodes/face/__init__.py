@@ -1,6 +1,7 @@
-"""What people see of this layer: its part of `status`, `explain`, `undo` and the alerts.
+"""What people see of this layer: its part of `status`, `explain`, `undo`, the alerts and the demo.
 
-The read models (`rollouts`, `explanation`) are pure and know no terminal; the layouts draw them on one.
+The read models (`rollouts`, `explanation`, `standing`) are pure and know no terminal; the layouts draw them
+on one.
 """
 
 from shiplift.face.parts import Face
@@ -10,4 +11,5 @@ FACE = Face(
     explain="shiplift.nodes.face.explain:EXPLAIN",
     undo="shiplift.nodes.face.undo:undo_all",
     alerts="shiplift.nodes.face.alerts:ALERTS",
+    demo="shiplift.nodes.face.demo:DEMO",
 )

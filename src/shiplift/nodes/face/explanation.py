@@ -14,7 +14,7 @@ from shiplift.api.nodes import NodeRollout, NodeState, NodeStatus, RolloutPhase
 from shiplift.api.values import selector_of
 from shiplift.nodes.face.rollouts import NodeLine, line_of, stalled, wanted
 from shiplift.nodes.model import Member
-from shiplift.nodes.names import KUBERNETES
+from shiplift.nodes.names import CONTROL_PLANE, KUBERNETES
 from shiplift.view.values import plain
 
 NEXT = {
@@ -26,15 +26,14 @@ NEXT = {
     NodeState.SOAKING: "when it has stayed healthy for long enough, the other nodes follow",
     NodeState.REVERTING: "its versions from before are put back, and it takes pods again",
     NodeState.FAILED: "nothing by itself: it is on its versions from before, and takes pods",
-    NodeState.QUARANTINED: "nothing by itself: it stays cordoned until somebody has looked at it",
+    NodeState.QUARANTINED: "nothing by itself: it stays cordoned until it is tried again",
     NodeState.SKIPPED: "nothing: it is left as it is",
 }
-_UNBLOCKED = {
-    NodeState.FAILED: "mend what failed, then `shiplift pause rollout/{0}` and `shiplift resume rollout/{0}`"
-    " try it again",
-    NodeState.QUARANTINED: "mend it, `kubectl uncordon {1}`, then `shiplift pause rollout/{0}` and"
-    " `shiplift resume rollout/{0}` try it again",
-}
+_TRY_AGAIN = (
+    "mend what failed, then `shiplift pause rollout/{0}` and `shiplift resume rollout/{0}` try it again"
+)
+_HELPED = (NodeState.FAILED, NodeState.QUARANTINED)
+"""Where a node is that somebody has to help."""
 _OVER = (RolloutPhase.COMPLETE, RolloutPhase.ABORTED)
 
 
@@ -67,7 +66,10 @@ class Explanation(msgspec.Struct, frozen=True):
     """What the rollout has written down of it."""
     waits_for: str
     next: str
+    blocked_by: tuple[str, ...]
+    """Pods that keep it from being drained: by what, and what would let each go."""
     unblocked_by: tuple[str, ...]
+    """What somebody can do."""
     software: tuple[Software, ...]
 
 
@@ -86,7 +88,8 @@ def explanation(member: Member, rollouts: Sequence[NodeRollout], now: int) -> Ex
         line=line,
         waits_for=plain(_waits_for(member, rollout, line)),
         next=NEXT[line.state] if line else "",
-        unblocked_by=tuple(_unblocked_by(member, rollout, line)),
+        blocked_by=line.blockers if line else (),
+        unblocked_by=tuple(_unblocked_by(rollout, line)),
         software=_software(member, rollout),
     )
 
@@ -142,13 +145,11 @@ def _waits_for(member: Member, rollout: NodeRollout | None, line: NodeLine | Non
     return f"its turn; NodeRollout {rollout.metadata.name}: {said}"
 
 
-def _unblocked_by(member: Member, rollout: NodeRollout | None, line: NodeLine | None) -> Iterable[str]:
+def _unblocked_by(rollout: NodeRollout | None, line: NodeLine | None) -> Iterable[str]:
     if rollout is None:
         return
-    if line is not None:
-        yield from line.blockers
-        if line.state in _UNBLOCKED:
-            yield _UNBLOCKED[line.state].format(rollout.metadata.name, member.name)
+    if line is not None and line.state in _HELPED:
+        yield _TRY_AGAIN.format(rollout.metadata.name)
     if rollout.spec.paused and not rollout.spec.abort:
         yield f"`shiplift resume rollout/{rollout.metadata.name}`"
 
@@ -162,6 +163,7 @@ def _software(member: Member, rollout: NodeRollout | None) -> tuple[Software, ..
             (one for one in KUBERNETES if one in member.current), version.removeprefix("v")
         )
         asked.setdefault("kubelet", version.removeprefix("v"))
+        asked |= dict.fromkeys((one for one in CONTROL_PLANE if one in member.current), version)
     current = {"kubelet": member.row.kubelet_version.removeprefix("v"), **member.current}
     names = sorted({*asked, *current})
     return tuple(Software(one, plain(current.get(one, "")), asked.get(one, "")) for one in names)

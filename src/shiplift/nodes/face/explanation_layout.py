@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from shiplift.face.layout import duration, facts, table
+from shiplift.face.wrapping import Sentence
 from shiplift.nodes.face.explanation import Explanation, Software
 
 
@@ -17,13 +18,18 @@ def explanation(one: Explanation) -> RenderableType:
     parts: list[RenderableType] = [facts(_who(one))]
     if one.software:
         parts += [Text(), _software(one.software)]
-    if one.unblocked_by:
-        labels = ("Unblocked when", *("and" for _ in one.unblocked_by[1:]))
-        parts += [Text(), facts(zip(labels, map(Text, one.unblocked_by), strict=True))]
+    told = [*_labelled("Blocked by", one.blocked_by), *_labelled("Would help", one.unblocked_by)]
+    if told:
+        parts += [Text(), facts(told)]
     return Group(*parts)
 
 
-def _who(one: Explanation) -> Iterable[tuple[str, Text]]:
+def _labelled(label: str, lines: Sequence[str]) -> Iterable[tuple[str, RenderableType]]:
+    """The label once, before the first of them."""
+    return zip((label, *("" for _ in lines[1:])), map(Sentence, lines), strict=False)
+
+
+def _who(one: Explanation) -> Iterable[tuple[str, RenderableType]]:
     cordoned = f", cordoned by {one.cordon}" if one.cordon else ""
     yield "Node", Text(f"{one.name}, {one.version}, {'Ready' if one.ready else 'not Ready'}{cordoned}")
     yield "Agent", Text(one.agent)
@@ -32,9 +38,9 @@ def _who(one: Explanation) -> Iterable[tuple[str, Text]]:
     if one.line:
         since = f" for {duration(one.line.seconds)}" if one.line.seconds is not None else ""
         yield "State", Text(f"{one.line.state.value}{since}")
-    yield "Waits for", Text(one.waits_for)
+    yield "Waits for", Sentence(one.waits_for)
     if one.next:
-        yield "Next", Text(one.next)
+        yield "Next", Sentence(one.next)
 
 
 def _software(found: Iterable[Software]) -> Table:

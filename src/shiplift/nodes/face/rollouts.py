@@ -11,6 +11,7 @@ import msgspec
 
 from shiplift.api.nodes import NodeRollout, NodeState, NodeStatus, RolloutPhase
 from shiplift.api.values import ConditionStatus
+from shiplift.nodes.model import Reason, kept
 from shiplift.view.section import Arrival
 from shiplift.view.values import Eta, Heard, Share, ago, plain
 
@@ -27,7 +28,16 @@ _WORST = (
     NodeState.SKIPPED,
 )
 """Who needs somebody comes first."""
+_AT_REST = (NodeState.FAILED, NodeState.QUARANTINED, NodeState.SKIPPED)
 _OVER = (RolloutPhase.COMPLETE, RolloutPhase.ABORTED)
+_WORDS = {
+    Reason.CHOSEN: "it is next",
+    Reason.DRAINING: "its pods are evicted",
+    Reason.WAITS_FOR_AGENT: "its agent is asked to change it",
+    Reason.CHANGING: "its agent is at work",
+    Reason.VERIFYING: "what its agent says is looked at",
+}
+"""Why a node is where it is, in words, while its record only has the reason."""
 MOST_NODES = 10
 """So many nodes are shown, the worst, unless all are asked for."""
 
@@ -67,6 +77,8 @@ class RolloutView(msgspec.Struct, frozen=True):
     stalled: str
     arrival: Arrival
     hints: tuple[str, ...] = ()
+    resting: str = ""
+    """Why nothing happens until somebody resumes it; empty where it is not paused."""
 
 
 class RolloutsView(msgspec.Struct, frozen=True):
@@ -85,7 +97,7 @@ class RolloutsView(msgspec.Struct, frozen=True):
 
     @property
     def stalled(self) -> str:
-        return next((one.stalled for one in self.rollouts if one.stalled), "")
+        return next(filter(None, (one.stalled or one.resting for one in self.rollouts)), "")
 
 
 def rollouts_view(found: Sequence[NodeRollout], now: int, heard: Heard | None) -> RolloutsView | None:
@@ -132,6 +144,7 @@ def _rollout(rollout: NodeRollout, now: int, *, silent: bool) -> RolloutView:
         window=_until(rollout, now),
         lines=_lines(status.nodes, now),
         stalled=plain(stalled(rollout)),
+        resting=_resting(rollout),
         arrival=_arrival(rollout),
         hints=tuple(_hints(rollout, silent=silent)),
     )
@@ -175,6 +188,14 @@ def stalled(rollout: NodeRollout) -> str:
     )
 
 
+def _resting(rollout: NodeRollout) -> str:
+    """That it is paused, once what was in flight is finished: it goes on only when somebody resumes it."""
+    if not rollout.spec.paused or rollout.spec.abort or rollout.status.phase is not RolloutPhase.PAUSED:
+        return ""
+    flying = any(one.state not in _AT_REST for one in rollout.status.nodes)
+    return "" if flying else f"paused: `shiplift resume rollout/{rollout.metadata.name}` goes on"
+
+
 def _lines(records: Iterable[NodeStatus], now: int) -> tuple[NodeLine, ...]:
     """The worst first: those that have waited longest before others of their state."""
     lines = [line_of(one, now) for one in records]
@@ -186,15 +207,10 @@ def line_of(record: NodeStatus, now: int) -> NodeLine:
         name=record.name,
         state=record.state,
         reason=record.reason or "",
-        message=plain(record.message),
+        message=plain(record.message) or _WORDS.get(record.reason or "", ""),
         seconds=ago(record.last_transition_time, now),
-        blockers=tuple(plain(_blocker(one.pod, one.budget, one.message)) for one in record.blockers),
+        blockers=tuple(plain(kept(one)) for one in record.blockers),
     )
-
-
-def _blocker(pod: str, budget: str, message: str) -> str:
-    keeper = f" by PodDisruptionBudget {budget}" if budget and budget not in message else ""
-    return f"pod {pod} is kept{keeper}: {message}"
 
 
 def _hints(rollout: NodeRollout, *, silent: bool) -> Iterable[str]:

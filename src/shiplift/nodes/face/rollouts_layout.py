@@ -12,6 +12,7 @@ from shiplift.api.nodes import NodeState
 from shiplift.face.layout import bar, duration, facts, table
 from shiplift.face.wrapping import Sentence
 from shiplift.nodes.face.rollouts import MOST_NODES, NodeLine, RolloutsView, RolloutView, why
+from shiplift.view.section import Arrival
 from shiplift.view.values import Eta
 
 _STYLES = {
@@ -67,11 +68,12 @@ def _about(view: RolloutView, lines: int | None) -> Iterable[tuple[str, Renderab
 
 
 def _headline(view: RolloutView, title: str) -> str:
+    over = view.arrival is not Arrival.NOT_YET
     more = [
         title,
         view.wanted,
-        f"pass {view.running_pass}" if view.running_pass else "",
-        f"for {duration(view.seconds)}" if view.seconds is not None else "",
+        f"pass {view.running_pass}" if view.running_pass and not over else "",
+        f"{'in' if over else 'for'} {duration(view.seconds)}" if view.seconds is not None else "",
         _eta(view.eta) if view.eta else "",
     ]
     return ", ".join(one for one in more if one)

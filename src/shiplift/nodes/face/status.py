@@ -27,7 +27,11 @@ STATUS = StatusPart[RolloutsView](
     look=look,
     changes=changes,
     picture=rollouts_layout.rollouts,
-    absent=Advice("there is no NodeRollout in this cluster", "kubectl apply a NodeRollout: docs/nodes.md"),
+    absent=Advice(
+        "there is no NodeRollout in this cluster",
+        "kubectl apply -f rollout.yaml makes one, docs/nodes.md shows how",
+    ),
+    done="every node runs what it should",
     unfinished=Advice(
         "left before every node ran what it should", "shiplift status --until-moved waits for it"
     ),

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from shiplift.api.nodes import NodeRolloutStatus, NodeState, NodeStatus, RolloutPhase
 from shiplift.api.values import ConditionStatus
-from shiplift.nodes.model import Reason
+from shiplift.nodes.model import Reason, kept
 
 
 class Happening(NamedTuple):
@@ -132,10 +132,8 @@ def blocked(rollout: str, record: NodeStatus) -> Happening | None:
     if not record.blockers:
         return Happening(reason, f"NodeRollout {rollout}: {record.message}", warning=True)
     first, more = record.blockers[0], len(record.blockers) - 1
-    keeper = f" by PodDisruptionBudget {first.budget}" if first.budget else ""
     others = f", and {more} more" if more else ""
-    note = f"NodeRollout {rollout}: pod {first.pod} is kept{keeper}: {first.message}{others}"
-    return Happening(reason, note, warning=True)
+    return Happening(reason, f"NodeRollout {rollout}: {kept(first)}{others}", warning=True)
 
 
 def _gone(rollout: str, was: NodeStatus) -> Happening:

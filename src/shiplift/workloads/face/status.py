@@ -39,6 +39,7 @@ STATUS = StatusPart[MigrationView](
     changes=changes,
     picture=migration_layout.migration,
     absent=Advice(NO_MIGRATION, HOW_TO_BEGIN),
+    done="every workload is on nodes of the target",
     unfinished=Advice("left before every workload had moved", "shiplift status --until-moved waits for it"),
     given_up=given_up,
     data=migration_data,
