@@ -27,8 +27,9 @@ _BETWEEN_LOOKS = 0.5
 app = App(
     name="wait",
     help="Wait until all workloads have moved and all nodes are changed; the exit code tells how it ended.",
-    help_epilogue="Exit codes: 0 done; 1 aborted, deleted, nothing to move to, or nothing is under way; 3"
-    " stalled for longer than --patience, it goes on only if somebody helps; 124 not done within --timeout.",
+    help_epilogue="Exit codes: 0 done; 1 aborted, deleted, nothing to move to, or nothing is under way; 2"
+    " it could not be waited for; 3 stalled for longer than --patience, it goes on only if somebody helps;"
+    " 124 not done within --timeout.",
 )
 
 

@@ -260,7 +260,8 @@ def is_schedulable(node: Json) -> bool:
 
 def _is_let_down(node: Json) -> bool:
     """Whether it was told to be ill or silent."""
-    return bool((node["metadata"].get("annotations") or {}).get(NODE_READY))
+    annotations: Json = node["metadata"].get("annotations") or {}
+    return NODE_READY in annotations
 
 
 def _counted(nodes: int) -> str:

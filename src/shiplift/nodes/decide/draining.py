@@ -66,8 +66,8 @@ def _told(drain: Drain, limit: timedelta | None = None) -> str:
     if drain.never:
         return f"{text}; no wait helps: {drain.never}"
     if drain.blockers:
-        more = f" (and {len(drain.blockers) - 1} more)" if len(drain.blockers) > 1 else ""
-        return f"{text}: {kept(drain.blockers[0])}{more}"
+        first, *others = drain.blockers
+        return f"{text}: {kept(first)}{f' (and {len(others)} more)' if others else ''}"
     return text
 
 

@@ -30,7 +30,7 @@ _WORST = (
 """Who needs somebody comes first."""
 _AT_REST = (NodeState.FAILED, NodeState.QUARANTINED, NodeState.SKIPPED)
 _OVER = (RolloutPhase.COMPLETE, RolloutPhase.ABORTED)
-_WORDS = {
+_WORDS: dict[str, str] = {
     Reason.CHOSEN: "it is next",
     Reason.DRAINING: "its pods are evicted",
     Reason.WAITS_FOR_AGENT: "its agent is asked to change it",
