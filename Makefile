@@ -9,7 +9,7 @@ WORKERS ?= 2
 help:
 	@echo "make demo    a small shop moves to new nodes in its order, on a real Kubernetes on this computer"
 	@echo "make check   before each commit: lint, and all tests that start no cluster (a good minute);"
-	@echo "             property tests try a third of their examples"
+	@echo "             property tests try a ninth of their examples"
 	@echo "make test    all tests, against real parts"
 	@echo "make lint    format, style, types, layering"
 	@echo "make bench   the benchmarks, short"

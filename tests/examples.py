@@ -1,15 +1,15 @@
-"""How many examples a property test tries: all in `make test`, a third where somebody waits for it."""
+"""How many examples a property test tries: all in `make test`, a ninth where somebody waits for it."""
 
 from hypothesis import HealthCheck, settings
 
-_WHOLE, _THIRD = 99, 33
+_WHOLE, _NINTH = 99, 11
 
 
 def load(*, whole: bool) -> None:
     """The same examples in each run, and no limit of time to one of them; before any test is imported."""
     settings.register_profile(
         "shiplift",
-        max_examples=_WHOLE if whole else _THIRD,
+        max_examples=_WHOLE if whole else _NINTH,
         derandomize=True,
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow],

@@ -15,8 +15,11 @@ FIELD = re.compile(r"(?<![\w.])spec\.[a-z]\w*\b(?! of |=)")
 
 
 def texts(path: Path) -> Iterator[tuple[int, str]]:
-    """Every text of a module but docstrings."""
-    tree = ast.parse(path.read_text())
+    """Every text of a module but docstrings, where any may name a field."""
+    source = path.read_text()
+    if not FIELD.search(source):
+        return
+    tree = ast.parse(source)
     documented = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:

@@ -22,7 +22,7 @@ def test_the_same_sizes_give_the_same_objects() -> None:
 
 def test_no_two_pods_have_the_same_name() -> None:
     names = Counter(
-        (pod.body["metadata"]["namespace"], pod.body["metadata"]["name"]) for pod in pods(20_000, 1_000)
+        (pod.body["metadata"]["namespace"], pod.body["metadata"]["name"]) for pod in pods(5_000, 250)
     )
     assert names.most_common(1)[0][1] == 1
 

@@ -119,5 +119,5 @@ def test_an_error_of_its_own_is_not_taken_for_an_abort(words: tuple[str, ...]) -
 def test_its_help_has_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["wait", "--help"]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "Exit codes: 0 done; 1 aborted, deleted, nothing to move to, or nothing is under way; 3" in said
+    assert "Exit codes: 0 done; 1 aborted, deleted, nothing to move to, or nothing is under way; 2" in said
     assert "124 not done within --timeout" in said

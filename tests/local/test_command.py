@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from shiplift.local.nodes import Pool
 
 from .leftovers import processes_of, running
 
+main = importlib.import_module("shiplift.cli.main")
 COMMAND = [sys.executable, "-c", "from shiplift.cli import main; main()", "local"]
 
 
@@ -120,10 +122,11 @@ ADD = ("nodes", "add", "1", "--version", "v1.36.3")
         ),
     ],
 )
-def test_a_mistake_is_one_line_and_a_hint(arguments, error, hint):
-    done = run(*arguments)
-    assert (done.returncode, done.stdout) == (1, "")
-    first, second = done.stderr.splitlines()
+def test_a_mistake_is_one_line_and_a_hint(arguments, error, hint, capsys):
+    code = main.run(["local", *arguments])
+    said = capsys.readouterr()
+    assert (code, said.out) == (1, "")
+    first, second = said.err.splitlines()
     assert first.startswith(f"error: {error}")
     assert second.startswith("hint: ")
     assert hint in second
