@@ -83,7 +83,7 @@ def publisher(monkeypatch):
             """Quiet."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
         here = f"http://127.0.0.1:{server.server_port}"
         monkeypatch.setattr(download, "OFFICIAL", Sources(here, here, here))
