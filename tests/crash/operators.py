@@ -24,6 +24,7 @@ from shiplift.kube.client import Client
 from shiplift.kube.errors import KubeError, NotFound
 from tests.crash.doors import Doors
 from tests.crash.orders import SPACE, Order
+from tests.crash.outside import Companion
 from tests.until import until
 
 
@@ -117,16 +118,19 @@ class Factory:
 
 
 class Crew:
-    """Runs the operators of one plan, and does to them what its director says."""
+    """Runs the operators of one plan and the programs beside them, and does what its director says."""
 
-    def __init__(self, admin: Client, folder: Path) -> None:
-        self._admin, self._folder = admin, folder
+    def __init__(self, admin: Client, folder: Path, kubeconfig: Path) -> None:
+        self._admin, self._folder, self._kubeconfig = admin, folder, kubeconfig
         self.operators: list[Operator] = []
         self._stopped: Operator | None = None
         self.factory: Factory | None = None
         self.doors: Doors | None = None
         self.layers: tuple[str, ...] = ()
         """What each operator runs."""
+        self.companions: tuple[Companion, ...] = ()
+        self._beside: list[tuple[str, Operator]] = []
+        """The programs beside the operator, those that were killed too."""
         self._led_since = math.inf
 
     def start(self) -> Operator:
@@ -141,11 +145,26 @@ class Crew:
         self.operators.append(self.factory.start(order))
         return self.operators[-1]
 
+    def start_beside(self) -> None:
+        """The programs beside the operator; before it, since they are there in a cluster."""
+        for companion in self.companions:
+            self._start_beside(companion)
+
+    def _start_beside(self, companion: Companion) -> None:
+        assert self.doors
+        assert self.factory
+        self._folder.mkdir(parents=True, exist_ok=True)
+        name = companion.name
+        log = self._folder / f"{name}-{len(self._beside)}.log"
+        kubeconfig = self.doors.kubeconfig(self._folder / f"kubeconfig-{name}", name)
+        order = Order(str(kubeconfig), SPACE, str(log), main=companion.main, admin=str(self._kubeconfig))
+        self._beside.append((name, self.factory.start(order)))
+
     def end(self) -> None:
         """All of them, and nothing is left open."""
-        for operator in self.operators:
-            operator.kill()
-        self.operators = []
+        for process in self._processes():
+            process.kill()
+        self.operators, self._beside = [], []
         self._stopped = None
         if self.doors:
             self.doors.hang_up()
@@ -159,6 +178,17 @@ class Crew:
         self.doors.hang_up()
         self._free_the_lease()
         self.start()
+
+    def crash_beside(self, name: str) -> None:
+        assert self.doors
+        for process in (one for known, one in self._beside if known == name):
+            process.kill()
+        self.doors.hang_up(name)
+        self._start_beside(next(one for one in self.companions if one.name == name))
+
+    def away(self, seconds: float) -> None:
+        assert self.doors
+        self.doors.away(seconds)
 
     def pause(self) -> None:
         self._stopped = next(one for one in self.operators if one.expected)
@@ -193,7 +223,10 @@ class Crew:
         return self._led_since
 
     def died(self) -> list[Operator]:
-        return [one for one in self.operators if one.expected and not one.alive]
+        return [one for one in self._processes() if one.expected and not one.alive]
+
+    def _processes(self) -> list[Operator]:
+        return [*self.operators, *(process for _, process in self._beside)]
 
     def _free_the_lease(self) -> None:
         """As if its time were over: what is tested is what comes then, not the waiting."""
