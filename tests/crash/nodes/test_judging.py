@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -21,6 +22,8 @@ from shiplift.agent.protocol import (
     desired_key,
 )
 from shiplift.api.marks import CORDONED_BY
+from shiplift.engine import claims
+from shiplift.facts.kinds import NODE
 from shiplift.local.nodes import Pool
 from shiplift.nodes.names import CLAIMS, FINALIZER
 from tests.crash.nodes import facts, invariants
@@ -203,9 +206,9 @@ def test_a_kubelet_ahead_of_an_api_server_is_found() -> None:
 
 
 def book(*uids: str) -> Json:
-    target = {"kind": "Node", "name": "n-0", "uid": "n-0", "resourceVersion": "1"}
-    claim = [{"step": f"r.{uid}", "target": target, "epoch": 1, "at": "2026-01-01T00:00:00Z"} for uid in uids]
-    notes = {"shiplift.dev/claims": msgspec.json.encode(claim).decode()} if claim else {}
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    open_ = tuple(claims.Claim(f"r.{uid}", claims.Target(NODE, "n-0", uid, "1"), 1, now) for uid in uids)
+    notes = {claims.ANNOTATION: claims.write(open_)} if open_ else {}
     return {"metadata": {"name": CLAIMS, "namespace": SPACE, "annotations": notes}}
 
 
