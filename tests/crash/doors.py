@@ -134,9 +134,9 @@ class Doors:
         assert proxy
         return kubeconfig(proxy, path)
 
-    def hang_up(self, beside: str | None = None) -> None:
-        """On everybody, or on one program alone."""
-        for proxy in self._all() if beside is None else [self._beside[beside]]:
+    def hang_up(self, beside: str = "") -> None:
+        """On operators and on who calls them, or on the program of that name beside them."""
+        for proxy in [self._beside[beside]] if beside else self._of_operators():
             proxy.hang_up()
 
     def away(self, seconds: float) -> None:
@@ -145,13 +145,12 @@ class Doors:
             proxy.away(seconds)
 
     def close(self) -> None:
-        for proxy in self._all():
+        for proxy in (*self._of_operators(), *self._beside.values()):
             proxy.close()
         self._api, self._webs, self._beside = None, {}, {}
 
-    def _all(self) -> list[Proxy]:
-        webs = (proxy for _, _, proxy in self._webs.values())
-        return [*([self._api] if self._api else []), *self._beside.values(), *webs]
+    def _of_operators(self) -> list[Proxy]:
+        return [*([self._api] if self._api else []), *(proxy for _, _, proxy in self._webs.values())]
 
 
 def kubeconfig(proxy: Proxy, path: Path) -> Path:

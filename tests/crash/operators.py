@@ -164,10 +164,12 @@ class Crew:
         """All of them, and nothing is left open."""
         for process in self._processes():
             process.kill()
+        names = {name for name, _ in self._beside}
         self.operators, self._beside = [], []
         self._stopped = None
         if self.doors:
-            self.doors.hang_up()
+            for name in ("", *names):
+                self.doors.hang_up(name)
 
     # --- what the director asks for ---
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from shiplift.kube.credentials import load
 from shiplift.kube.errors import KubeError
 from shiplift.local.agents import Agents
+from shiplift.local.errors import LocalError
 from tests.crash.nodes.scenarios import PACE, TIMING
 from tests.crash.orders import Order
 
@@ -25,7 +26,7 @@ _AGAIN = 0.2
 def play(order: Order) -> None:
     """Until it is killed; where it cannot begin it is started again, as on a machine."""
     while True:
-        with contextlib.suppress(KubeError), _agents(order):
+        with contextlib.suppress(KubeError, LocalError), _agents(order):
             threading.Event().wait()
         time.sleep(_AGAIN)
 
