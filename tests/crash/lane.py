@@ -127,7 +127,8 @@ class Lane:
             return (f"{oracle.STUCK}: {self._suite.told(self.stage.recorder.live())}", *self._why())
         calm = self._wait(self._is_quiet, _RESTLESS)
         clock.lap("quiet")
-        return (*self._dead(), *(() if calm else ("writes go on after the end",)))
+        restless = () if calm else ("writes go on after the end",)
+        return (*self._dead(), *self.crew.complaints, *restless)
 
     def _is_quiet(self) -> bool:
         return time.monotonic() - max(self.director.last_write, self.crew.led_since()) > _QUIET

@@ -61,17 +61,17 @@ class Operator:
         lines = [line for line in self.log.read_text().splitlines() if event in line and line.endswith("}")]
         return [said for line in lines if (said := json.loads(line))["event"] == event]
 
-    def probe(self) -> str:
-        """What it says of itself when asked whether it is ready."""
+    def probe(self, path: str = "readyz") -> tuple[bool, str]:
+        """What a kubelet would hear when it asks whether it is ready, or (`healthz`) alive."""
         address = "".join(one["address"] for one in self.said("started"))
         try:
-            with urllib.request.urlopen(f"http://{address}/readyz", timeout=2) as answer:
-                return answer.read().decode()
+            with urllib.request.urlopen(f"http://{address}/{path}", timeout=2) as answer:
+                return True, answer.read().decode()
         except urllib.error.HTTPError as error:
             with error:
-                return error.read().decode()
+                return False, error.read().decode()
         except OSError as error:
-            return str(error)
+            return False, str(error)
 
     @property
     def leads(self) -> bool:
@@ -132,6 +132,8 @@ class Crew:
         self._beside: list[tuple[str, Operator]] = []
         """The programs beside the operator, those that were killed too."""
         self._led_since = math.inf
+        self.complaints: list[str] = []
+        """What was found wrong with operators while the API server was away."""
 
     def start(self) -> Operator:
         assert self.doors
@@ -165,7 +167,7 @@ class Crew:
         for process in self._processes():
             process.kill()
         names = {name for name, _ in self._beside}
-        self.operators, self._beside = [], []
+        self.operators, self._beside, self.complaints = [], [], []
         self._stopped = None
         if self.doors:
             for name in ("", *names):
@@ -189,8 +191,18 @@ class Crew:
         self._start_beside(next(one for one in self.companions if one.name == name))
 
     def away(self, seconds: float) -> None:
+        """Right before the API server is back, it is asked for what a kubelet restarts an operator for."""
         assert self.doors
         self.doors.away(seconds)
+        asking = threading.Timer(0.9 * seconds, self._ask_alive)
+        asking.daemon = True
+        asking.start()
+
+    def _ask_alive(self) -> None:
+        for one in self.operators:
+            well, said = one.probe("healthz") if one.expected else (True, "")
+            if not well:
+                self.complaints.append(f"{one.log.name} would be restarted while the server is away: {said}")
 
     def pause(self) -> None:
         self._stopped = next(one for one in self.operators if one.expected)
@@ -211,7 +223,7 @@ class Crew:
         living = [one for one in self.operators if one.expected and one.alive]
         for operator in living:
             operator.send(signal.SIGUSR1)
-        return [f"{one.log.name} says of itself: {one.probe()}" for one in living]
+        return [f"{one.log.name} says of itself: {one.probe()[1]}" for one in living]
 
     @property
     def led(self) -> bool:
