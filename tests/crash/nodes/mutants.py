@@ -16,14 +16,6 @@ _CLAIMED = tuple(("rollout", Crash(Spot(ANSWER, "n-0", number), CrashPoint.AFTER
 
 ALL: tuple[Mutant, ...] = (
     Mutant(
-        "any cordon is taken off (N4)",
-        "a node that somebody had cordoned is uncordoned",
-        "nodes/decide/case.py",
-        "return self.release(uncordon=self.our_cordon)",
-        "return self.release(uncordon=True)",
-        (("rollout", _CLEAN),),
-    ),
-    Mutant(
         "claim lost with the record (N1)",
         "an agent that was killed after its claim gives the order up",
         "agent/decide.py",
@@ -86,6 +78,14 @@ ALL: tuple[Mutant, ...] = (
         "        if self._moving is None or self._moving.is_target(node):",
         "        if self._moving is None or node:",
         (("beside-workloads", _CLEAN),),
+    ),
+    Mutant(
+        "any cordon is taken off (N4)",
+        "a node that somebody had cordoned is uncordoned",
+        "nodes/decide/case.py",
+        "return self.release(uncordon=self.our_cordon)",
+        "return self.release(uncordon=True)",
+        (("rollout", _CLEAN),),
     ),
     Mutant(
         "cordon without our name (N4)",
