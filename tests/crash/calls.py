@@ -2,7 +2,8 @@
 
 Names that differ from run to run (pods of a ReplicaSet) are cut down to what stays the same, so that a plan
 made from one run means the same in another. What keeps an operator alive rather than does its work (Lease,
-fence, Events) is apart and is never counted. Calls to others than the API server have their name in front.
+fence, Events) is apart and is never counted. Calls to others than the API server have their name in front,
+and so have calls of programs beside the operator.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ Json = dict[str, Any]
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _APART = frozenset({"leases", "events", "serviceaccounts", "selfsubjectreviews", "selfsubjectaccessreviews"})
+HEARTBEATS = "kube-node-lease"
 _GENERATED = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{8,10}-[bcdfghjklmnpqrstvwxz2456789]{5}$")
 _SAFEGUARDS = frozenset({"uid", "resourceVersion", "name", "namespace"})
 
@@ -56,6 +58,8 @@ class Call(msgspec.Struct, frozen=True):
     """With whom, where it is not the API server."""
     inward: bool = False
     """Whether it is a call of others to the operator."""
+    by: str = ""
+    """Which program beside the operator makes it; empty: the operator."""
 
 
 def recognise(method: str, target: str, body: bytes) -> Call:
@@ -63,11 +67,23 @@ def recognise(method: str, target: str, body: bytes) -> Call:
     parts = urlsplit(target)
     query = parse_qs(parts.query)
     where = address(parts.path)
-    if where.resource in _APART:
+    if where.resource in _APART and not _reads_heartbeat(method, where):
         return Call(Sort.APART, f"{method} {where.resource}")
     if method == "GET":
         return _reading(where, watching="watch" in query)
     return _writing(method, where, query, _decode(body))
+
+
+def _reads_heartbeat(method: str, where: Address) -> bool:
+    """The Lease of a node is renewed all the time, and read by who wants to know whether the node lives."""
+    return method == "GET" and where.namespace == HEARTBEATS
+
+
+def recognise_beside(name: str, method: str, target: str, body: bytes) -> Call:
+    """A call of a program beside the operator, told from those of the operator by its name."""
+    call = recognise(method, target, body)
+    resource = f"{name}: {call.resource}" if call.resource else ""
+    return msgspec.structs.replace(call, step=f"{name}: {call.step}", resource=resource, by=name)
 
 
 def recognise_http(name: str, method: str, target: str) -> Call:

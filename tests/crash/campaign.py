@@ -68,8 +68,8 @@ class Campaign:
         return kept
 
     def _plans(self, name: str) -> list[Plan]:
-        every = generate.plans(self._layer, name, self._books[name])
         scenario = layers.scenario(self._layer, name)
+        every = generate.plans(self._layer, name, self._books[name], scenario.outages)
         repeated = self._books.get(scenario.repeats)
         kept = thin.thinned(self._suite, scenario, every, self._books[name], repeated)
         self.figures.thinned += len(every) - len(kept)

@@ -20,6 +20,7 @@ from tests.crash.plans import (
     Disturbance,
     Failure,
     Fault,
+    Outage,
     Pause,
     Spot,
     Trouble,
@@ -45,6 +46,14 @@ class Crew(Protocol):
 
     def crash(self) -> None:
         """Kill it, and start it again."""
+        ...
+
+    def crash_beside(self, name: str) -> None:
+        """Kill that program beside the operator, and start it again."""
+        ...
+
+    def away(self, seconds: float) -> None:
+        """Let the API server be away for so long."""
         ...
 
     def pause(self) -> None:
@@ -102,6 +111,10 @@ class PlanDirector:
                 if failure is not Failure.LOST:
                     self._note(call, 0)
                 return failure
+            case Outage(at=at, seconds=seconds) if self._reached(call, at):
+                self._note(call, 0)
+                self._crew.away(seconds)
+                return Failure.RESET
             case Pause(at=at) if self._reached(call, at):
                 self._crew.pause()
                 if call.inward:  # one that is stopped could not answer
@@ -114,7 +127,7 @@ class PlanDirector:
         self._note(call, status)
         match self._trouble:
             case Crash(at=at, point=CrashPoint.BEFORE_REPLY) if self._reached(call, at):
-                self._crew.crash()
+                self._crash(call)
                 return False
             case _:
                 return True
@@ -122,7 +135,7 @@ class PlanDirector:
     def answered(self, call: Call, status: int) -> None:
         match self._trouble:
             case Crash(at=at, point=CrashPoint.AFTER_REPLY) if self._reached(call, at):
-                self._crew.crash()
+                self._crash(call)
             case Pause(at=at) if self._is(at):
                 self._crew.wake()
             case _:
@@ -145,6 +158,13 @@ class PlanDirector:
                 return what if self._fire() else None
             case _:
                 return None
+
+    def _crash(self, call: Call) -> None:
+        """Whoever makes the call."""
+        if call.by:
+            self._crew.crash_beside(call.by)
+        else:
+            self._crew.crash()
 
     # --- the book ---
 

@@ -19,16 +19,16 @@ import yaml
 from shiplift.kube.credentials import Credentials
 from shiplift.local import pki
 from shiplift.local.ports import free_ports
-from tests.crash.calls import Call, recognise, recognise_http
+from tests.crash.calls import Call, recognise, recognise_beside, recognise_http
 from tests.crash.outside import Listener, Outside
 from tests.crash.proxy import Director, Proxy
 
 
 class ApiServer:
-    """The door to the API server, with the credentials of an operator."""
+    """The door to the API server, with the credentials of an operator, or of a program beside it."""
 
-    def __init__(self, credentials: Credentials) -> None:
-        self._credentials = credentials
+    def __init__(self, credentials: Credentials, beside: str = "") -> None:
+        self._credentials, self._beside = credentials, beside
 
     def open(self, timeout: float) -> socket.socket:
         return self._credentials.open(timeout)
@@ -37,6 +37,8 @@ class ApiServer:
         return [("host", self._credentials.server.authority), *self._credentials.headers()]
 
     def recognise(self, method: str, target: str, body: bytes) -> Call:
+        if self._beside:
+            return recognise_beside(self._beside, method, target, body)
         return recognise(method, target, body)
 
 
@@ -68,6 +70,7 @@ class Doors:
         self._director = director
         self._certificates = folder / "certificates"
         self._api: Proxy | None = None
+        self._beside: dict[str, Proxy] = {}
         self._webs: dict[str, tuple[Outside, Web, Proxy]] = {}
         self._used: tuple[str, ...] = ()
 
@@ -95,6 +98,15 @@ class Doors:
             self._api.close()
         self._api = Proxy(ApiServer(credentials), self._director)
 
+    def lead_beside(self, companions: Mapping[str, Credentials]) -> None:
+        """As whom the programs beside the operator come to the API server, by their names."""
+        for proxy in self._beside.values():
+            proxy.close()
+        self._beside = {
+            name: Proxy(ApiServer(credentials, name), self._director)
+            for name, credentials in companions.items()
+        }
+
     def lead_to(self, upstreams: Mapping[str, str]) -> None:
         """Who is behind the doors in the run that begins."""
         for name, address in upstreams.items():
@@ -116,20 +128,28 @@ class Doors:
                 found[outside.trust] = str(self._certificates / "ca.crt")
         return found
 
-    def kubeconfig(self, path: Path) -> Path:
-        assert self._api
-        return kubeconfig(self._api, path)
+    def kubeconfig(self, path: Path, beside: str = "") -> Path:
+        """For an operator, or for the program of that name beside it."""
+        proxy = self._beside[beside] if beside else self._api
+        assert proxy
+        return kubeconfig(proxy, path)
 
-    def hang_up(self) -> None:
-        for proxy in self._all():
+    def hang_up(self, beside: str = "") -> None:
+        """On operators and on who calls them, or on the program of that name beside them."""
+        for proxy in [self._beside[beside]] if beside else self._of_operators():
             proxy.hang_up()
 
-    def close(self) -> None:
-        for proxy in self._all():
-            proxy.close()
-        self._api, self._webs = None, {}
+    def away(self, seconds: float) -> None:
+        """The API server is away for so long."""
+        for proxy in (*([self._api] if self._api else []), *self._beside.values()):
+            proxy.away(seconds)
 
-    def _all(self) -> list[Proxy]:
+    def close(self) -> None:
+        for proxy in (*self._of_operators(), *self._beside.values()):
+            proxy.close()
+        self._api, self._webs, self._beside = None, {}, {}
+
+    def _of_operators(self) -> list[Proxy]:
         return [*([self._api] if self._api else []), *(proxy for _, _, proxy in self._webs.values())]
 
 

@@ -1,18 +1,20 @@
 """Operator processes in no time: everything is imported once, and each line on standard input forks one.
 
-Each child is a process like any other: it runs the product's own Operator, logs to its own file, and is there
-to be killed. When standard input ends, all children end.
+Each child is a process like any other: it runs the product's own Operator, or a program beside it, logs to
+its own file, and is there to be killed. When standard input ends, all children end.
 """
 
 from __future__ import annotations
 
 import contextlib
 import faulthandler
+import functools
+import importlib
 import os
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -39,8 +41,16 @@ def operate(order: Order, parts: Sequence[LayerPart]) -> None:
     Operator(load(Path(order.kubeconfig)), parts, settings).run()
 
 
+def _program(order: Order) -> Callable[[], None]:
+    """What the process does, with all that it needs imported."""
+    if not order.main:
+        return functools.partial(operate, order, [layers.part(name) for name in order.layers])
+    module, _, name = order.main.partition(":")
+    return functools.partial(getattr(importlib.import_module(module), name), order)
+
+
 def fork(order: Order) -> int:
-    parts = [layers.part(name) for name in order.layers]
+    program = _program(order)
     if child := os.fork():
         return child
     code = 1
@@ -52,7 +62,7 @@ def fork(order: Order) -> int:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         faulthandler.enable()
         faulthandler.register(signal.SIGUSR1)
-        operate(order, parts)
+        program()
         code = 0
     except BaseException:
         traceback.print_exc()
@@ -66,7 +76,7 @@ def _reap(_number: int, _frame: object) -> None:
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
             code = os.waitstatus_to_exitcode(ended[1])
             if code != -signal.SIGKILL:
-                print(f"operator {ended[0]} ended by itself with {code}", file=sys.stderr, flush=True)
+                print(f"process {ended[0]} ended by itself with {code}", file=sys.stderr, flush=True)
 
 
 def main() -> None:

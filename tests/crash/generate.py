@@ -1,5 +1,5 @@
 """Plans from clean runs: every write with both crash points, every kind of step with every failure, every
-watched kind with every disturbance, and a pause at every kind of write.
+watched kind with every disturbance, a pause at every kind of write, and an outage where a scenario has one.
 
 Only what all clean runs of a scenario have in common becomes a plan, so that its spot will be reached again.
 """
@@ -17,6 +17,7 @@ from tests.crash.plans import (
     Disturbance,
     Failure,
     Fault,
+    Outage,
     Pause,
     Plan,
     Spot,
@@ -24,10 +25,14 @@ from tests.crash.plans import (
     Watching,
 )
 
+OUTAGE = 6.0
+"""Seconds that the API server is away: longer than an operator here may lead without it."""
 
-def plans(layer: str, scenario: str, books: Sequence[Book]) -> list[Plan]:
+
+def plans(layer: str, scenario: str, books: Sequence[Book], outages: Sequence[Spot] = ()) -> list[Plan]:
     """All plans for a scenario of a layer."""
-    return [Plan(layer, scenario, trouble) for trouble in _troubles(books)]
+    away = (Outage(spot, OUTAGE) for spot in outages)
+    return [Plan(layer, scenario, trouble) for trouble in (*_troubles(books), *away)]
 
 
 def sample(every: Sequence[Plan], number: int, seed: int) -> list[Plan]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from shiplift.kube.account import acting_as
 from shiplift.local.cluster import Cluster
 from tests.crash import layers, oracle
 from tests.crash.director import PlanDirector
@@ -18,7 +19,7 @@ from tests.crash.operators import Crew, Factory
 from tests.crash.oracle import Evidence, Reference
 from tests.crash.plans import Plan
 from tests.crash.stage import Stage
-from tests.crash.suite import Player
+from tests.crash.suite import Player, Scenario
 
 _LONGEST = 30.0
 _QUIET = 0.5
@@ -46,7 +47,7 @@ class Lane:
         involved = {layer, *(name for one in self._suite.scenarios for name in one.layers)}
         watched = {kind: None for name in sorted(involved) for kind in layers.suite(name).watched}
         self.stage = Stage(cluster, tuple(watched), folder)
-        self.crew = Crew(self.stage.admin, folder / "run")
+        self.crew = Crew(self.stage.admin, folder / "run", cluster.kubeconfig)
         self.director = PlanDirector(self.crew)
         self.doors = self.crew.doors = Doors(self.director, folder)
         self.stage.url = self.doors.url
@@ -79,6 +80,7 @@ class Lane:
         player = self._suite.playing(self.stage, scenario)
         try:
             self.doors.lead_to_api(credentials)
+            self._lead_beside(scenario)
             self.doors.lead_to(player.upstreams)
             clock.lap("reset")
             evidence = self._operate(plan, player, clock)
@@ -89,11 +91,18 @@ class Lane:
         clock.lap("judge")
         return Result(plan, clock.total, evidence.book.fired, found, clock.laps), evidence
 
+    def _lead_beside(self, scenario: Scenario) -> None:
+        """Who runs beside the operator, each with a token of its own account."""
+        admin = self.stage.cluster.credentials()
+        self.crew.companions = scenario.companions
+        self.doors.lead_beside({one.name: acting_as(one.account, admin) for one in scenario.companions})
+
     def _operate(self, plan: Plan, player: Player, clock: _Clock) -> Evidence:
         shutil.rmtree(self._folder / "run", ignore_errors=True)
         self.stage.recorder.begin()
         self.director.arm(plan.trouble)
         try:
+            self.crew.start_beside()
             self.crew.start()
             complaints, book = self._play(player, clock), self.director.book()
         finally:
@@ -118,7 +127,8 @@ class Lane:
             return (f"{oracle.STUCK}: {self._suite.told(self.stage.recorder.live())}", *self._why())
         calm = self._wait(self._is_quiet, _RESTLESS)
         clock.lap("quiet")
-        return (*self._dead(), *(() if calm else ("writes go on after the end",)))
+        restless = () if calm else ("writes go on after the end",)
+        return (*self._dead(), *self.crew.complaints, *restless)
 
     def _is_quiet(self) -> bool:
         return time.monotonic() - max(self.director.last_write, self.crew.led_since()) > _QUIET
@@ -130,7 +140,7 @@ class Lane:
         return (*self._dead(), *said, f"events passed on: {self.director.book().events}")
 
     def _dead(self) -> tuple[str, ...]:
-        return tuple(f"the operator of {one.log.name} ended by itself" for one in self.crew.died())
+        return tuple(f"the process of {one.log.name} ended by itself" for one in self.crew.died())
 
     def _wait(self, what: Callable[[], bool], seconds: float) -> bool:
         deadline = time.monotonic() + seconds

@@ -24,6 +24,7 @@ from shiplift.kube.client import Client
 from shiplift.kube.errors import KubeError, NotFound
 from tests.crash.doors import Doors
 from tests.crash.orders import SPACE, Order
+from tests.crash.outside import Companion
 from tests.until import until
 
 
@@ -60,17 +61,17 @@ class Operator:
         lines = [line for line in self.log.read_text().splitlines() if event in line and line.endswith("}")]
         return [said for line in lines if (said := json.loads(line))["event"] == event]
 
-    def probe(self) -> str:
-        """What it says of itself when asked whether it is ready."""
+    def probe(self, path: str = "readyz") -> tuple[bool, str]:
+        """What a kubelet would hear when it asks whether it is ready, or (`healthz`) alive."""
         address = "".join(one["address"] for one in self.said("started"))
         try:
-            with urllib.request.urlopen(f"http://{address}/readyz", timeout=2) as answer:
-                return answer.read().decode()
+            with urllib.request.urlopen(f"http://{address}/{path}", timeout=2) as answer:
+                return True, answer.read().decode()
         except urllib.error.HTTPError as error:
             with error:
-                return error.read().decode()
+                return False, error.read().decode()
         except OSError as error:
-            return str(error)
+            return False, str(error)
 
     @property
     def leads(self) -> bool:
@@ -117,17 +118,22 @@ class Factory:
 
 
 class Crew:
-    """Runs the operators of one plan, and does to them what its director says."""
+    """Runs the operators of one plan and the programs beside them, and does what its director says."""
 
-    def __init__(self, admin: Client, folder: Path) -> None:
-        self._admin, self._folder = admin, folder
+    def __init__(self, admin: Client, folder: Path, kubeconfig: Path) -> None:
+        self._admin, self._folder, self._kubeconfig = admin, folder, kubeconfig
         self.operators: list[Operator] = []
         self._stopped: Operator | None = None
         self.factory: Factory | None = None
         self.doors: Doors | None = None
         self.layers: tuple[str, ...] = ()
         """What each operator runs."""
+        self.companions: tuple[Companion, ...] = ()
+        self._beside: list[tuple[str, Operator]] = []
+        """The programs beside the operator, those that were killed too."""
         self._led_since = math.inf
+        self.complaints: list[str] = []
+        """What was found wrong with operators while the API server was away."""
 
     def start(self) -> Operator:
         assert self.doors
@@ -141,14 +147,31 @@ class Crew:
         self.operators.append(self.factory.start(order))
         return self.operators[-1]
 
+    def start_beside(self) -> None:
+        """The programs beside the operator; before it, since they are there in a cluster."""
+        for companion in self.companions:
+            self._start_beside(companion)
+
+    def _start_beside(self, companion: Companion) -> None:
+        assert self.doors
+        assert self.factory
+        self._folder.mkdir(parents=True, exist_ok=True)
+        name = companion.name
+        log = self._folder / f"{name}-{len(self._beside)}.log"
+        kubeconfig = self.doors.kubeconfig(self._folder / f"kubeconfig-{name}", name)
+        order = Order(str(kubeconfig), SPACE, str(log), main=companion.main, admin=str(self._kubeconfig))
+        self._beside.append((name, self.factory.start(order)))
+
     def end(self) -> None:
         """All of them, and nothing is left open."""
-        for operator in self.operators:
-            operator.kill()
-        self.operators = []
+        for process in self._processes():
+            process.kill()
+        names = {name for name, _ in self._beside}
+        self.operators, self._beside, self.complaints = [], [], []
         self._stopped = None
         if self.doors:
-            self.doors.hang_up()
+            for name in ("", *names):
+                self.doors.hang_up(name)
 
     # --- what the director asks for ---
 
@@ -159,6 +182,27 @@ class Crew:
         self.doors.hang_up()
         self._free_the_lease()
         self.start()
+
+    def crash_beside(self, name: str) -> None:
+        assert self.doors
+        for process in (one for known, one in self._beside if known == name):
+            process.kill()
+        self.doors.hang_up(name)
+        self._start_beside(next(one for one in self.companions if one.name == name))
+
+    def away(self, seconds: float) -> None:
+        """Right before the API server is back, it is asked for what a kubelet restarts an operator for."""
+        assert self.doors
+        self.doors.away(seconds)
+        asking = threading.Timer(0.9 * seconds, self._ask_alive)
+        asking.daemon = True
+        asking.start()
+
+    def _ask_alive(self) -> None:
+        for one in self.operators:
+            well, said = one.probe("healthz") if one.expected else (True, "")
+            if not well:
+                self.complaints.append(f"{one.log.name} would be restarted while the server is away: {said}")
 
     def pause(self) -> None:
         self._stopped = next(one for one in self.operators if one.expected)
@@ -179,7 +223,7 @@ class Crew:
         living = [one for one in self.operators if one.expected and one.alive]
         for operator in living:
             operator.send(signal.SIGUSR1)
-        return [f"{one.log.name} says of itself: {one.probe()}" for one in living]
+        return [f"{one.log.name} says of itself: {one.probe()[1]}" for one in living]
 
     @property
     def led(self) -> bool:
@@ -193,7 +237,10 @@ class Crew:
         return self._led_since
 
     def died(self) -> list[Operator]:
-        return [one for one in self.operators if one.expected and not one.alive]
+        return [one for one in self._processes() if one.expected and not one.alive]
+
+    def _processes(self) -> list[Operator]:
+        return [*self.operators, *(process for _, process in self._beside)]
 
     def _free_the_lease(self) -> None:
         """As if its time were over: what is tested is what comes then, not the waiting."""

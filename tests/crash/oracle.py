@@ -98,7 +98,7 @@ def _in_logs(logs: Sequence[str]) -> list[str]:
 
 def _in_book(book: Book) -> Iterator[str]:
     latest = 0
-    for entry in (one for one in book.writes if not one.call.outside):
+    for entry in (one for one in book.writes if not one.call.outside and not one.call.by):
         if not entry.call.guarded:
             yield f"{entry.call.step} {entry.call.about} does not say by uid which object it means"
         epoch = entry.call.manager.removeprefix("shiplift-")

@@ -1,4 +1,4 @@
-"""What an operator process is started with."""
+"""What a process under the harness is started with: an operator, or a program beside it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ SPACE = "shiplift-system"
 
 
 class Order(msgspec.Struct, frozen=True):
-    """One operator to be started."""
+    """One process to be started."""
 
     kubeconfig: str
     namespace: str
     log: str
-    layers: tuple[str, ...]
+    layers: tuple[str, ...] = ()
     environment: dict[str, str] = {}
+    main: str = ""
+    """`module:function` of a program beside the operator, which is given this; empty: an operator."""
+    admin: str = ""
+    """For such a program: the kubeconfig of an administrator, past all proxies."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from shiplift.kube.account import Account
 from tests.crash.calls import Call
 
 Recogniser = Callable[[str, str, bytes], Call]
@@ -32,3 +33,16 @@ class Upstream(Outside, frozen=True):
 
 class Listener(Outside, frozen=True):
     """A port of the operator's own; it is given `host:port`, and others call the proxied URL."""
+
+
+class Companion(msgspec.Struct, frozen=True):
+    """A program beside the operator that talks with the API server too, through a fault proxy of its own.
+
+    At its calls it is the one that crashes, and is started again.
+    """
+
+    name: str
+    account: Account
+    """As whom its calls reach the API server."""
+    main: str
+    """`module:function`, called with its Order."""

@@ -57,7 +57,7 @@ class Clean(msgspec.Struct, frozen=True, tag="clean"):
 
 
 class Crash(msgspec.Struct, frozen=True, tag="crash"):
-    """The process is killed at a write, and started again at once."""
+    """The process that makes a write is killed at it, and started again at once."""
 
     at: Spot
     point: CrashPoint
@@ -96,7 +96,17 @@ class Pause(msgspec.Struct, frozen=True, tag="pause"):
         return f"pause: {self.at}"
 
 
-Trouble = Clean | Crash | Fault | Watching | Pause
+class Outage(msgspec.Struct, frozen=True, tag="outage"):
+    """From a call on, the API server is away for a while, for everybody who goes through a proxy."""
+
+    at: Spot
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"outage of {self.seconds:.0f} s: {self.at}"
+
+
+Trouble = Clean | Crash | Fault | Watching | Pause | Outage
 
 
 class Plan(msgspec.Struct, frozen=True):

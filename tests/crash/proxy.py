@@ -85,12 +85,18 @@ class Proxy:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
+        self._away_until = 0.0
         self._thread = threading.Thread(target=self._accept, name="proxy", daemon=True)
         self._thread.start()
 
     @property
     def address(self) -> str:
         return f"{'https' if self._tls else 'http'}://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def away(self, seconds: float) -> None:
+        """Nobody is behind it for so long: whoever is connected or connects is hung up on."""
+        self._away_until = time.monotonic() + seconds
+        self.hang_up()
 
     def hang_up(self) -> None:
         with self._lock:
@@ -123,6 +129,8 @@ class Proxy:
             raise
 
     def _connect(self, near: socket.socket) -> None:
+        if time.monotonic() < self._away_until:
+            return
         with self._behind.open(10) as far:
             far.settimeout(None)
             with self._lock:

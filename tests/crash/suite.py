@@ -14,7 +14,8 @@ import msgspec
 from shiplift.facts.kinds import Kind
 from shiplift.kube.part import LayerPart
 from tests.crash.mutants import Mutant
-from tests.crash.outside import Outside
+from tests.crash.outside import Companion, Outside
+from tests.crash.plans import Spot
 from tests.crash.recorder import Change, State, Trace
 from tests.crash.stage import Stage
 
@@ -30,6 +31,10 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     layers: tuple[str, ...] = ()
     """The layers that the operator runs; none named: the one whose scenario it is."""
     outside: tuple[Outside, ...] = ()
+    companions: tuple[Companion, ...] = ()
+    """The programs that run beside the operator."""
+    outages: tuple[Spot, ...] = ()
+    """Calls from which on the API server is away for a while, in a plan each."""
     repeats: str = ""
     """Another scenario of the layer whose calls it makes again: its plans are thinned."""
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.crash.calls import Sort, recognise, stable_name
+from tests.crash.calls import Sort, recognise, recognise_beside, stable_name
 
 GROUP = "/apis/shiplift.dev/v1alpha1"
 EVICTION = {"kind": "Eviction", "deleteOptions": {"preconditions": {"uid": "u"}}}
@@ -89,6 +89,21 @@ def test_what_only_asks_is_told_from_what_writes() -> None:
 )
 def test_what_keeps_an_operator_alive_is_apart(target: str) -> None:
     assert recognise("PUT", target, b"{}").sort is Sort.APART
+
+
+def test_the_lease_of_a_node_is_read_and_its_renewal_is_apart() -> None:
+    lease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n-0"
+    assert (recognise("GET", lease, b"").sort, recognise("GET", lease, b"").step) == (Sort.READ, "get leases")
+    assert recognise("PATCH", lease, b"{}").sort is Sort.APART
+    own = "/apis/coordination.k8s.io/v1/namespaces/shiplift-system/leases/shiplift"
+    assert recognise("GET", own, b"").sort is Sort.APART
+
+
+def test_calls_of_a_program_beside_the_operator_are_told_from_those_of_the_operator() -> None:
+    call = recognise_beside("agents", "PATCH", "/api/v1/nodes/n-0/status", b"{}")
+    assert (call.step, call.about, call.by) == ("agents: patch nodes/status", "n-0", "agents")
+    watch = recognise_beside("agents", "GET", "/api/v1/nodes?watch=1", b"")
+    assert (watch.sort, watch.resource) == (Sort.WATCH, "agents: nodes")
 
 
 def test_a_removal_that_names_no_uid_is_noticed() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import ssl
 import urllib.error
@@ -10,16 +11,18 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.crash.calls import Call, Sort, recognise_http
 from tests.crash.director import PlanDirector
 from tests.crash.doors import Doors, Web
 from tests.crash.outside import Listener, Outside, Upstream
-from tests.crash.plans import Crash, CrashPoint, Failure, Fault, Pause, Spot
+from tests.crash.plans import Crash, CrashPoint, Failure, Fault, Outage, Pause, Spot
 from tests.crash.proxy import Proxy
 from tests.crash.test_proxy import Witness
 from tests.crash.toy.harbour import Harbour
+from tests.until import until
 
 PUT = Spot("harbour: PUT berths", "ship")
 _CUT_OFF = (urllib.error.URLError, ConnectionError)
@@ -28,11 +31,11 @@ _CUT_OFF = (urllib.error.URLError, ConnectionError)
 class Rig:
     """A harbour behind a door, on its own thread, and who is told what to do."""
 
-    def __init__(self, outside: Outside, closing: ExitStack) -> None:
+    def __init__(self, outside: Outside, closing: ExitStack, door: type[Web] = Web) -> None:
         self.witness, self.harbour = Witness(), Harbour()
         closing.callback(self.harbour.close)
         self.director = PlanDirector(self.witness)
-        self.web = Web(outside)
+        self.web = door(outside)
         self.web.address = self.harbour.address
         self.proxy = Proxy(self.web, self.director)
         closing.callback(self.proxy.close)
@@ -137,3 +140,39 @@ def test_each_operator_listens_for_itself_and_others_find_the_latest(tmp_path: P
     assert first["LISTEN"] != second["LISTEN"]
     assert doors.url("wishes") == url
     doors.close()
+
+
+def test_where_somebody_is_away_nobody_gets_through_until_they_are_back(rig: Rig) -> None:
+    assert rig.put() == rig.put()
+    rig.proxy.away(60)
+    with pytest.raises(_CUT_OFF):
+        rig.put()
+    rig.proxy.away(0)
+    assert rig.put()
+
+
+def test_an_outage_begins_at_its_call_which_is_never_heard(rig: Rig) -> None:
+    rig.director.arm(Outage(PUT, 6.0))
+    with pytest.raises(_CUT_OFF):
+        rig.put()
+    assert (rig.witness.told, rig.harbour.berths) == (["away 6.0"], {})
+    assert [one.status for one in rig.director.book().writes] == [0]
+    assert rig.put()
+
+
+class Beside(Web):
+    """A door by which a program beside the operator goes."""
+
+    def recognise(self, method: str, target: str, body: bytes) -> Call:
+        return msgspec.structs.replace(super().recognise(method, target, body), by="agents")
+
+
+@pytest.mark.parametrize("point", CrashPoint)
+def test_at_its_calls_a_program_beside_the_operator_is_the_one_that_crashes(
+    closing: ExitStack, point: CrashPoint
+) -> None:
+    rig = Rig(Upstream("harbour", "HARBOUR"), closing, Beside)
+    rig.director.arm(Crash(PUT, point))
+    with contextlib.suppress(*_CUT_OFF):
+        rig.put()
+    until(lambda: rig.witness.told == ["crash agents"])

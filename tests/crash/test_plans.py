@@ -15,6 +15,7 @@ from tests.crash.plans import (
     Disturbance,
     Failure,
     Fault,
+    Outage,
     Pause,
     Plan,
     Spot,
@@ -39,6 +40,7 @@ BOOK = Book((entry(Sort.READ, Spot("get nodes", "new-0")), entry(Sort.WRITE, WRI
         Fault(WRITE, Failure.LOST),
         Watching("pods", Disturbance.EXPIRED, 3),
         Pause(WRITE),
+        Outage(WRITE, 6.0),
     ],
 )
 def test_a_file_replays(trouble: Trouble, tmp_path: Path) -> None:
@@ -70,3 +72,11 @@ def test_a_sample_is_the_same_for_the_same_seed_and_has_every_kind_of_trouble() 
     chosen = generate.sample(every, 8, seed=3)
     assert chosen == generate.sample(every, 8, seed=3)
     assert {type(one.trouble) for one in chosen} == {Crash, Fault, Watching, Pause}
+
+
+def test_an_outage_is_planned_where_a_scenario_has_one() -> None:
+    made = generate.plans("nodes", "rollout", [BOOK], (WRITE,))
+    assert [one.trouble for one in made if isinstance(one.trouble, Outage)] == [
+        Outage(WRITE, generate.OUTAGE)
+    ]
+    assert not [one for one in generate.plans("nodes", "rollout", [BOOK]) if isinstance(one.trouble, Outage)]

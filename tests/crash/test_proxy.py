@@ -48,6 +48,12 @@ class Witness:
     def crash(self) -> None:
         self.told.append("crash")
 
+    def crash_beside(self, name: str) -> None:
+        self.told.append(f"crash {name}")
+
+    def away(self, seconds: float) -> None:
+        self.told.append(f"away {seconds}")
+
     def pause(self) -> None:
         self.told.append("pause")
 

@@ -3,10 +3,14 @@
 from collections import Counter
 from collections.abc import Mapping
 
+from shiplift.facts import kinds
 from tests.crash.facts import OURS, Json, healthy, kind, labels, notes, owner, terminating
+from tests.crash.orders import SPACE
 from tests.crash.recorder import Key, State
 from tests.crash.workloads.shape import NEW, NEW_POOL, OLD, OLD_POOL, Workload
 
+_OWN_KINDS = frozenset(one.kind for one in kinds.OURS)
+"""Each layer tells what of its own objects is left."""
 _SIDES = {NEW: NEW_POOL.name, OLD: OLD_POOL.name}
 
 
@@ -64,7 +68,7 @@ def residue(state: State) -> list[str]:
     placements = [(key, one["spec"]) for key, one in state.items() if key.kind == "WorkloadPlacement"]
     found = [f"{key} is left" for key, spec in placements if spec.get("turns") or not kept]
     for key, thing in state.items():
-        if key.kind in ("WorkloadPlacement", "WorkloadMigration", "WorkloadOrder"):
+        if key.kind in _OWN_KINDS or key.namespace == SPACE:
             continue
         marks = [one for one in (*labels(thing), *notes(thing)) if one.startswith(OURS)]
         marks += [
