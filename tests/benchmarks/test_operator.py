@@ -39,8 +39,10 @@ def test_the_higher_peak_and_the_later_decision_count() -> None:
 
 def test_first_decisions_are_counted_from_the_first_question_for_the_own_lease() -> None:
     asked = [
-        a_request(1.0, "patch", "noderollouts/status"),
+        a_request(1.0, "get", "leases", OWN),
+        a_request(1.5, "patch", "noderollouts/status"),
         a_request(4.0, "get", "leases", "kube-node-lease"),
+        a_request(4.5, "get", "serviceaccounts", OWN),
         a_request(5.0, "get", "leases", OWN),
         a_request(5.5, "get", "noderollouts"),
         a_request(6.0, "patch", "noderollouts"),
