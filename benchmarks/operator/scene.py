@@ -72,6 +72,8 @@ def rollout() -> Json:
 def _write_node(loader: Loader, node: Json) -> None:
     name = node["metadata"]["name"]
     loader.create("/api/v1/nodes", node, "kubelet")
+    # the API server taints every new node, and nobody is here to see that it is Ready
+    loader.patch(f"/api/v1/nodes/{name}", {"spec": {"taints": None}}, _MANAGER)
     ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
     status = {**node["status"], "conditions": [ready]}
     loader.patch(f"/api/v1/nodes/{name}/status", {"status": status}, "kubelet")
