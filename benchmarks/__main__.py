@@ -11,11 +11,15 @@ import msgspec
 from benchmarks import decide, fill, graph, sync
 from benchmarks.migrate import plan
 from benchmarks.migrate import run as migrate
+from benchmarks.operator import run as operator
 from benchmarks.recipe.base import Json
+from benchmarks.rollout import run as rollout
 
 _DESCRIPTIONS = {
     "sync": sync.DESCRIPTION,
     "migrate": migrate.DESCRIPTION,
+    "rollout": rollout.DESCRIPTION,
+    "operator": operator.DESCRIPTION,
     "decide": decide.DESCRIPTION,
     "graph": graph.DESCRIPTION,
     "fill": fill.DESCRIPTION,
@@ -35,23 +39,37 @@ def main() -> None:
 
 def _run(options: argparse.Namespace) -> Json:
     short = options.short
+    match options.name:
+        case "graph":
+            found = graph.run(options.rounds or 9)
+        case "decide":
+            found = decide.run(decide.SHORT if short else decide.SIZE, options.rounds or 5)
+        case "migrate":
+            found = migrate.run(plan.SHORT if short else plan.FULL if options.full else plan.USUAL)
+        case "rollout":
+            found = rollout.run(rollout.chosen(options.nodes, short=short))
+        case _:
+            found = _run_on_store(options)
+    return found
+
+
+def _run_on_store(options: argparse.Namespace) -> Json:
+    """Those that begin with a filled etcd folder."""
+    short = options.short
     pods = options.pods or (_SHORT_PODS if short else sync.FULL_PODS)
     nodes = options.nodes or (_SHORT_NODES if short else sync.FULL_NODES)
     if options.name == "fill":
         return fill.run(pods, nodes)
-    if options.name == "graph":
-        return graph.run(options.rounds or 9)
-    if options.name == "decide":
-        return decide.run(decide.SHORT if short else decide.SIZE, options.rounds or 5)
-    if options.name == "migrate":
-        return migrate.run(plan.SHORT if short else plan.FULL if options.full else plan.USUAL)
+    if options.name == "operator":
+        seconds = operator.SHORT_SECONDS if short else operator.SECONDS
+        return operator.run(operator.Size(pods, nodes, options.rate or operator.RATE, seconds))
     return sync.run(
         sync.Size(
             pods=pods,
             nodes=nodes,
             rounds=options.rounds or (_SHORT_ROUNDS if short else 5),
             events=options.events or (_SHORT_EVENTS if short else 20_000),
-            rate=options.rate,
+            rate=options.rate or sync.RATE,
         )
     )
 
@@ -63,10 +81,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--short", action="store_true", help="a small cluster and few rounds: some minutes")
     parser.add_argument("--full", action="store_true", help="migrate: 300 nodes, 5,000 pods, 400 workloads")
     parser.add_argument("--pods", type=int, help="how many pods the cluster holds")
-    parser.add_argument("--nodes", type=int, help="how many nodes")
+    parser.add_argument("--nodes", type=int, help="how many nodes; of rollout: 10, 100 or 1000")
     parser.add_argument("--rounds", type=int, help="how often each contender runs")
     parser.add_argument("--events", type=int, help="how many updates the events phase makes")
-    parser.add_argument("--rate", type=int, default=200, help="at most this many updates a second")
+    parser.add_argument("--rate", type=int, help="at most this many updates a second")
     return parser
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from benchmarks import verdict as verdicts
 from benchmarks.contender import Name, Report
 
 LIMITS = {
@@ -83,15 +84,8 @@ def tables(contests: Mapping[Name, Contest], phases: Mapping[Name, Phase]) -> st
 
 
 def verdict(found: Mapping[str, float], *, judged: bool) -> str:
-    """Each ratio; against its limit where the cluster is as large as the limits are meant for."""
-    lines = [
-        f"{name:30}{value:>10.3f}{_against(name, value) if judged else ''}" for name, value in found.items()
-    ]
-    return "\n".join(lines if judged else [*lines, "the limits are for the full size: run without --short"])
-
-
-def _against(name: str, value: float) -> str:
-    return f"   at most {LIMITS[name]:<6} {'met' if value <= LIMITS[name] else 'MISSED'}"
+    """Each figure; against its limit where the cluster is as large as the limits are meant for."""
+    return verdicts.verdict(found, LIMITS, judged=judged, meant_for="the full size")
 
 
 def _contest_lines(contests: Mapping[Name, Contest]) -> list[str]:

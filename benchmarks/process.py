@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 from pathlib import Path
 
@@ -21,10 +22,17 @@ def cpu_seconds() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def memory() -> Memory:
+def cpu_seconds_of(pid: int) -> float:
+    """Used by another process since it was started, user and system."""
+    after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, after_name[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def memory(pid: int | None = None) -> Memory:
+    """Of this process, or of another."""
     fields = dict(
         line.split(":", 1)
-        for line in Path("/proc/self/status").read_text().splitlines()
+        for line in Path(f"/proc/{pid or 'self'}/status").read_text().splitlines()
         if line.startswith("Vm")
     )
     return Memory(*(int(fields[name].split()[0]) << 10 for name in ("VmRSS", "VmHWM")))

@@ -46,10 +46,12 @@ def copy_tree(source: Path, target: Path) -> None:
 
 
 @contextlib.contextmanager
-def serving(data: Path, folder: Path) -> Generator[Cluster]:
-    """A cluster of etcd and API server alone, over the etcd data in the given folder."""
+def serving(data: Path, folder: Path, flags: tuple[str, ...] = ()) -> Generator[Cluster]:
+    """A cluster of etcd and API server alone, over the etcd data in the given folder; `flags` are more of the
+    API server's."""
     cluster = Cluster("benchmark", root=folder / "clusters")
-    cluster.up(Settings(components=(Component.ETCD,), etcd_data=str(data)), say)
+    extra = {Component.API_SERVER: flags}
+    cluster.up(Settings(components=(Component.ETCD,), etcd_data=str(data), extra=extra), say)
     try:
         _start_api_server(cluster)
         yield cluster

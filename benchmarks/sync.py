@@ -29,6 +29,8 @@ from shiplift.local.cluster import Cluster
 
 DESCRIPTION = "our store, client-go's informers and the bare wire take in a large cluster"
 FULL_PODS, FULL_NODES = 50_000, 2_000
+RATE = 200
+"""Updates a second, at most."""
 _SETTLE = 2.0
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from benchmarks import verdict as verdicts
 from benchmarks.migrate.bound import Bound
 from benchmarks.migrate.contenders import Name
 from benchmarks.migrate.plan import Size
@@ -81,15 +82,4 @@ def bound_lines(bound: Bound) -> str:
 
 def verdict(found: Mapping[str, float], *, judged: bool) -> str:
     """Each figure; against its limit where the cluster is as large as the limits are meant for."""
-    lines = [
-        f"{name:30}{value:>10.3f}{_against(name, value) if judged else ''}" for name, value in found.items()
-    ]
-    return "\n".join(lines if judged else [*lines, "the limits are for the usual size: run without --short"])
-
-
-def _against(name: str, value: float) -> str:
-    if name in AT_MOST:
-        return f"   at most {AT_MOST[name]:<6} {'met' if value <= AT_MOST[name] else 'MISSED'}"
-    if name in BELOW:
-        return f"   below {BELOW[name]:<8} {'met' if value < BELOW[name] else 'MISSED'}"
-    return ""
+    return verdicts.verdict(found, AT_MOST, BELOW, judged=judged, meant_for="the usual size")

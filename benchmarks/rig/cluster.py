@@ -11,7 +11,7 @@ import contextlib
 import os
 import subprocess
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -20,9 +20,10 @@ import yaml
 from benchmarks.progress import say
 from benchmarks.recipe.base import Json
 from benchmarks.rig import identities
-from benchmarks.rig.audit import Audit
+from benchmarks.rig.audit import Audit, Request
 from benchmarks.rig.programs import shiplift
 from benchmarks.server import workspace
+from shiplift.kube.account import Account
 from shiplift.kube.client import Client
 from shiplift.kube.manifests import kind_of
 from shiplift.local import guard
@@ -70,6 +71,10 @@ class Rig:
         """How many requests the contenders' accounts have made so far."""
         return self._audit.calls()
 
+    def requests(self, account: Account) -> Iterator[Request]:
+        """What an account has asked for so far."""
+        return self._audit.requests(account)
+
     def make(self, client: Client, objects: Iterable[Json]) -> None:
         with ThreadPoolExecutor(_MANY) as pool:
             for made in [pool.submit(client.create, kind_of(one), one) for one in objects]:
@@ -87,10 +92,12 @@ class Rig:
         self.apply(yaml.safe_dump_all(identities.guest()).encode())
         kubeconfig_of(identities.GUEST, self.cluster.kubeconfig, self.guest, _TOKEN_SECONDS)
 
-    def install(self, layer: str) -> None:
+    def install(self, *layers: str) -> None:
         """Our definitions, account, rights and policies: there for all, used by ours."""
         self.apply(shiplift("crds"))
-        self.apply(shiplift("manifests", "--layers", layer, "--kubeconfig", str(self.cluster.kubeconfig)))
+        self.apply(
+            shiplift("manifests", "--layers", ",".join(layers), "--kubeconfig", str(self.cluster.kubeconfig))
+        )
         kubeconfig_of(identities.OPERATOR, self.cluster.kubeconfig, self.operator, _TOKEN_SECONDS)
 
     def remember(self) -> None:

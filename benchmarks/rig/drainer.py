@@ -4,7 +4,8 @@ It says that it is ready, waits for a line on its standard input, and cordons al
 node after the other, all its pods evicted at once, a pod whose budget says no tried again after a short
 fixed pause, and on to the next node as soon as its pods are gone; it does not wait for their replacements,
 which is what budgets are for. Nothing else holds it back. Mode `everything`: every pod of all the nodes is
-deleted at once, whatever its budget says. It ends when no pod is left.
+deleted at once, whatever its budget says. Mode `in place`: the same, but no node is cordoned, so that new
+pods come to the same nodes. It ends when none of these pods is left.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ class Mode(StrEnum):
 
     NODES = "nodes"
     EVERYTHING = "everything"
+    IN_PLACE = "in place"
 
 
 class Drainer:
@@ -59,6 +61,11 @@ class Drainer:
     def delete_all(self, nodes: list[str]) -> None:
         self._each(self._delete, [pod for node in nodes for pod in self._pods_on(node)])
         self._wait_empty(nodes)
+
+    def delete_in_place(self, nodes: list[str]) -> None:
+        pods = [pod for node in nodes for pod in self._pods_on(node)]
+        self._each(self._delete, pods)
+        self._wait_gone({pod.uid for pod in pods})
 
     def _each(self, do: Callable[..., None], what: Iterable[object]) -> None:
         for _ in self._pool.map(do, list(what)):
@@ -93,6 +100,10 @@ class Drainer:
             self._changed.wait(_LONGEST)
             self._changed.clear()
 
+    def _wait_gone(self, uids: set[str]) -> None:
+        while any(pod.uid in uids for pod in self._store.snapshot().all(Pod)):
+            time.sleep(_PAUSE)
+
     def _heard(self, kind: kinds.Kind, old: Row | None, new: Row | None) -> None:
         if new is None:
             self._changed.set()
@@ -109,13 +120,19 @@ def main(kubeconfig: str, mode: str, *nodes: str) -> None:
             raise TimeoutError("the drainer did not sync")
         print("ready", flush=True)
         sys.stdin.readline()
-        drainer.cordon(nodes)
-        if Mode(mode) is Mode.EVERYTHING:
-            drainer.delete_all(list(nodes))
-        else:
-            for node in nodes:
-                drainer.drain(node)
+        _end_pods(drainer, Mode(mode), list(nodes))
     store.stop()
+
+
+def _end_pods(drainer: Drainer, mode: Mode, nodes: list[str]) -> None:
+    if mode is Mode.IN_PLACE:
+        return drainer.delete_in_place(nodes)
+    drainer.cordon(nodes)
+    if mode is Mode.EVERYTHING:
+        return drainer.delete_all(nodes)
+    for node in nodes:
+        drainer.drain(node)
+    return None
 
 
 if __name__ == "__main__":

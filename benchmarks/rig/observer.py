@@ -111,7 +111,7 @@ class Observer:
         if row is None:
             return
         with self._lock:
-            self._ledger.add(_seen(row, gone=after is None))
+            self._ledger.add(seen_of(row, gone=after is None))
             self._count(before.node if before else "", after.node if after else "")
 
     def _count(self, before: str, after: str) -> None:
@@ -134,7 +134,8 @@ class Observer:
                     continue
 
 
-def _seen(pod: Pod, *, gone: bool) -> Seen:
+def seen_of(pod: Pod, *, gone: bool) -> Seen:
+    """As the account wants it, now."""
     return Seen(
         at=time.monotonic(),
         uid=pod.uid,

@@ -44,6 +44,10 @@ class Operator:
         self._process, self._log = process, log
         self._wait_leading()
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def still_runs(self) -> bool:
         if self._process.poll() is not None:
             raise RuntimeError(f"the operator has ended: {self._tail()}")
@@ -66,11 +70,11 @@ class Operator:
 
 
 @contextlib.contextmanager
-def operator(layer: str, kubeconfig: Path, log: Path) -> Generator[Operator]:
-    """With one layer, under its own account; ended afterwards."""
+def operator(layers: str, kubeconfig: Path, log: Path) -> Generator[Operator]:
+    """With these layers, by name with commas between, under its own account; ended afterwards."""
     address = ["--listen", "127.0.0.1:0"]
     space = ["--namespace", identities.OPERATOR.namespace]
-    command = [str(_program()), "operator", "--layers", layer, *space, *address]
+    command = [str(_program()), "operator", "--layers", layers, *space, *address]
     with (
         log.open("wb") as errors,
         subprocess.Popen([*command, "--kubeconfig", str(kubeconfig)], stderr=errors) as process,
