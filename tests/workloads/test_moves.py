@@ -27,7 +27,7 @@ from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod, PodSpec, Toleration
 from shiplift.facts.workloads import StatefulSet
-from shiplift.workloads.decide import books, gates
+from shiplift.workloads.decide import books, obstacles
 from shiplift.workloads.decide.decision import arrived, decide
 from shiplift.workloads.decide.waiting import line_of
 from shiplift.workloads.model import Migrating, Reason, Unreadable, View
@@ -403,7 +403,7 @@ def test_force_takes_what_is_left_only_when_nobody_may_be_labelled_any_more() ->
     world.put(msgspec.structs.replace(fresh, node="new-1", ready_since=int(NOW.timestamp()) - 3))
     decision = decided(world)
     assert of(decision, Force) == []
-    assert decision.look_again == requeue(timedelta(seconds=gates.TIME_TO_LABEL - 3))
+    assert decision.look_again == requeue(timedelta(seconds=obstacles.TIME_TO_LABEL - 3))
     world.put(msgspec.structs.replace(fresh, node="new-1", ready_since=int(NOW.timestamp()) - 60))
     assert [step.key for step in of(decided(world), Force)] == [f"force {a_pod(look(world), 1).uid}"]
 

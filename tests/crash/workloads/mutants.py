@@ -298,7 +298,7 @@ ALL: tuple[Mutant, ...] = (
     Mutant(
         "force does not wait for the others",
         "a second pod is moved past its budget while the first is away",
-        "workloads/decide/gates.py",
+        "workloads/decide/pod_gates.py",
         "if whole and all(one.ready for one in tally.pods if one.uid != pod.uid):",
         "if tally.pods:",
         (("force", _CLEAN), ("force", Watching("pods", Disturbance.DELAYED))),

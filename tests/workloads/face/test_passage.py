@@ -9,7 +9,8 @@ import pytest
 from shiplift.api.workloads import Mode
 from shiplift.workloads.decide import placements
 from shiplift.workloads.decide.decision import decide
-from shiplift.workloads.decide.gates import POD_GATES, WORKLOAD_GATES
+from shiplift.workloads.decide.gates import WORKLOAD_GATES
+from shiplift.workloads.decide.pod_gates import POD_GATES
 from shiplift.workloads.decide.waiting import line_of
 from shiplift.workloads.face.passage import Passing, Said, passage
 from shiplift.workloads.model import Reason

@@ -26,8 +26,8 @@ from shiplift.workloads.decide.books import Books
 from shiplift.workloads.decide.cleaning import SOON, cleaning, not_sure
 from shiplift.workloads.decide.forewarning import forewarnings
 from shiplift.workloads.decide.forgone import Forgone, forgone
-from shiplift.workloads.decide.gates import BLOCKING
 from shiplift.workloads.decide.moves import Moves
+from shiplift.workloads.decide.obstacles import BLOCKING
 from shiplift.workloads.decide.rescue import Rescued, out_of_turn, rescued
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Line, Migrating, Reason, Tally, View

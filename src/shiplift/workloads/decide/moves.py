@@ -15,10 +15,11 @@ from shiplift.engine.step import Answer, Step
 from shiplift.facts.pods import Pod
 from shiplift.pdb.allowances import lane_of
 from shiplift.pdb.coverage import budgets_of
-from shiplift.workloads.decide import gates, placements
+from shiplift.workloads.decide import gates, obstacles, placements, pod_gates
+from shiplift.workloads.decide.awaited import still_coming, waits_for_budget
 from shiplift.workloads.decide.books import Books
 from shiplift.workloads.decide.candidates import first_of_each, in_order, misplaced
-from shiplift.workloads.decide.gates import Closed
+from shiplift.workloads.decide.gate import Closed
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Line, Reason, Tally
 from shiplift.workloads.record import Record
@@ -117,11 +118,11 @@ class Moves:
         if tally.id in self.lines:
             return
         if not (tally.away or self._books.under_way(tally)):
-            self.lines[tally.id] = gates.still_coming(tally, grows=self._books.growth.on)
+            self.lines[tally.id] = still_coming(tally, grows=self._books.growth.on)
         elif tally.away and self._blocked(tally):
             return
         elif self.view.spec.paused:
-            self._heed(tally, gates.IS_PAUSED)
+            self._heed(tally, pod_gates.IS_PAUSED)
         else:
             self._evict(tally)
 
@@ -133,11 +134,11 @@ class Moves:
 
     def _blocked(self, tally: Tally) -> bool:
         """Whether no pod that is left can ever be evicted, and what the policy makes of it."""
-        found, due = gates.never_evictable(self._books, tally)
+        found, due = obstacles.never_evictable(self._books, tally)
         self.due += due
         if found is None:
             return False
-        closed = gates.blocked(self._books, tally, found)
+        closed = obstacles.blocked(self._books, tally, found)
         if closed is None:
             self._force(tally)
         else:
@@ -150,7 +151,7 @@ class Moves:
         if not movable:
             return
         pod = movable[0]
-        closed = gates.others_are_ready(tally, pod) or gates.target_has_room(self._books, tally, pod)
+        closed = pod_gates.others_are_ready(tally, pod) or pod_gates.target_has_room(self._books, tally, pod)
         if closed is not None:
             self._heed(tally, closed)
         else:
@@ -166,24 +167,24 @@ class Moves:
             self._heed(tally, closed)
             return
         for pod in self._candidates(tally):
-            if (closed := gates.target_has_room(self._books, tally, pod)) is not None:
+            if (closed := pod_gates.target_has_room(self._books, tally, pod)) is not None:
                 self._heed(tally, closed)
                 return
             if self._do(self._eviction(tally, pod), tally, Reason.EVICTING):
                 self._books.goes(tally, pod)
         if tally.id not in self.lines:
-            self._heed(tally, gates.waits_for_budget(self._books, tally))
+            self._heed(tally, waits_for_budget(self._books, tally))
 
     def _none_may_go(self, tally: Tally) -> Closed | None:
         """What keeps all pods of a workload in this decision, told of the first of those covered alike."""
         first = first_of_each(tally)
-        moment = gates.in_this_decision(self._books, tally, first[0])
+        moment = pod_gates.in_this_decision(self._books, tally, first[0])
         if moment is not None and (
-            len(first) == 1 or all(gates.in_this_decision(self._books, tally, pod) for pod in first)
+            len(first) == 1 or all(pod_gates.in_this_decision(self._books, tally, pod) for pod in first)
         ):
             return moment
         if tally.ready == len(tally.pods) and not self._books.something_is_allowed(tally):
-            return gates.waits_for_budget(self._books, tally)
+            return waits_for_budget(self._books, tally)
         return None
 
     def _candidates(self, tally: Tally) -> Iterator[Pod]:
@@ -210,7 +211,7 @@ class Moves:
         pods = in_order(tally)
         if self.view.target.mode is not Mode.TEMPLATE:
             return pods
-        kept = {pod.uid: gates.does_not_come_back(self._books, tally, pod) for pod in pods}
+        kept = {pod.uid: pod_gates.does_not_come_back(self._books, tally, pod) for pod in pods}
         movable = [pod for pod in pods if kept[pod.uid] is None]
         if pods and not movable and (closed := kept[pods[0].uid]) is not None:
             self._heed(tally, closed)

@@ -16,10 +16,13 @@ import msgspec
 
 from shiplift.facts.pods import Pod
 from shiplift.view.values import ago, plain
+from shiplift.workloads.decide.awaited import still_coming
 from shiplift.workloads.decide.books import Books
 from shiplift.workloads.decide.candidates import in_order
 from shiplift.workloads.decide.decision import books_for
-from shiplift.workloads.decide.gates import POD_GATES, WORKLOAD_GATES, Closed, Gate, still_coming
+from shiplift.workloads.decide.gate import Closed, Gate
+from shiplift.workloads.decide.gates import WORKLOAD_GATES
+from shiplift.workloads.decide.pod_gates import POD_GATES
 from shiplift.workloads.face.apart import pod_apart, workload_apart
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Tally, View
