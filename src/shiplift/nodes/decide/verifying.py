@@ -21,7 +21,9 @@ from shiplift.nodes.model import LeaseSeen, Reason
 from shiplift.nodes.names import KUBEADM, KUBELET
 from shiplift.nodes.steps import CheckLease
 
-LEASE_EVERY, LEASE_LOOKS = timedelta(seconds=1), 40
+_QUICK_LOOKS, _QUICKLY, _LATER = 8, timedelta(seconds=0.25), timedelta(seconds=1)
+"""A kubelet renews its Lease as it starts: it is looked at four times a second at first."""
+_LEASE_LOOKS = 48
 """A kubelet that is there renews its Lease within 40 s; a new leader has seen nothing of it yet."""
 
 
@@ -109,10 +111,11 @@ def _lease(case: Case) -> Doubt | None:
         return None
     step = CheckLease(case.member.name, case.member.uid, seen.attempt)
     last = case.view.outcomes.of(step)
-    again = last.at + LEASE_EVERY if last is not None and last.at is not None else case.now
+    between = _QUICKLY if seen.attempt <= _QUICK_LOOKS else _LATER
+    again = last.at + between if last is not None and last.at is not None else case.now
     steps = (step,) if again <= case.now else ()
-    due = max(again, case.now + LEASE_EVERY) if steps else again
-    sure = seen.attempt > LEASE_LOOKS
+    due = max(again, case.now + between) if steps else again
+    sure = seen.attempt > _LEASE_LOOKS
     return Doubt(Reason.NOT_READY, "it has not renewed its Lease yet", steps=steps, due=due, sure=sure)
 
 
