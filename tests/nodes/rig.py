@@ -112,6 +112,13 @@ class Scene:
             until(lambda name=name: "kubelet.shiplift.dev/current-version" in self.notes(name))
         return made.names()
 
+    def replace(self, name: str) -> None:
+        """Another machine, of the old version, under the same name."""
+        pool = next(one for one in self._pools if name in one.names())
+        self.rig.cluster.nodes.remove(name)
+        self.rig.cluster.nodes.add(pool)
+        until(lambda: "kubelet.shiplift.dev/current-version" in self.notes(name))
+
     def namespace(self) -> str:
         name = f"shop-{uuid.uuid4().hex[:6]}"
         self._spaces.append(name)
