@@ -96,6 +96,16 @@ def test_work_that_runs_is_not_begun_twice() -> None:
     assert played.at(CHANGE).work.progress is Progress.DONE
 
 
+@pytest.mark.parametrize("operation", [Operation.PREPARE, Operation.SNAPSHOT])
+@pytest.mark.parametrize("failure", Failure)
+def test_orders_that_change_nothing_go_well_whatever_is_to_fail(operation: Operation, failure: str) -> None:
+    played = Played(failing(failure))
+    played.begin(record(operation))
+    after = played.at(CHANGE)
+    assert (after.work.progress, after.restart_required) == (Progress.DONE, False)
+    assert not played.machine.silent
+
+
 def test_a_version_that_somebody_set_by_hand_is_what_there_is() -> None:
     played = Played(row())
     played.row = msgspec.structs.replace(played.row, kubelet_version="v1.36.9")
