@@ -19,8 +19,9 @@ from shiplift.kube.manifests import kind_of
 from shiplift.local.accounts import kubeconfig_of
 from shiplift.local.nodes import SERVICE_ACCOUNT
 from tests.cli.test_with_operator import rig, scene
+from tests.operated import NEW, OLD
 from tests.until import until
-from tests.workloads.rig import NEW, OLD, Rig, Scene
+from tests.workloads.rig import Rig, Scene
 
 __all__ = ["rig", "scene"]
 main = importlib.import_module("shiplift.cli.main")

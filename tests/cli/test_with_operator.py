@@ -8,9 +8,10 @@ from collections.abc import Callable
 import pytest
 
 from shiplift.facts import kinds
+from tests.operated import NEW, OLD
 from tests.until import until
 from tests.workloads.conftest import rig, scene
-from tests.workloads.rig import NEW, OLD, Rig, Scene
+from tests.workloads.rig import Rig, Scene
 
 __all__ = ["rig", "scene"]
 main = importlib.import_module("shiplift.cli.main")

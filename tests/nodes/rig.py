@@ -3,92 +3,45 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
-import threading
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Self
 
 from shiplift.agent.protocol import CHANGES_ALLOWED, desired_versions
-from shiplift.api import crd
 from shiplift.api.marks import CORDONED_BY
 from shiplift.facts import kinds
 from shiplift.kube import grants
-from shiplift.kube.account import Account
-from shiplift.kube.client import Client
-from shiplift.kube.credentials import load
 from shiplift.kube.errors import AlreadyExists, Conflict, NotFound
-from shiplift.kube.lease import Timing as LeaseTiming
 from shiplift.kube.manifests import kind_of
 from shiplift.kube.part import LayerPart
-from shiplift.local.accounts import kubeconfig_of
 from shiplift.local.agents import Agents, Pace, Timing
 from shiplift.local.cluster import Cluster
 from shiplift.local.nodes import SERVICE_ACCOUNT, Pool
 from shiplift.nodes.controller import PART
 from shiplift.operator import install
-from shiplift.operator.process import Operator, Settings
+from tests.operated import NEW, OLD, SPACE, Operated
 from tests.until import until
 
 Json = dict[str, Any]
-SPACE = "shiplift-system"
-OLD, NEW = "v1.35.4", "v1.36.3"
-LEASE = LeaseTiming(duration=2.0, renew_deadline=1.5, retry=0.2, follow=0.1)
 PACE = Pace(change=0.2, reboot=0.2)
 RENEWED = Timing(heartbeat=60.0, lease=0.5)
 
 
-class Rig:
+class Rig(Operated):
     """The cluster, its simulated agents, and at most one operator at a time."""
 
     def __init__(self, cluster: Cluster, *parts: LayerPart) -> None:
-        self.cluster, self.client = cluster, cluster.client()
-        self.parts = parts or (PART,)
-        self._folder = tempfile.TemporaryDirectory(prefix="shiplift-rig-")
-        self._ended = contextlib.ExitStack()
-        self._operator: tuple[Operator, threading.Thread] | None = None
+        super().__init__(cluster, parts or (PART,))
+        self._agents = Agents(cluster.credentials(), PACE, RENEWED)
 
     def __enter__(self) -> Self:
-        for manifest in [*crd.manifests(), *install.manifests(SPACE, self.parts)]:
-            with contextlib.suppress(AlreadyExists):
-                self.client.create(kind_of(manifest), manifest)
-        until(lambda: all(_served(self.client, part) for part in self.parts))
-        folder = Path(self._ended.enter_context(self._folder))
-        account = Account(SPACE, install.ACCOUNT)
-        self.kubeconfig = kubeconfig_of(account, self.cluster.kubeconfig, folder / "account")
-        self._ended.enter_context(Agents(self.cluster.credentials(), PACE, RENEWED))
+        self._agents.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stop()
-        self._ended.close()
-        self.client.close()
-
-    def start(self) -> None:
-        """An operator, as the account that we print manifests for."""
-        settings = Settings(names=install.names(SPACE), listen=("127.0.0.1", 0), lease=LEASE)
-        made = Operator(load(self.kubeconfig), self.parts, settings)
-        thread = threading.Thread(target=made.run, daemon=True)
-        thread.start()
-        self._operator = made, thread
-
-    def stop(self) -> None:
-        if self._operator is not None:
-            made, thread = self._operator
-            made.stop()
-            thread.join(20)
-            assert not thread.is_alive()
-        self._operator = None
-
-
-def _served(client: Client, part: LayerPart) -> bool:
-    try:
-        for kind in part.custom_kinds:
-            list(client.list(kind))
-    except NotFound:
-        return False
-    return True
+        self._agents.__exit__(None, None, None)
+        self.close()
 
 
 class Scene:

@@ -16,7 +16,8 @@ from shiplift.nodes.controller import PART
 from shiplift.workloads.controller import PART as WORKLOADS
 from shiplift.workloads.names import MIGRATION
 from tests.nodes import rig as rigs
-from tests.nodes.rig import NEW, Rig, Scene
+from tests.nodes.rig import Rig, Scene
+from tests.operated import NEW
 from tests.until import until
 
 

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 from shiplift.facts import kinds
 from shiplift.local.agents import FAILS
-from tests.nodes.rig import NEW, OLD, Scene
+from tests.nodes.rig import Scene
+from tests.operated import NEW, OLD
 from tests.until import until
 
 PLANE = {"node-role.kubernetes.io/control-plane": ""}

@@ -14,7 +14,8 @@ from shiplift.nodes.controller import PART
 from shiplift.nodes.face.undo import undo_all
 from shiplift.operator import install
 from tests.audit import Audit
-from tests.nodes.rig import NEW, OLD, SPACE, Rig, Scene, scene
+from tests.nodes.rig import Rig, Scene, scene
+from tests.operated import NEW, OLD, SPACE
 from tests.until import until
 
 PLANE = {"node-role.kubernetes.io/control-plane": ""}

@@ -7,7 +7,8 @@ from typing import Any
 from shiplift.api.marks import HOLD_LEDGER
 from shiplift.facts import kinds
 from shiplift.local.nodes import Pool
-from tests.workloads.rig import NEW, OLD, Scene
+from tests.operated import NEW, OLD
+from tests.workloads.rig import Scene
 
 Json = dict[str, Any]
 BUDGET = kinds.POD_DISRUPTION_BUDGET

@@ -4,89 +4,30 @@ from __future__ import annotations
 
 import contextlib
 import json
-import tempfile
-import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
-from shiplift.api import crd
 from shiplift.api.marks import MANAGED_BY, MANAGER
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
-from shiplift.kube.account import Account
-from shiplift.kube.client import Client
-from shiplift.kube.credentials import load
 from shiplift.kube.errors import AlreadyExists, NotFound
-from shiplift.kube.lease import Timing
-from shiplift.kube.manifests import kind_of
-from shiplift.local.accounts import kubeconfig_of
 from shiplift.local.cluster import Cluster
 from shiplift.local.nodes import SERVICE_ACCOUNT, Pool
-from shiplift.operator import install
 from shiplift.operator.layers import LAYERS
-from shiplift.operator.process import Operator, Settings
 from shiplift.workloads.admission import effective_generation
 from shiplift.workloads.names import MIGRATION, PLACEMENT
+from tests.operated import NEW, Operated
 from tests.until import until
 
 Json = dict[str, Any]
-SPACE = "shiplift-system"
-OLD, NEW = "v1.35.4", "v1.36.3"
-LEASE = Timing(duration=2.0, renew_deadline=1.5, retry=0.2, follow=0.1)
 
 
-def install_shiplift(client: Client, cluster: Cluster, folder: Path) -> Path:
-    """CRDs, account, rights, fence and policies; the kubeconfig of the account."""
-    for manifest in [*crd.manifests(), *install.manifests(SPACE, LAYERS.values(), templates=True)]:
-        with contextlib.suppress(AlreadyExists):
-            client.create(kind_of(manifest), manifest)
-    until(lambda: _served(client), 20)
-    return kubeconfig_of(Account(SPACE, install.ACCOUNT), cluster.kubeconfig, folder / "account")
-
-
-def _served(client: Client) -> bool:
-    for kind in (kinds.WORKLOAD_MIGRATION, kinds.WORKLOAD_ORDER, kinds.WORKLOAD_PLACEMENT):
-        try:
-            list(client.list(kind))
-        except NotFound:
-            return False
-    return True
-
-
-class Rig:
+class Rig(Operated):
     """The cluster, and at most one operator at a time."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self.cluster = cluster
-        self.client = cluster.client()
-        self._folder = Path(tempfile.mkdtemp(prefix="shiplift-rig-"))
-        self.kubeconfig = install_shiplift(self.client, cluster, self._folder)
-        self._operator: Operator | None = None
-        self._thread: threading.Thread | None = None
-
-    def start(self) -> Operator:
-        """An operator, as the account that we print manifests for."""
-        settings = Settings(names=install.names(SPACE), listen=("127.0.0.1", 0), lease=LEASE)
-        self._operator = Operator(load(self.kubeconfig), LAYERS.values(), settings)
-        self._thread = threading.Thread(target=self._operator.run, daemon=True)
-        self._thread.start()
-        return self._operator
-
-    def stop(self) -> None:
-        if self._operator is not None and self._thread is not None:
-            self._operator.stop()
-            self._thread.join(20)
-            assert not self._thread.is_alive()
-        self._operator = self._thread = None
-
-    def close(self) -> None:
-        self.stop()
-        self.client.close()
-        for one in self._folder.iterdir():
-            one.unlink()
-        self._folder.rmdir()
+        super().__init__(cluster, LAYERS.values(), templates=True)
 
 
 class Scene:

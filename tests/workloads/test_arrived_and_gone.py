@@ -10,9 +10,10 @@ from shiplift.facts import kinds
 from shiplift.facts.workloads import Deployment
 from shiplift.workloads.model import Reason
 from tests.model import nature
+from tests.operated import NEW as NEW_VERSION
+from tests.operated import OLD
 from tests.workloads.players import Operator, finish, run
-from tests.workloads.rig import NEW as NEW_VERSION
-from tests.workloads.rig import OLD, Scene
+from tests.workloads.rig import Scene
 from tests.workloads.views import DEPLOYMENT, an_id, arrive, look, say, status, under_way
 from tests.workloads.world import NEW, World
 

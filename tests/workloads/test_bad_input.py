@@ -41,8 +41,9 @@ from shiplift.workloads.model import Migrating
 from shiplift.workloads.names import PLACEMENT
 from shiplift.workloads.observe.observer import READS, Observer
 from shiplift.workloads.tell.report import status_of
+from tests.operated import NEW, OLD
 from tests.workloads.halfway import budgets, gated, gated_and_held, wait_line, with_its_budget_held
-from tests.workloads.rig import NEW, OLD, Scene
+from tests.workloads.rig import Scene
 
 Json = dict[str, Any]
 ETCD_TAKES = 1_500_000

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from shiplift.facts import kinds
+from tests.operated import NEW, OLD
 from tests.workloads.film import fewest_ready
 from tests.workloads.halfway import budgets, generation, upgraded_in_place, wait_line
 from tests.workloads.observer import Observer
-from tests.workloads.rig import NEW, OLD, Scene
+from tests.workloads.rig import Scene
 
 
 def test_force_moves_what_no_budget_lets_go_one_at_a_time(scene: Scene, observer: Observer) -> None:

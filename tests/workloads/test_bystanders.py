@@ -19,9 +19,10 @@ from shiplift.local.nodes import Pool
 from shiplift.local.stages import READY_AFTER
 from shiplift.workloads import admission
 from shiplift.workloads.names import MIGRATION
+from tests.operated import NEW, OLD, SPACE
 from tests.until import until
 from tests.workloads.halfway import Json, gated_and_held, uids, wait_line
-from tests.workloads.rig import NEW, OLD, SPACE, Scene
+from tests.workloads.rig import Scene
 from tests.workloads.webhooks import MUTATING, Webhook
 
 BINDING = kinds.MUTATING_ADMISSION_POLICY_BINDING

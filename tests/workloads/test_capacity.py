@@ -8,10 +8,11 @@ import pytest
 
 from shiplift.facts import kinds
 from shiplift.local.stages import READY_AFTER
+from tests.operated import NEW, OLD
 from tests.workloads.film import fewest_ready
 from tests.workloads.halfway import gated_and_held, wait_line
 from tests.workloads.observer import Observer
-from tests.workloads.rig import NEW, OLD, Scene
+from tests.workloads.rig import Scene
 
 TIER = {"matchLabels": {"tier": "shared"}}
 Json = dict[str, Any]

@@ -9,8 +9,9 @@ import pytest
 from shiplift.facts import kinds
 from shiplift.local.nodes import Pool
 from shiplift.local.stages import GONE_AFTER, READY_AFTER
+from tests.operated import NEW, OLD
 from tests.workloads.observer import Observer
-from tests.workloads.rig import NEW, OLD, Scene
+from tests.workloads.rig import Scene
 
 OLDER, NEXT = "v1.34.9", "v1.37.1"
 GHOST = "ghost"

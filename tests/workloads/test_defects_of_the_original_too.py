@@ -29,10 +29,11 @@ from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.memory import InForce
 from shiplift.workloads.steps import Force, Replace
 from tests.audit import Audit
+from tests.operated import NEW, OLD, SPACE
 from tests.until import until
 from tests.workloads import rig as rigs
 from tests.workloads.halfway import autoscaler
-from tests.workloads.rig import NEW, OLD, SPACE, Json, Rig, Scene
+from tests.workloads.rig import Json, Rig, Scene
 from tests.workloads.test_forgotten_evictions import a_database, made, note_evictions
 
 GHOST = "ghost"

@@ -23,9 +23,10 @@ from shiplift.workloads.names import FINALIZER, PLACEMENT
 from shiplift.workloads.record import Record, Surge
 from shiplift.workloads.steps import DeleteHold, DeletePlacement, MakeHold, WritePlacement
 from tests.model import nature
+from tests.operated import NEW, OLD
 from tests.workloads.halfway import gated_and_held
 from tests.workloads.players import Operator, finish, run
-from tests.workloads.rig import NEW, OLD, Json, Scene
+from tests.workloads.rig import Json, Scene
 from tests.workloads.views import DEPLOYMENT, an_id, look, say, under_way
 from tests.workloads.world import NEW as NEW_VERSION
 from tests.workloads.world import SPACE, World

@@ -15,9 +15,10 @@ from shiplift.workloads.names import FINALIZER, MIGRATION
 from shiplift.workloads.steps import MarkNode, SetFinalizer
 from shiplift.workloads.tell.report import status_of
 from tests.model import nature
+from tests.operated import NEW, OLD
 from tests.workloads.halfway import budgets, with_its_budget_held
 from tests.workloads.players import Operator, finish, residue, run
-from tests.workloads.rig import NEW, OLD, Scene
+from tests.workloads.rig import Scene
 from tests.workloads.views import DEPLOYMENT, an_id, decided, look, say, under_way
 from tests.workloads.world import World, a_world
 

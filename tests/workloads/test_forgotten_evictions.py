@@ -24,7 +24,8 @@ from shiplift.workloads.decide.forgetting import TIME_TO_NOTICE
 from shiplift.workloads.memory import InForce
 from shiplift.workloads.steps import Evict, ForgetEviction
 from tests.model import nature
-from tests.workloads.rig import OLD, Scene
+from tests.operated import OLD
+from tests.workloads.rig import Scene
 from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, change_pod, decided, say, under_way
 from tests.workloads.world import SPACE, World
 

@@ -15,8 +15,9 @@ from shiplift.kube.watch import Watch
 from shiplift.workloads.face.undo import undo_all
 from shiplift.workloads.names import MIGRATION
 from shiplift.workloads.observe.observer import READS
+from tests.operated import NEW, OLD
 from tests.workloads.halfway import HOLD, budgets, gated, gated_and_held, uids, wait_line
-from tests.workloads.rig import NEW, OLD, Scene
+from tests.workloads.rig import Scene
 
 # --- people, and the operator itself ---
 

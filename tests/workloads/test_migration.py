@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.workloads.rig import OLD, Scene
+from tests.operated import OLD
+from tests.workloads.rig import Scene
 
 
 def shop(scene: Scene) -> str:

@@ -9,9 +9,10 @@ from shiplift.facts.nodes import Node
 from shiplift.workloads.model import Migrating
 from shiplift.workloads.steps import DeleteHold, HoldBudget, MakeHold, MarkNode, RestoreBudget
 from tests.model import nature
+from tests.operated import OLD
 from tests.workloads import server
 from tests.workloads.halfway import budgets, gated_and_held
-from tests.workloads.rig import OLD, Scene
+from tests.workloads.rig import Scene
 from tests.workloads.views import DEPLOYMENT, an_id, cordon, decided, look, under_way
 from tests.workloads.world import World
 

@@ -22,9 +22,10 @@ from shiplift.workloads.record import Record, Surge
 from shiplift.workloads.steps import Evict, MarkNode, MarkPod, PodStep, Replace, Rescue, WritePlacement
 from shiplift.workloads.tell.report import status_of
 from tests.model import nature
+from tests.operated import NEW as NEW_VERSION
+from tests.operated import OLD
 from tests.workloads.halfway import Json, wait_line
-from tests.workloads.rig import NEW as NEW_VERSION
-from tests.workloads.rig import OLD, Scene
+from tests.workloads.rig import Scene
 from tests.workloads.views import DEPLOYMENT, an_id, change, change_pod, look, say, under_way
 from tests.workloads.webhooks import VALIDATING, Webhook
 from tests.workloads.world import World

@@ -26,9 +26,9 @@ from shiplift.workloads.record import Record, Surge
 from shiplift.workloads.steps import Evict
 from shiplift.workloads.tell.report import status_of
 from tests.model import nature
+from tests.operated import NEW as NEW_VERSION
+from tests.operated import OLD as OLD_VERSION
 from tests.workloads.players import Operator, finish, residue, run
-from tests.workloads.rig import NEW as NEW_VERSION
-from tests.workloads.rig import OLD as OLD_VERSION
 from tests.workloads.rig import Scene
 from tests.workloads.test_bystanders import BINDING, restored
 from tests.workloads.views import (

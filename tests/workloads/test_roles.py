@@ -11,10 +11,11 @@ from shiplift.facts import kinds
 from shiplift.kube.errors import KubeError
 from shiplift.local.nodes import Pool
 from tests.crash.workloads.invariants import two_budgets
+from tests.operated import NEW, OLD
 from tests.workloads.film import departures, fewest_ready
 from tests.workloads.halfway import budgets, generation, wait_line
 from tests.workloads.observer import Observer
-from tests.workloads.rig import NEW, OLD, Scene
+from tests.workloads.rig import Scene
 
 DATABASE = "database"
 HOLD = "shiplift-hold-statefulset-database"

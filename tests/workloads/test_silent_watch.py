@@ -17,7 +17,8 @@ from shiplift.kube.unsettled import is_there
 from shiplift.kube.watch import Watcher
 from shiplift.operator import process
 from shiplift.operator.process import Operator
-from tests.workloads.rig import NEW, OLD, Scene
+from tests.operated import NEW, OLD
+from tests.workloads.rig import Scene
 
 SETTLE = 2.0
 

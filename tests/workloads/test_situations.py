@@ -10,6 +10,7 @@ from shiplift.api.marks import TARGET_LABEL, UPGRADE_TAINT
 from shiplift.facts import kinds
 from shiplift.kube.errors import BudgetExhausted
 from shiplift.local.nodes import Pool
+from tests.operated import NEW, OLD
 from tests.workloads.film import departures, fewest_ready
 from tests.workloads.halfway import (
     HOLD,
@@ -23,7 +24,7 @@ from tests.workloads.halfway import (
     wait_line,
 )
 from tests.workloads.observer import Observer
-from tests.workloads.rig import NEW, OLD, Scene, is_ready
+from tests.workloads.rig import Scene, is_ready
 
 Json = dict[str, Any]
 

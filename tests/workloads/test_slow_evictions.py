@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.workloads.rig import NEW, OLD, Rig, Scene
+from tests.operated import NEW, OLD
+from tests.workloads.rig import Rig, Scene
 from tests.workloads.webhooks import VALIDATING, Json, Webhook
 
 NAME = "evictions.example.com"

@@ -24,10 +24,10 @@ from shiplift.workloads.names import SKIP
 from shiplift.workloads.steps import LetOn, MakeHold, MarkNode
 from shiplift.workloads.tell.report import status_of
 from tests.model import nature
+from tests.operated import NEW as NEW_VERSION
+from tests.operated import OLD as OLD_VERSION
 from tests.workloads.halfway import wait_line
 from tests.workloads.players import Operator, finish, residue, run
-from tests.workloads.rig import NEW as NEW_VERSION
-from tests.workloads.rig import OLD as OLD_VERSION
 from tests.workloads.rig import Scene
 from tests.workloads.views import DEPLOYMENT, STATEFUL_SET, an_id, change, decided, look, under_way
 from tests.workloads.world import NEW, OLD, SPACE, World, a_world
