@@ -101,7 +101,7 @@ def test_without_a_migration_it_says_how_to_begin_and_that_works(
     assert main.run(["migrate", "--to", "v1.36.3", "--kubeconfig", str(api_server.kubeconfig)]) == 0
     code, said, _ = status()
     assert code == 0
-    assert said.startswith("Workloads  not begun\n")
+    assert said.startswith("Workloads  not begun: the move to v1.36.3\n")
     assert "hint: no operator has looked at it yet" in said
 
 
