@@ -12,7 +12,7 @@ def _undoing(kind: str, failure: Failure) -> Fault:
     return Fault(Spot(f"patch {kind} [-spec.template]"), failure)
 
 
-_STATUS = Spot("patch workloadmigrations/status")
+_ORDER_STATUS = Spot("patch workloadorders/status")
 _SPEC_OF_API = Spot("patch poddisruptionbudgets [spec.maxUnavailable]", "shop/api")
 
 ALL: tuple[Mutant, ...] = (
@@ -215,10 +215,10 @@ ALL: tuple[Mutant, ...] = (
     Mutant(
         "status written once",
         "a status that could not be written is not written again",
-        "workloads/tell/publish.py",
-        'raise Retry(f"the status cannot be written: {error}") from error',
-        "return",
-        (("chain", Fault(_STATUS, Failure.ERROR)), ("ring", Fault(_STATUS, Failure.ERROR))),
+        "workloads/tell/orders.py",
+        "self._now() + delay.total_seconds()",
+        "self._now() + 3600.0",
+        (("chain", Fault(_ORDER_STATUS, Failure.ERROR)), ("ring", Fault(_ORDER_STATUS, Failure.ERROR))),
     ),
     Mutant(
         "record written after the change",
