@@ -23,9 +23,9 @@ from tests.crash.workloads.mistaken import MistakesAPod
 from tests.crash.workloads.scenarios import Bystander, Scenario
 
 _FENCE = "shiplift-fence"
-_GONE_FOR, _GONE_FOR_SOME, _GONE_AT_MOST = 1.5, 5.0, 12.0
-"""Seconds for which the binding is away: less once it is said that nothing moves, or that a workload waits
-for it. Without a brake, pods would be moved to and fro meanwhile, more often than any run can excuse."""
+_GONE_FOR, _GONE_AT_MOST = 1.5, 12.0
+"""Seconds for which the binding is away: until it is said that nothing moves, if it ever is. Without a brake,
+pods would be moved to and fro meanwhile, more often than any run can excuse."""
 
 
 class Meddler(Protocol):
@@ -83,7 +83,7 @@ class RemovesTheBinding:
 
     def _is_time(self, migration: Json) -> bool:
         gone = time.monotonic() - self._gone_since
-        return gone > _time_for(migration.get("status", {}))
+        return gone > (_GONE_FOR if _is_noticed(migration.get("status", {})) else _GONE_AT_MOST)
 
     def _remove(self) -> None:
         kind, name = MUTATING_ADMISSION_POLICY_BINDING, admission.PODS_POLICY
@@ -97,12 +97,10 @@ class RemovesTheBinding:
                 self._admin.create(kind, manifest)
 
 
-def _time_for(status: Json) -> float:
-    """How long it stays away, by what is told of that."""
-    if str(status.get("message", "")).startswith("nothing moves"):
-        return _GONE_FOR
+def _is_noticed(status: Json) -> bool:
+    """Whether it is told that nothing moves, or that a workload waits until pods are steered again."""
     waits = any(one.get("reason") == Reason.NOT_IN_FORCE for one in status.get("workloads", ()))
-    return _GONE_FOR_SOME if waits else _GONE_AT_MOST
+    return waits or str(status.get("message", "")).startswith("nothing moves")
 
 
 def meddler(admin: Client, scenario: Scenario) -> Meddler:
