@@ -181,6 +181,8 @@ STRICT = (
 )
 _SMALL = Pool(name="new", count=1, version=NEW, pods=1)
 _MORE = Pool(name="new", count=1, version=NEW, first=1)
+_NARROW = Pool(name="new", count=2, version=NEW, cpu="1", memory="1Gi")
+"""The scheduler rather takes old nodes, so that a pod that nothing steers comes back to one."""
 
 ALL = (
     Scenario("chain", _chain(1, 2, 1, 1), {"mode": "Inject"}),
@@ -211,6 +213,7 @@ ALL = (
         _chain(1, 1, 2, 2),
         {"mode": "Inject"},
         bystander=Bystander.REMOVES_THE_BINDING,
+        new=(_NARROW,),
         repeats="chain",
     ),
     Scenario(
