@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from shiplift.api.nodes import Canary, RolloutPhase
 from shiplift.api.values import LabelSelector, Window
+from shiplift.engine.decision import requeue
 from shiplift.facts import kinds
 from shiplift.nodes.model import Reason, Unreadable
 from tests.nodes.stage import Stage, decided, told
@@ -100,3 +102,4 @@ def test_nothing_is_done_on_what_may_be_old() -> None:
     assert decision.steps == ()
     assert told(decision) == (Reason.STALE_VIEW, "nothing is done: what is known of Pod may be old", False)
     assert decision.told[0].status.nodes == stage.told.nodes
+    assert decision.look_again == requeue(timedelta(seconds=1)), "no event tells that it is fresh again"

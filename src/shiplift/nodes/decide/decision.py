@@ -32,6 +32,8 @@ from shiplift.nodes.steps import SetFinalizer
 from shiplift.nodes.tell.report import Report, status_of
 
 _LOOK_AGAIN = timedelta(seconds=30)
+_SOON = timedelta(seconds=1)
+"""What is old now is fresh in a moment, and no event says so."""
 
 
 class Decided(NamedTuple):
@@ -54,7 +56,7 @@ def decide(view: View, now: datetime) -> Rolling:
 def _decided(view: View, now: datetime) -> Rolling:
     if view.stale:
         told = tuple(_stale(view, one, now) for one in view.rollouts)
-        return Rolling(look_again=requeue(_LOOK_AGAIN), told=told, now=now)
+        return Rolling(look_again=requeue(_SOON), told=told, now=now)
     taken: dict[str, str] = {}
     decided = [_rolled(view, one, now, taken) for one in view.rollouts]
     steps = {step.key: step for one in decided for step in one.steps}
