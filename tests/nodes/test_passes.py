@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from shiplift.api.nodes import RolloutPass, RolloutPhase
+from shiplift.api.nodes import NodeState, RolloutPass, RolloutPhase
 from shiplift.api.values import Software
+from shiplift.nodes.decide import undone
+from shiplift.nodes.model import Reason
 from tests.nodes.players import tick
 from tests.nodes.stage import Stage, decided
 from tests.nodes.world import NEW, OLD
@@ -81,3 +83,29 @@ def test_etcd_is_copied_only_once_it_is_told_that_every_node_is_prepared() -> No
     assert stage.told.running_pass is RolloutPass.CONTROL_PLANE
     orders = stage.judge.steps.count("Allow")
     assert orders == 2, "one Prepare each"
+
+
+def test_a_node_that_somebody_keeps_changing_back_is_left_to_somebody() -> None:
+    stage = Stage(2, max_failures=2)
+    stage.finish()
+    for _ in range(undone.MOST_AGAIN):
+        _change_back(stage)
+        stage.well()
+    cordons = stage.judge.cordoned.count("w-0")
+    _change_back(stage)
+    assert stage.judge.cordoned.count("w-0") == cordons == undone.MOST_AGAIN + 1, "it is drained no more"
+    assert stage.record("w-0").reason == Reason.CONTESTED
+    assert "was changed 6 times and has kubelet v1.36.2 again" in stage.record("w-0").message
+    stage.world.change(paused=True)
+    stage.until(lambda: stage.record("w-0").state is NodeState.WAITING)
+    stage.world.change(paused=False)
+    stage.finish()
+    stage.well()
+    assert stage.judge.cordoned.count("w-0") == cordons + 1, "somebody has looked: it is tried once more"
+
+
+def _change_back(stage: Stage) -> None:
+    node = stage.node("w-0")
+    node.kubelet, node.packages["kubelet"] = OLD, OLD.removeprefix("v")
+    stage.world.touched(node)
+    stage.finish()

@@ -11,7 +11,7 @@ import msgspec
 from shiplift.agent.protocol import PROTOCOL, Operation, Token
 from shiplift.api.nodes import NodeBefore, NodeState, NodeStatus, RolloutPass
 from shiplift.api.values import SoftwareState
-from shiplift.nodes.decide import budget, canary, claiming, wanted
+from shiplift.nodes.decide import budget, canary, claiming, undone, wanted
 from shiplift.nodes.decide.budget import Slots
 from shiplift.nodes.decide.case import MOST_ATTEMPTS, last_attempt
 from shiplift.nodes.decide.course import Course, Line
@@ -36,6 +36,10 @@ def choice(course: Course) -> Choice:
     if leg is None or line is not None:
         return Choice(line=line)
     found = [one for one in course.unfit if may_begin(course, one)]
+    if lost := [undone.record(course, leg, one) for one in found if undone.times(course, one)]:
+        return Choice(
+            tuple(lost[: _room(course)]), Line(Reason.ROLLING, f"node {lost[0].name}: {lost[0].message}")
+        )
     begin = _workers if leg.pass_ is RolloutPass.WORKERS else _control_plane
     return begin(course, leg, found)
 
@@ -96,9 +100,12 @@ def _workers(course: Course, leg: Leg, found: list[Member]) -> Choice:
     free.sort(key=lambda one: (one.name != emptying, one.name))
     down = away[: taken.for_down]
     up = free[: min(taken.for_up, taken.for_down - len(down))]
-    room = max(MOST_RECORDS - len(course.records), 0)
-    begun = tuple(_record(course, leg, one) for one in (*down, *up)[:room])
+    begun = tuple(_record(course, leg, one) for one in (*down, *up)[: _room(course)])
     return Choice(begun, None if begun else _none(course, found, free, taken))
+
+
+def _room(course: Course) -> int:
+    return max(MOST_RECORDS - len(course.records), 0)
 
 
 def _holds(course: Course, member: Member) -> bool:
