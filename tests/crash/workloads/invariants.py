@@ -25,9 +25,22 @@ def under_budget(trace: Trace, scenario: Scenario) -> list[str]:
                     who = " ".join((workload.id, *filter(None, [labels.get(ROLE)])))
                     found[workload.id] = (
                         f"{who} had {well} healthy pods at version {change.version},"
-                        f" its budget needs {needed(workload, limit)}"
+                        f" its budget needs {needed(workload, limit)}: {'; '.join(map(_state, pods))}"
                     )
     return list(found.values())
+
+
+def _state(pod: Json) -> str:
+    """What keeps a pod from being healthy, for whoever has to find out why."""
+    name, status = pod["metadata"]["name"], pod.get("status", {})
+    if healthy(pod):
+        return f"{name} is healthy"
+    if "deletionTimestamp" in pod["metadata"]:
+        return f"{name} ends"
+    ready = next((one for one in status.get("conditions", []) if one["type"] == "Ready"), {})
+    why = " ".join(str(ready[key]) for key in ("status", "reason", "lastTransitionTime") if key in ready)
+    where = pod.get("spec", {}).get("nodeName", "no node")
+    return f"{name} on {where} is {status.get('phase', 'new')}, Ready {why or 'not told'}"
 
 
 def _limits(scenario: Scenario, workload: Workload) -> list[tuple[dict[str, str], Json]]:
