@@ -133,6 +133,12 @@ CREATED: list[tuple[Kind, str, Any, str]] = [
         {"software": [{"name": "containerd", "version": "1.7.24"}], "via": ["v1.35.6"]},
         "spec.via.*via goes with version only",
     ),
+    (
+        NR,
+        "spec.software",
+        [{"name": "kubelet", "version": "1.38.0"}],
+        "kubeadm, kubelet and kubectl come with",
+    ),
     (NR, "spec.via", ["1.35"], r"spec.via\[0\]"),
     (NR, "spec.via", [f"v1.{n}.0" for n in range(20, 29)], "spec.via.*at most 8"),
     (NR, "spec.podGracePeriod", "soon", "spec.podGracePeriod"),

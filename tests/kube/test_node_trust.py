@@ -12,7 +12,7 @@ import pytest
 
 from shiplift.agent.protocol import AGENT, CHANGES_ALLOWED, OUTCOME, READY, current_key, desired_key
 from shiplift.api import crd
-from shiplift.api.marks import CORDONED_BY, OFF_TARGET_LABEL, SKIP_ROLLOUT, TARGET_LABEL
+from shiplift.api.marks import CORDONED_BY, OFF_TARGET_LABEL, QUARANTINED_BY, SKIP_ROLLOUT, TARGET_LABEL
 from shiplift.facts.kinds import LEASE, NODE, NODE_ROLLOUT
 from shiplift.kube import node_trust
 from shiplift.kube.client import Client
@@ -193,8 +193,9 @@ def test_a_node_cannot(admin: Client, what: str) -> None:
         assert (after["annotations"], after["labels"]) == (before["annotations"], before["labels"])
 
 
-def test_the_cordon_of_a_rollout_stays_and_any_other_may_go(admin: Client) -> None:
-    ours = Thief(admin, cordoned=True, annotations={CORDONED_BY: "to-1-36"})
+@pytest.mark.parametrize("mark", [CORDONED_BY, QUARANTINED_BY])
+def test_the_cordon_of_a_rollout_stays_and_any_other_may_go(admin: Client, mark: str) -> None:
+    ours = Thief(admin, cordoned=True, annotations={mark: "to-1-36"})
     with pytest.raises(Forbidden, match="may not take off the cordon of NodeRollout to-1-36"):
         ours.cordon(False)
     assert admin.get(NODE, ours.name)["spec"]["unschedulable"]

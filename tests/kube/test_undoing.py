@@ -47,7 +47,7 @@ class World:
     def __init__(self, *marks: str, answers: Iterable[Outcome] = ()) -> None:
         self.marks = list(marks)
         self._answers: Iterator[Outcome] = iter(answers)
-        self.late, self.blind = 0, ""
+        self.late, self.blind, self.looked_at = 0, "", ""
         self.store = Store()
         self.said: list[str] = []
 
@@ -64,7 +64,13 @@ class World:
         return Outcome.done(step, Seen(NODE, len(self.marks)))
 
     def undo(self, seconds: float = 600.0) -> tuple[int, Rest]:
-        layer = Undoing(self.decide, self.act, left=lambda one: one.cleaning, blind=lambda _: self.blind)
+        layer = Undoing(
+            self.decide,
+            self.act,
+            left=lambda one: one.cleaning,
+            blind=lambda _: self.blind,
+            looks=lambda step: isinstance(step, Remove) and step.name == self.looked_at,
+        )
         return undo_until_clean(layer, self.store, self.said.append, seconds)
 
 
@@ -82,6 +88,14 @@ def test_it_ends_when_nothing_is_left_and_counts_what_it_changed() -> None:
     assert (changes, last) == (2, Rest())
     assert world.said == ["remove a: ok", "remove b: ok"]
     assert len(world.store.waited) == 2
+
+
+def test_a_step_that_only_looks_is_neither_told_nor_counted_and_not_hurried(pauses: list[float]) -> None:
+    world = World("look", "a")
+    world.looked_at = "look"
+    assert world.undo()[0] == 1
+    assert world.said == ["remove a: ok"]
+    assert len(pauses) == 1
 
 
 def test_what_is_still_going_is_waited_for(pauses: list[float]) -> None:

@@ -31,6 +31,8 @@ class Judge:
                 self._within_budget(step)
             case Allow():
                 self._may_order(step)
+            case Release(left_by=str(name)) if name:
+                pass
             case Release() | Withdraw():
                 node = self._same(step.name, step.uid, step.version)
                 assert node is None or not _at_work(node), f"{step.describe()}: its agent is at work"

@@ -101,7 +101,9 @@ def test_how_long_a_node_takes_is_measured() -> None:
     status = msgspec.structs.replace(rollout.status, durations=(100, 400, 500))
     stage.world.rollouts["next"] = msgspec.structs.replace(rollout, status=status)
     stage.node("w-0").kubelet = OLD
-    assert told(decided(stage))[0] is Reason.WINDOW_TOO_SHORT
+    reason, message, stalled = told(decided(stage))
+    assert (reason, stalled) == (Reason.WINDOW_CLOSED, False), "what was measured keeps nobody out for ever"
+    assert "for the 0:02:30 that a node takes" in message
 
 
 def test_a_pause_begins_no_more_nodes_and_finishes_those_in_flight() -> None:

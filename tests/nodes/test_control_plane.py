@@ -58,6 +58,6 @@ def test_a_control_plane_node_that_was_chosen_waits_for_one_that_went_down_since
 
 def test_a_control_plane_whose_version_nobody_tells_is_not_planned_for() -> None:
     stage = Stage(1, 1)
-    assert told(decided(stage, api_servers={"the server": NEW}))[1] == (
+    assert told(decided(stage, api_servers={"cp-0": "", "the server": NEW}))[1] == (
         "the agent of control-plane node cp-0 does not say which version its API server has"
     )

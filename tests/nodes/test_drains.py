@@ -207,3 +207,25 @@ def test_what_the_rollout_says_about_pods_counts() -> None:
     )
     assert settings_of(spec) == Settings(False, True, 90)
     assert settings_of(NodeRolloutSpec(version=NEW)) == Settings(True, False, None)
+
+
+LONG_AGO = int((AT - timedelta(minutes=10)).timestamp())
+
+
+def test_pods_that_nobody_ends_keep_a_dead_node_no_longer(seen: Seen) -> None:
+    seen.pod("web-0", "a", uid="u0", deleting=LONG_AGO)
+    late = drained(seen)
+    assert (late.left, late.only_late) == (1, True)
+    assert "its node does not end it" in late.blockers[0].message
+    seen.pod("web-1", "a", uid="u1")
+    seen.put(a_budget())
+    assert not drained(seen).only_late, "a budget keeps one"
+
+
+@pytest.mark.parametrize("state", [NodeState.DRAINING, NodeState.REVERTING])
+def test_pods_that_came_while_it_was_drained_are_not_evicted_for_ever(state: NodeState) -> None:
+    seen = Seen()
+    seen.roll(record(seen.node("a"), state))
+    anywhere = Toleration(operator="Exists")
+    seen.pod("late", "a", created=int(AT.timestamp()) + 5, tolerations=(anywhere,))
+    assert names(drained(seen)) == []

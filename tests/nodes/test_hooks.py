@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from shiplift.api.nodes import Hooks, NodeState
 from shiplift.api.values import Hook
-from shiplift.nodes.model import Reason
-from tests.nodes.stage import Stage
+from shiplift.nodes.model import HookState, Reason
+from tests.nodes.players import tick
+from tests.nodes.stage import Stage, decided
 from tests.nodes.world import OLD
 
 
@@ -39,3 +42,26 @@ def test_a_hook_that_fails_after_a_node_puts_it_back() -> None:
     assert (record.state, record.reason) == (NodeState.FAILED, Reason.HOOK_FAILED)
     assert stage.node("w-0").kubelet == OLD
     assert stage.judge.closed() == []
+
+
+def test_a_job_that_somebody_removes_once_it_has_succeeded_is_not_run_again() -> None:
+    stage = Stage(1, hooks=Hooks(before=(_hook("noout"),), after=(_hook("noout"),)))
+    for _ in range(60):
+        stage.operator.round()
+        done = [key for key, job in stage.world.jobs.items() if job.state is HookState.SUCCEEDED]
+        if stage.told.nodes and all(key[1] in stage.told.nodes[0].hooks for key in done):
+            for key in done:
+                del stage.world.jobs[key]
+        tick(stage.world, stage.judge.look)
+    stage.finish()
+    stage.well()
+    assert stage.judge.steps.count("MakeHook") == 2
+
+
+def test_what_keeps_a_job_is_told() -> None:
+    stage = Stage(1, hooks=Hooks(before=(_hook("noout"),)))
+    stage.until(lambda: stage.world.jobs)
+    (key,) = stage.world.jobs
+    waits = msgspec.structs.replace(stage.world.jobs[key], state=HookState.RUNNING, message="it is suspended")
+    (told,) = decided(stage, hooks={key: waits}).told[0].status.nodes
+    assert told.message == "hook noout runs before it is cordoned: it is suspended"

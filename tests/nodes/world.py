@@ -16,7 +16,7 @@ from benchmarks.rows import make
 from shiplift.agent import protocol
 from shiplift.agent.protocol import CHANGES_ALLOWED, ProtocolError
 from shiplift.api.base import ObjectMeta
-from shiplift.api.marks import CORDONED_BY, SKIP_ROLLOUT
+from shiplift.api.marks import CORDONED_BY, QUARANTINED_BY, SKIP_ROLLOUT
 from shiplift.api.nodes import Blocker, NodeRollout, NodeRolloutSpec, NodeState
 from shiplift.engine.claims import Claim as OpenClaim
 from shiplift.engine.claims import Target
@@ -34,7 +34,8 @@ from shiplift.nodes.model import (
     Migration,
     View,
 )
-from shiplift.nodes.names import API_SERVER, FINALIZER
+from shiplift.nodes.names import FINALIZER
+from shiplift.nodes.observe.api_servers import api_servers
 from shiplift.nodes.steps import (
     Allow,
     CheckLease,
@@ -113,6 +114,7 @@ class Machine:
             control_plane=self.control_plane,
             cordoned_by=known.get(CORDONED_BY, ""),
             opted_out=known.get(SKIP_ROLLOUT) == "true",
+            quarantined_by=known.get(QUARANTINED_BY, "") if self.unschedulable else "",
         )
         try:
             return msgspec.structs.replace(
@@ -160,6 +162,8 @@ class World:
         self.jobs: dict[tuple[str, str], Hooked] = {}
         self.failing_hooks: set[str] = set()
         self.migration = Migration()
+        self.server = NEW
+        """The version that the API server says which answers; empty where none does."""
         self.changes = 0
         self.listeners: list[Callable[[Step], None]] = []
         self._number = 0
@@ -235,10 +239,7 @@ class World:
         return View(
             rollouts=tuple(self.rollouts.values()),
             members=members,
-            api_servers={
-                one.name: one.current[API_SERVER] for one in members.values() if API_SERVER in one.current
-            }
-            or {"the server": NEW},
+            api_servers=api_servers(members.values(), lambda: self.server),
             drains={one.uid: self.drain(one.name) for one in members.values() if one.uid in recorded},
             migration=self.migration,
             leases=dict(self._leases(members.values(), memory)),
@@ -251,8 +252,7 @@ class World:
     def _leases(self, members: Iterable[Member], memory: Memory) -> Iterable[tuple[str, LeaseSeen]]:
         for one in members:
             known = memory.leases.get(one.uid)
-            through = one.readiness is not None and one.readiness.ready and one.order is not None
-            if known and through and one.order and known[0] == str(one.order.token):
+            if known and one.order and known[0] == str(one.order.token):
                 yield one.uid, LeaseSeen(known[2], known[1] != self.nodes[one.name].lease)
 
     def drain(self, name: str) -> Drain:
@@ -312,11 +312,16 @@ class World:
                 node.annotations[CHANGES_ALLOWED] = step.order.written()
             case Withdraw():
                 self._no_order(node)
+            case Release(left_by=str(name)) if name:
+                node.annotations.pop(CORDONED_BY, None)
+                node.annotations[QUARANTINED_BY] = name
             case Release():
                 self._no_order(node)
                 node.unschedulable = node.unschedulable and not step.uncordon
                 if not step.mark:
                     node.annotations.pop(CORDONED_BY, None)
+                if step.uncordon:
+                    node.annotations.pop(QUARANTINED_BY, None)
             case _:
                 raise AssertionError(step)
         self.touched(node)

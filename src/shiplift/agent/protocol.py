@@ -284,7 +284,7 @@ def _parsed(annotations: Mapping[str, str], key: str) -> dict[str, Any] | None:
         raise ProtocolError(key, f"{len(text)} characters are more than {LONGEST}")
     try:
         body = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ProtocolError(key, f"{_short(text)} is no JSON") from None
     if not isinstance(body, dict):
         raise ProtocolError(key, f"{_short(text)} is no JSON object")
@@ -295,7 +295,12 @@ def _text(body: Mapping[str, Any], name: str, key: str, default: str | None = No
     value = body.get(name, default)
     if not isinstance(value, str):
         raise ProtocolError(key, f"{name} has to be a text")
-    return value
+    return _storable(value)
+
+
+def _storable(text: str) -> str:
+    """Halves of characters, which JSON can spell and nothing else can store, are written as `?`."""
+    return text.encode(errors="replace").decode()
 
 
 def _json(body: Mapping[str, Any]) -> str:
@@ -303,4 +308,4 @@ def _json(body: Mapping[str, Any]) -> str:
 
 
 def _short(value: object) -> str:
-    return repr(str(value)[:64])
+    return repr(_storable(str(value)[:64]))

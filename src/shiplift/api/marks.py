@@ -29,6 +29,9 @@ for where somebody takes the annotation off."""
 
 CORDONED_BY = "node.shiplift.dev/cordoned-by"
 """The annotation on a node that a NodeRollout has cordoned: the name of the rollout."""
+QUARANTINED_BY = "node.shiplift.dev/quarantined-by"
+"""The annotation on a node that was left cordoned by a NodeRollout that is over: the name of the rollout. A
+later rollout that changes the node uncordons it."""
 SKIP_ROLLOUT = "node.shiplift.dev/skip-rollout"
 """The annotation by which a node is left out of every rollout, with the value `true`."""
 QUORUM_HOLD = "shiplift.dev/quorum-hold"

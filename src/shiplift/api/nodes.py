@@ -156,6 +156,11 @@ class NodeRolloutSpec(NodePolicy, frozen=True, kw_only=True):
             ".expectedNodeDuration",
         ),
         Rule(
+            "!has(self.software) || self.software.all(one, !(one.name in ['kubeadm', 'kubectl', 'kubelet']))",
+            "kubeadm, kubelet and kubectl come with version: it keeps their order and their distance",
+            ".software",
+        ),
+        Rule(
             "!has(self.via) || size(self.via) == 0 || has(self.version)",
             "via goes with version only",
             ".via",
@@ -238,6 +243,8 @@ class NodeStatus(Value, frozen=True, kw_only=True):
     """What it has and should have."""
     blockers: Annotated[tuple[Blocker, ...], ordered(most=20)] = ()
     """What keeps it from being drained."""
+    hooks: Annotated[tuple[Name, ...], unique(most=2 * MOST_HOOKS)] = ()
+    """The Jobs of hooks that have succeeded."""
     start_time: Time | None = None
     """When this attempt at it was begun."""
 

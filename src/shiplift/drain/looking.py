@@ -28,7 +28,7 @@ from shiplift.facts.storage import VolumeAttachment
 from shiplift.facts.workloads import PodDisruptionBudget
 from shiplift.kube.answers import cut
 from shiplift.kube.client import Client
-from shiplift.kube.errors import KubeError, NotFound
+from shiplift.kube.errors import Forbidden, KubeError, NotFound
 from shiplift.kube.store import Snapshot, Store
 
 Json = dict[str, Any]
@@ -142,7 +142,7 @@ class Looking:
             return None
         try:
             live = self.client.get(kinds.STATEFUL_SET, owner.name, pod.namespace)
-        except NotFound:
+        except (NotFound, Forbidden):
             return None
         return holds.by_quorum(pod, live["metadata"].get("annotations") or {})
 

@@ -23,6 +23,9 @@ _WITHOUT = {
 }
 
 
+_WITHOUT_QUORUM = "pods that one holds are known by their StatefulSets alone, where these may be read"
+
+
 class Reads(NamedTuple):
     """What can be read of a cluster."""
 
@@ -49,17 +52,20 @@ def reads(client: Client, node: str) -> Reads:
                 unread.append(f"{kind}s may not be read: {without}")
             case None:
                 pass
-    return Reads(tuple(watches), _has_quorum(client), tuple(unread))
+    has_quorum = _has_quorum(client)
+    if has_quorum is None:
+        unread.append(f"{kinds.QUORUM_SERVICE}s may not be read: {_WITHOUT_QUORUM}")
+    return Reads(tuple(watches), has_quorum is not False, tuple(unread))
 
 
-def _has_quorum(client: Client) -> bool:
-    """Whether there is a quorum service; where that may not be read, there may be."""
+def _has_quorum(client: Client) -> bool | None:
+    """Whether there is a quorum service; None where that may not be read."""
     try:
         return next(iter(client.list(kinds.QUORUM_SERVICE, limit=1)), None) is not None
     except NotFound:
         return False
     except Forbidden:
-        return True
+        return None
 
 
 def _readable(client: Client, kind: Kind) -> bool | None:

@@ -23,7 +23,7 @@ meets it.
 from __future__ import annotations
 
 from shiplift.agent.protocol import AGENT_KEYS, CURRENT_VERSION
-from shiplift.api.marks import CORDONED_BY, OFF_TARGET_LABEL, TARGET_LABEL
+from shiplift.api.marks import CORDONED_BY, OFF_TARGET_LABEL, QUARANTINED_BY, TARGET_LABEL
 from shiplift.facts.kinds import (
     GROUP,
     NODE,
@@ -62,13 +62,16 @@ def _policy() -> Manifest:
             _refused("size(variables.labels) == 0", "'change labels ' + variables.labels.join(', ')"),
             _refused(
                 "!variables.uncordons",
-                "'take off the cordon of NodeRollout '"
-                f" + oldObject.metadata.annotations[{text(CORDONED_BY)}]",
+                f"'take off the cordon of NodeRollout ' + {_OWNER}",
             ),
         ],
     }
 
 
+_OWNER = " + ".join(
+    f"oldObject.metadata.annotations[?{text(mark)}].orValue('')" for mark in (CORDONED_BY, QUARANTINED_BY)
+)
+"""A node has one of these marks."""
 _IS_NODE = (
     "request.userInfo.username.startsWith('system:node:')"
     " || request.userInfo.?groups.orValue([]).exists(one, one == 'system:nodes')"
@@ -91,7 +94,8 @@ _CHANGES = " || ".join(
 def _variables() -> dict[str, str]:
     annotation = f"key in [{', '.join(map(text, AGENT_KEYS))}] || key.endsWith({text(CURRENT_VERSION)})"
     label = f"oldObject == null && key in [{', '.join(map(text, _GIVEN_AT_CREATION))}]"
-    cordoned = f"{text(CORDONED_BY)} in oldObject.metadata.?annotations.orValue({{}})"
+    marks = "oldObject.metadata.?annotations.orValue({})"
+    cordoned = f"({text(CORDONED_BY)} in {marks} || {text(QUARANTINED_BY)} in {marks})"
     was, is_ = (f"{one}.spec.?unschedulable.orValue(false)" for one in ("oldObject", "object"))
     return {
         "annotationsNow": "object.metadata.?annotations.orValue({})",

@@ -43,6 +43,10 @@ def _sees_all(_decision: object) -> str:
     return ""
 
 
+def _changes(_step: Step) -> bool:
+    return False
+
+
 class Undoing(msgspec.Struct, Generic[D], frozen=True):
     """What is a layer's own in it."""
 
@@ -53,6 +57,8 @@ class Undoing(msgspec.Struct, Generic[D], frozen=True):
     """Whether something of the layer is left although there is nothing to do at this moment."""
     blind: Callable[[D], str] = _sees_all
     """What is left because it cannot be seen, in words; empty where all can be seen."""
+    looks: Callable[[Step], bool] = _changes
+    """Whether a step only looks: then it is neither told nor counted."""
 
 
 def undo_until_clean(
@@ -68,10 +74,11 @@ def undo_until_clean(
             return changes, decision
         blindness.note("" if decision.steps else layer.blind(decision))
         outcomes = [_act(layer, step, say) for step in decision.steps]
-        changes += sum(one.ok for one in outcomes)
+        did = [not layer.looks(step) and one.ok for step, one in zip(decision.steps, outcomes, strict=True)]
+        changes += sum(did)
         store.wait_settled([barrier for one in outcomes for barrier in one.barriers], SETTLE_SECONDS)
         _refuse_failures(decision.steps, outcomes)
-        if not any(one.ok for one in outcomes):
+        if not any(did):
             time.sleep(_PAUSE_SECONDS)
     raise UndoError(
         "there is still something of ours left", "is an operator running that does not see the abort?"
@@ -95,6 +102,8 @@ class _Blindness:
 
 def _act(layer: Undoing[D], step: Step, say: Say) -> Outcome:
     outcome = layer.act(step)
+    if outcome.ok and layer.looks(step):
+        return outcome
     say(f"{step.describe()}: {outcome.answer.value}" + (f" ({outcome.message})" if outcome.message else ""))
     return outcome
 

@@ -93,7 +93,7 @@ class Jobs:
 
 
 def _goes_on(one: Hooked | None) -> bool:
-    return one is None or one.state is HookState.RUNNING
+    return one is None or one.state in {HookState.RUNNING, HookState.UNKNOWN}
 
 
 class Memory(NamedTuple):

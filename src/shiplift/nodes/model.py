@@ -21,7 +21,7 @@ from shiplift.engine.conditions import Reason as AnyReason
 from shiplift.engine.contested import Changes
 from shiplift.engine.decision import Decision
 from shiplift.engine.step import Outcomes
-from shiplift.facts.kinds import Kind
+from shiplift.facts.kinds import NODE, NODE_ROLLOUT, Kind
 from shiplift.facts.nodes import Node
 
 
@@ -118,6 +118,8 @@ class Member(msgspec.Struct, frozen=True):
     cordoned_by: str = ""
     """The rollout that has cordoned it."""
     opted_out: bool = False
+    quarantined_by: str = ""
+    """The rollout, over by now, that has left it cordoned."""
     leaving: bool = False
     """Its machine is on its way out."""
 
@@ -169,6 +171,9 @@ class Drain(msgspec.Struct, frozen=True):
     blocked: tuple[Evictable, ...] = ()
     """Pods that only a budget keeps, held workloads apart: those that `onBlocked: Force` ends."""
 
+    only_late: bool = False
+    """Whether nothing is in the way but pods that end and take too long: nobody on a dead node ends them."""
+
     @property
     def over(self) -> bool:
         return not self.left and not self.detaching
@@ -180,6 +185,8 @@ class HookState(Enum):
     RUNNING = "Running"
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"
+    UNKNOWN = "Unknown"
+    """It cannot be read; the message says why."""
 
 
 class Hooked(msgspec.Struct, frozen=True):
@@ -247,6 +254,14 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     stale: tuple[Kind, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
     outcomes: Outcomes = Outcomes()
+
+    @property
+    def unreadable_rollouts(self) -> bool:
+        return any(one.kind == NODE_ROLLOUT for one in self.unreadable)
+
+    def unreadable_node(self, name: str) -> str:
+        """Why a node of that name, which is there, cannot be read; empty where it can be, or is gone."""
+        return next((str(one) for one in self.unreadable if (one.kind, one.name) == (NODE, name)), "")
 
 
 class Told(msgspec.Struct, frozen=True):

@@ -134,6 +134,8 @@ class Release(NodeStep, frozen=True):
     uncordon: bool
     mark: bool = False
     """Whether our annotation that says whose cordon it is stays: a node that is quarantined keeps it."""
+    left_by: str = ""
+    """The rollout that ends and leaves it quarantined; empty where none does."""
 
     @property
     def key(self) -> str:
@@ -144,6 +146,8 @@ class Release(NodeStep, frozen=True):
         return f"cordon {self.uid}"
 
     def describe(self) -> str:
+        if self.left_by:
+            return f"leave node {self.name} quarantined"
         return f"{'uncordon' if self.uncordon else 'give back'} node {self.name}"
 
 

@@ -115,6 +115,10 @@ def test_a_stall_is_said_in_the_words_of_the_operator() -> None:
         (a_rollout(spec={"paused": True}, phase=RolloutPhase.RUNNING), ""),
         (a_rollout(a_record("a", NodeState.CHANGING), spec={"paused": True}, phase=RolloutPhase.PAUSED), ""),
         (
+            a_rollout(a_record("a", NodeState.WAITING), spec={"paused": True}, phase=RolloutPhase.PAUSED),
+            "paused: `shiplift resume rollout/r` goes on",
+        ),
+        (
             a_rollout(a_record("a", NodeState.FAILED), spec={"paused": True}, phase=RolloutPhase.PAUSED),
             "paused: `shiplift resume rollout/r` goes on",
         ),

@@ -86,7 +86,8 @@ def job_of(step: MakeHook, hook: Hook) -> Json:
             "ownerReferences": [_owner(step)],
         },
         "spec": {
-            **hook.job,
+            # it is removed when its node is through: one that removes itself might do so before it is read
+            **{key: value for key, value in hook.job.items() if key != "ttlSecondsAfterFinished"},
             "activeDeadlineSeconds": _limit(hook),
             "template": {**template, "spec": _pod_spec(step, hook, _object(template.get("spec")))},
         },

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from shiplift.agent.protocol import CHANGES_ALLOWED, desired_key
-from shiplift.api.marks import CORDONED_BY
+from shiplift.api.marks import CORDONED_BY, QUARANTINED_BY
 from shiplift.engine.step import Outcome
 from shiplift.facts.kinds import NODE
 from shiplift.kube.client import Client
@@ -43,8 +43,12 @@ class Nodes:
                 raise TypeError(f"{type(step).__name__} is no step of this layer")
 
     def _released(self, step: Release) -> Json:
-        annotations = {**self._without_desired(step), CHANGES_ALLOWED: None}
+        if step.left_by:
+            # an order may still be there, where nobody understands what its agent says
+            return _patch({CORDONED_BY: None, QUARANTINED_BY: step.left_by})
+        annotations: Annotations = {**self._without_desired(step), CHANGES_ALLOWED: None}
         annotations |= {} if step.mark else {CORDONED_BY: None}
+        annotations |= {QUARANTINED_BY: None} if step.uncordon else {}
         return _patch(annotations, unschedulable=False if step.uncordon else None)
 
     def _without_desired(self, step: NodeStep) -> Annotations:

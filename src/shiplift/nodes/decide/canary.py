@@ -23,11 +23,20 @@ def canaries(course: Course) -> tuple[Member, ...]:
 
 
 def soaked(course: Course) -> bool:
-    """Whether the other workers may follow."""
+    """Whether the other workers may follow; once they do, the canary nodes are workers like any other."""
     canary, since = course.spec.canary, course.status.canary_start_time
     if canary is None:
         return True
-    return since is not None and course.now >= since + duration(canary.soak)
+    if since is None or course.now < since + duration(canary.soak):
+        return False
+    return _followed(course) or are_well(course)
+
+
+def _followed(course: Course) -> bool:
+    """Whether another worker was begun already."""
+    first = {one.uid for one in canaries(course)}
+    others = (one for one in course.scope.workers if one.uid not in first)
+    return any(one.uid in course.done or one.uid in course.records for one in others)
 
 
 def soaking(course: Course) -> Line | None:
@@ -44,9 +53,14 @@ def soaking(course: Course) -> Line | None:
     if failed := [one.name for one in chosen if _failed(course, one)]:
         text = f"canary node {failed[0]} has failed: {_why(course, failed[0])}; {course.try_again}"
         return Line(Reason.STOPPED, text, stalled=True)
-    if not all(_well(course, one) for one in chosen):
+    if not are_well(course):
         return None
     return _watched(course, canary, chosen)
+
+
+def are_well(course: Course) -> bool:
+    """Whether all canary nodes are changed and up."""
+    return all(_well(course, one) for one in canaries(course))
 
 
 def _watched(course: Course, canary: Canary, chosen: Iterable[Member]) -> Line:

@@ -165,6 +165,11 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         row = self.member.row
         return Release(row.name, row.uid, row.resource_version, uncordon, mark)
 
+    def left_quarantined(self) -> Release:
+        """The rollout ends: the node stays cordoned, and says by whom."""
+        row = self.member.row
+        return Release(row.name, row.uid, row.resource_version, False, False, self.rollout.metadata.name)
+
     def given_back(self) -> Release:
         """As it was found: a cordon that was there before stays."""
         return self.release(uncordon=self.our_cordon)
@@ -173,7 +178,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         row = self.member.row
         back = self.record.state is NodeState.REVERTING
         wanted = {one.name: one.desired for one in self.record.software}
-        version = f"v{wanted[KUBEADM]}" if self.operation is Operation.UPGRADE_APPLY else ""
+        applied = wanted.get(KUBEADM, "") if self.operation is Operation.UPGRADE_APPLY else ""
+        version = f"v{applied}" if applied else ""
         reboot = RebootOrder(self.rollout.spec.reboot.value)
         if not self.operation.wants_cordon:
             reboot = RebootOrder.IF_REQUIRED

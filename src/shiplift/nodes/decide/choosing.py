@@ -13,7 +13,7 @@ from shiplift.api.nodes import NodeBefore, NodeState, NodeStatus, RolloutPass
 from shiplift.api.values import SoftwareState
 from shiplift.nodes.decide import budget, canary, claiming, undone, wanted
 from shiplift.nodes.decide.budget import Slots
-from shiplift.nodes.decide.case import MOST_ATTEMPTS, last_attempt
+from shiplift.nodes.decide.case import MOST_ATTEMPTS, last_attempt, unanswered
 from shiplift.nodes.decide.course import Course, Line
 from shiplift.nodes.decide.path import Leg
 from shiplift.nodes.model import Member, Reason
@@ -50,7 +50,8 @@ def may_begin(course: Course, member: Member) -> bool:
     if record is not None and (record.token is not None or record.state is not NodeState.WAITING):
         return False
     leaves = member.leaving or member.row.deleting
-    return not leaves and not member.problem and answers(member) and member.uid not in course.busy
+    free = answers(member) and not unanswered(member) and member.uid not in course.busy
+    return free and not leaves and not member.problem
 
 
 def answers(member: Member) -> bool:
@@ -180,7 +181,7 @@ def _before(course: Course, member: Member, versions: dict[str, str], known: Nod
     if KUBELET in versions:
         current.setdefault(KUBELET, wanted.package(row.kubelet_version))
     return NodeBefore(
-        unschedulable=row.unschedulable and not marked,
+        unschedulable=row.unschedulable and not marked and not member.quarantined_by,
         down=member.down,
         boot_id=row.boot_id[:256],
         kubelet_version=row.kubelet_version[:256],

@@ -19,7 +19,7 @@ from shiplift.api.nodes import NodeRollout, NodeState, NodeStatus
 from shiplift.engine import contested, retries
 from shiplift.engine.decision import LookAgain, await_change, earliest, requeue
 from shiplift.engine.step import Step
-from shiplift.nodes.decide import choosing, claiming, ending, gates, passage, untold
+from shiplift.nodes.decide import absent, choosing, claiming, ending, gates, passage, untold
 from shiplift.nodes.decide import course as courses
 from shiplift.nodes.decide.budget import slots
 from shiplift.nodes.decide.case import Case, Passed
@@ -60,7 +60,9 @@ def _decided(view: View, now: datetime) -> Rolling:
     taken: dict[str, str] = {}
     decided = [_rolled(view, one, now, taken) for one in view.rollouts]
     steps = {step.key: step for one in decided for step in one.steps}
-    steps |= {step.key: step for step in (*ending.orphans(view), *_claims(view))}
+    if not view.unreadable_rollouts:
+        # of a rollout that cannot be read nobody knows which nodes it has
+        steps |= {step.key: step for step in (*ending.orphans(view), *_claims(view))}
     return Rolling(
         steps=tuple(steps.values()),
         look_again=_look_again(decided, now),
@@ -87,7 +89,7 @@ def _rolled(view: View, rollout: NodeRollout, now: datetime, taken: dict[str, st
         for uid, one in passed.items()
         if one.record is not None
     }
-    after = msgspec.structs.replace(found, records=records)
+    after = msgspec.structs.replace(found, records=records | absent.kept(found))
     ends = rollout.spec.abort or rollout.metadata.deletion_timestamp is not None
     line, begun = (_ending(after), ()) if ends else _beginning(after)
     line = line._replace(message=line.message + untold.added(view.outcomes, line.steps))
@@ -122,7 +124,7 @@ def _path(view: View, rollout: NodeRollout, scope: Scope) -> tuple[Path, str]:
 
 
 def _cases(course: Course) -> dict[str, Case]:
-    """Records whose node is there; those of nodes that are gone, or others now, end with them."""
+    """Records whose node is there."""
     found: dict[str, Case] = {}
     crowded = {True: _control_plane_down(course), False: _over_budget(course)}
     for uid, record in course.records.items():
@@ -179,7 +181,7 @@ def _ending(course: Course) -> Line:
     steps: tuple[Step, ...] = left
     deleted = about.deletion_timestamp is not None
     waits = [one.name for one in course.records.values()] if deleted else _flying(course)
-    waits += [one.name for one in left] + _at_work(course)
+    waits += [one.name for one in left] + _at_work(course) + _marked(course)
     if waits:
         text = f"nodes are given back; agents that have begun finish first: {', '.join(waits[:3])}"
         return Line(Reason.DELETED if deleted else Reason.ABORTING, text, steps=steps)
@@ -193,6 +195,12 @@ def _ending(course: Course) -> Line:
 
 def _flying(course: Course) -> list[str]:
     return [course.records[uid].name for uid in course.flying]
+
+
+def _marked(course: Course) -> list[str]:
+    """Nodes that still say that this rollout has cordoned them."""
+    name = course.rollout.metadata.name
+    return [one.name for one in course.view.members.values() if one.cordoned_by == name]
 
 
 def _at_work(course: Course) -> list[str]:

@@ -25,7 +25,7 @@ def over(case: Case, drain: Drain | None) -> bool:
     if drain is None:
         return False
     dead = case.before.down and case.member.down
-    return drain.over or (dead and not drain.now and not drain.blockers)
+    return drain.over or (dead and not drain.now and (not drain.blockers or drain.only_late))
 
 
 def evictions(case: Case, drain: Drain | None) -> list[Step]:

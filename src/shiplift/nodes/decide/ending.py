@@ -12,7 +12,7 @@ from shiplift.agent.protocol import Operation
 from shiplift.api.nodes import NodeRollout, NodeState
 from shiplift.nodes.decide import resting
 from shiplift.nodes.decide.case import Case, Passed, ours, unanswered
-from shiplift.nodes.model import Member, Records, View
+from shiplift.nodes.model import Member, Reason, Records, View
 from shiplift.nodes.steps import Release
 
 ERRANDS = frozenset((Operation.PREPARE, Operation.SNAPSHOT))
@@ -24,14 +24,18 @@ _UNBEGUN = frozenset((NodeState.WAITING, NodeState.CORDONED, NodeState.DRAINING,
 def given_back(case: Case) -> Passed | None:
     """What gives a node back; None where it goes its way to the end first, or stays named."""
     state = case.record.state
+    if state is NodeState.WAITING and case.record.reason == Reason.QUARANTINED and case.marked:
+        # paused before, so that it might be tried again, which it now is not
+        return Passed(case.to(NodeState.QUARANTINED, Reason.QUARANTINED, case.record.message).record)
     if state in _NAMED and not _leaves(case):
-        return None
+        leaves = state is NodeState.QUARANTINED and case.marked and not case.at_work
+        return Passed(case.record, (case.left_quarantined(),)) if leaves else None
     goes_on = state not in _NAMED and (state not in _UNBEGUN or case.claimed)
     if goes_on or case.at_work or at_work(case.member):
         return None
     if case.carries_ours:
         quarantined = state is NodeState.QUARANTINED
-        return Passed(case.record, (case.release(uncordon=False) if quarantined else case.given_back(),))
+        return Passed(case.record, (case.left_quarantined() if quarantined else case.given_back(),))
     steps = resting.closing(case)
     return Passed(case.record, steps) if steps else Passed(None)
 

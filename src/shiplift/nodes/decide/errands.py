@@ -39,8 +39,12 @@ class Errand(NamedTuple):
     message: str = ""
 
 
-def seen(rollout: NodeRollout, operation: Operation, member: Member) -> Errand:
-    """How far an errand is, as the node says."""
+def seen(
+    rollout: NodeRollout, operation: Operation, member: Member, wanted: dict[str, str] | None = None
+) -> Errand:
+    """How far an errand is, as the node says; `wanted` are the versions that it has to be about."""
+    if wanted is not None and not unanswered(member) and not _is_about(member, wanted):
+        return Errand(member, State.TO_ORDER)
     if _last(member, rollout, operation) and member.answer is not None:
         if member.answer.result is Result.DONE:
             return Errand(member, State.DONE)
@@ -59,6 +63,11 @@ def order(
     token = Token(uid, row.uid, operation, last_attempt(member, uid, operation) + 1)
     asked = Order(token, version if operation.names_version else "")
     return Allow(row.name, row.uid, row.resource_version, asked, wanted)
+
+
+def _is_about(member: Member, wanted: dict[str, str]) -> bool:
+    """Whether the node is asked for these versions, and no others."""
+    return member.order is not None and member.desired == wanted
 
 
 def _stands(rollout: NodeRollout, operation: Operation, member: Member) -> bool:

@@ -48,7 +48,7 @@ def silent(case: Case, message: str) -> Passed:
     return left_alone(case, Reason.AGENT_SILENT, message)
 
 
-def left_alone(case: Case, reason: Reason, message: str) -> Passed:
+def left_alone(case: Case, reason: Reason | str, message: str) -> Passed:
     """It is given back as it is, and named."""
     return Passed(case.to(NodeState.FAILED, reason, message).record)
 

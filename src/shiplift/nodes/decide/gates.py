@@ -11,7 +11,7 @@ from shiplift.api.nodes import NodeState, NodeStatus, OnBlockedDrain
 from shiplift.facts import kinds
 from shiplift.nodes.decide import canary, choosing, failing, preparing, timing
 from shiplift.nodes.decide.course import Course, Line
-from shiplift.nodes.model import Reason
+from shiplift.nodes.model import Member, Reason
 from shiplift.nodes.names import FINALIZER
 from shiplift.nodes.steps import SetFinalizer
 
@@ -47,15 +47,26 @@ def _refused(course: Course) -> Line | None:
 
 
 def _unknown_control_plane(course: Course) -> Line | None:
-    """A control-plane node whose API server's version nobody knows is not planned for."""
+    """An API server whose version nobody knows is not planned for: a kubelet might come to be ahead of it."""
     if course.spec.version is None:
         return None
-    servers = course.view.api_servers
-    unknown = [one.name for one in course.scope.control_planes if one.name not in servers]
+    unknown = _unknown_servers(course)
     if not unknown:
         return None
     text = f"the agent of control-plane node {unknown[0]} does not say which version its API server has"
+    if unknown[0] not in course.view.members:
+        text = "the API server does not say which version it has"
     return Line(Reason.WAITS_FOR_AGENT, text)
+
+
+def _unknown_servers(course: Course) -> list[str]:
+    """Where no control-plane node has an agent, and none takes part, the server that answers us speaks for
+    all of them."""
+    servers, members = course.view.api_servers, course.view.members
+    silent = [name for name, version in servers.items() if not version]
+    takes_part = {one.name for one in course.scope.control_planes}
+    agents = any(version for name, version in servers.items() if name in members)
+    return [name for name in silent if agents or name in takes_part or name not in members]
 
 
 def _complete(course: Course) -> Line | None:
@@ -126,17 +137,24 @@ def _nothing_left(course: Course) -> Line | None:
         return Line(Reason.DOWN_BEFORE, f"node {one.name}: {record.message}")
     if one.problem:
         return Line(Reason.UNREADABLE, f"node {one.name}: {one.problem}", stalled=True)
-    if one.leaving or one.row.deleting:
-        return Line(Reason.ROLLING, f"node {one.name} is on its way out")
-    return Line(Reason.WAITS_FOR_AGENT, f"node {one.name} has no agent that speaks our protocol")
+    return Line(*_not_to_be_had(one))
+
+
+def _not_to_be_had(member: Member) -> tuple[Reason, str]:
+    """Why a node that is left cannot be begun for now."""
+    if member.leaving or member.row.deleting:
+        return Reason.ROLLING, f"node {member.name} is on its way out"
+    if choosing.answers(member):
+        return Reason.WAITS_FOR_AGENT, f"the agent of node {member.name} is at work on another order"
+    return Reason.WAITS_FOR_AGENT, f"node {member.name} has no agent that speaks our protocol"
 
 
 GATES: tuple[Gate, ...] = (
     _unreadable,
     _overlap,
     _no_nodes,
-    _refused,
     _unknown_control_plane,
+    _refused,
     _complete,
     timing.unusable,
     _paused,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
+import msgspec
+
 from shiplift.api.values import Hook
 from shiplift.nodes.decide.case import Case
 from shiplift.nodes.model import Hooked, HookState
@@ -21,14 +23,43 @@ def job_name(case: Case, hook: Hook, *, after: bool) -> str:
     return f"{hook.name[:_LONGEST_NAME].rstrip('-')}-{digest}"
 
 
+def noted(case: Case) -> Case:
+    """With the hooks that have succeeded written down: a Job that somebody removes then is not run again."""
+    jobs = (
+        job_name(case, hook, after=after)
+        for after in (False, True)
+        for hook in _hooks(case, after=after)
+        if (found := _job(case, hook, after=after)) is not None and found.state is HookState.SUCCEEDED
+    )
+    fresh = tuple(one for one in jobs if one not in case.record.hooks)
+    if not fresh:
+        return case
+    record = msgspec.structs.replace(case.record, hooks=(*case.record.hooks, *fresh))
+    return msgspec.structs.replace(case, record=record)
+
+
 def waited_for(case: Case, *, after: bool) -> tuple[Hook, Hooked | None] | None:
     """The first hook that has not succeeded, and its Job; None where all have."""
-    hooks = case.rollout.spec.hooks.after if after else case.rollout.spec.hooks.before
-    for hook in hooks:
-        found = case.view.hooks.get((hook.namespace, job_name(case, hook, after=after)))
-        if found is None or found.state is not HookState.SUCCEEDED:
-            return hook, found
+    for hook in _hooks(case, after=after):
+        if job_name(case, hook, after=after) not in case.record.hooks:
+            return hook, _job(case, hook, after=after)
     return None
+
+
+def told(hook: Hook, job: Hooked | None, before: str) -> str:
+    """What a node waits for, and what keeps the Job, where something does."""
+    if job is not None and job.state is HookState.UNKNOWN:
+        return f"Job {job.namespace}/{job.name} of hook {hook.name} cannot be read: {job.message}"
+    text = f"hook {hook.name} runs before it is {before}"
+    return f"{text}: {job.message}" if job is not None and job.message else text
+
+
+def _hooks(case: Case, *, after: bool) -> tuple[Hook, ...]:
+    return case.rollout.spec.hooks.after if after else case.rollout.spec.hooks.before
+
+
+def _job(case: Case, hook: Hook, *, after: bool) -> Hooked | None:
+    return case.view.hooks.get((hook.namespace, job_name(case, hook, after=after)))
 
 
 def make(case: Case, hook: Hook, *, after: bool) -> MakeHook:
@@ -46,9 +77,8 @@ def make(case: Case, hook: Hook, *, after: bool) -> MakeHook:
 
 def removals(case: Case) -> Iterator[DeleteHook]:
     """What takes the Jobs of this attempt away; those that failed stay for people to look at."""
-    spec = case.rollout.spec.hooks
-    for after, hooks in ((False, spec.before), (True, spec.after)):
-        for hook in hooks:
-            found = case.view.hooks.get((hook.namespace, job_name(case, hook, after=after)))
-            if found is not None and found.state is not HookState.FAILED:
+    for after in (False, True):
+        for hook in _hooks(case, after=after):
+            found = _job(case, hook, after=after)
+            if found is not None and found.state not in {HookState.FAILED, HookState.UNKNOWN}:
                 yield DeleteHook(found.namespace, found.name, found.uid, found.version)

@@ -16,8 +16,9 @@ from shiplift.api.nodes import NodeBefore, NodeState
 from shiplift.api.values import duration
 from shiplift.engine.step import Step
 from shiplift.engine.versions import normal
-from shiplift.nodes.decide import claiming, draining, ending, failing, hooks, resting, verifying
+from shiplift.nodes.decide import claiming, draining, ending, failing, hooks, resting, timing, verifying
 from shiplift.nodes.decide.case import Case, Passed, unanswered
+from shiplift.nodes.decide.scope import AT_REST
 from shiplift.nodes.decide.verifying import Doubt
 from shiplift.nodes.model import HookState, Reason
 
@@ -27,11 +28,25 @@ CONTESTED_AFTER = 3
 
 def passed(case: Case) -> Passed:
     """What follows for one node now."""
+    case = hooks.noted(case)
     if case.member.problem:
-        return case.waits(Reason.UNREADABLE, f"nothing is done to it: {case.member.problem}")
+        return _unreadable(case)
     if case.ending and (back := ending.given_back(case)) is not None:
         return back
     return _STATES[case.record.state](case)
+
+
+def _unreadable(case: Case) -> Passed:
+    """Nobody can tell what its agent does: it is waited for as long as for any change, then named."""
+    if case.record.state in AT_REST:
+        return (ending.given_back(case) if case.ending else None) or Passed(case.record)
+    told = f"nothing is done to it: {case.member.problem}"
+    limit = duration(case.rollout.spec.node_timeout)
+    if not case.late(limit):
+        return case.waits(Reason.UNREADABLE, told, due=case.since + limit)
+    if case.our_cordon or case.marked:
+        return failing.quarantined(case, Reason.UNREADABLE, told)
+    return failing.left_alone(case, Reason.UNREADABLE, told)
 
 
 def _waiting(case: Case) -> Passed:
@@ -43,29 +58,33 @@ def _waiting(case: Case) -> Passed:
     if job is not None and job.state is HookState.FAILED:
         return failing.left_alone(case, Reason.HOOK_FAILED, f"hook {hook.name}: {job.message or 'failed'}")
     steps = () if job is not None else (hooks.make(case, hook, after=False),)
-    return case.waits(Reason.HOOK_RUNNING, f"hook {hook.name} runs before it is cordoned", *steps)
+    return case.waits(Reason.HOOK_RUNNING, hooks.told(hook, job, "cordoned"), *steps)
 
 
 def _cordoning(case: Case) -> Passed:
     if case.cordoned or case.ordered or case.claimed:
         return _draining(case.to(NodeState.DRAINING, Reason.DRAINING))
     row, before = case.member.row, case.before
-    if row.unschedulable and not before.unschedulable:
+    if row.unschedulable and not before.unschedulable and not case.member.quarantined_by:
         return Passed(case.to(NodeState.CORDONED, Reason.CHOSEN, before=_cordoned_by_hand(case)).record)
-    if case.crowded and not case.member.down and not case.marked:
-        return _not_begun(case)
-    if (wait := _unclaimed(case)) is not None:
+    if (wait := _withheld(case) or _unclaimed(case)) is not None:
         return wait
     if case.cordon().change in case.view.changes:
         return _cordoned_again(case)
     return Passed(case.to(NodeState.CORDONED, Reason.CHOSEN).record, (case.cordon(),))
 
 
-def _not_begun(case: Case) -> Passed:
-    """Nothing was done to it yet: another went down since it was chosen. A worker is chosen again when there
-    is room, a control-plane node waits."""
-    if case.member.control_plane:
+def _withheld(case: Case) -> Passed | None:
+    """Nothing was done to it yet, and since it was chosen somebody paused the rollout, its window closed, or
+    another node went down. It is chosen again when its turn comes; a control-plane node waits for others."""
+    if case.marked:
+        return None
+    put_off = case.rollout.spec.paused or not timing.may_begin(case.rollout, case.now)
+    crowded = bool(case.crowded) and not case.member.down
+    if crowded and not put_off and case.member.control_plane:
         return case.waits(Reason.NO_HEALTHY_CONTROL_PLANE, case.crowded)
+    if not crowded and not put_off:
+        return None
     steps = resting.closing(case)
     return Passed(case.record, steps) if steps else Passed(None)
 
@@ -146,17 +165,28 @@ def _unanswered(case: Case) -> Passed:
 
 def _ordering(case: Case) -> Passed:
     if unanswered(case.member):
-        return case.waits(Reason.WAITS_FOR_AGENT, "its agent is at work on another order")
+        return _busy_elsewhere(case)
     drain = case.view.drains.get(case.member.uid)
     if case.operation.wants_cordon and not draining.over(case, drain):
         if case.record.state is NodeState.REVERTING:
             return Passed(case.record, tuple(draining.evictions(case, drain)))
         return _draining(case.to(NodeState.DRAINING, Reason.DRAINING))
-    if case.crowded and not case.operation.wants_cordon and not case.member.down:
-        return _not_begun(case)
-    if (wait := _unclaimed(case)) is not None:
+    withheld = None if case.operation.wants_cordon else _withheld(case)
+    if (wait := withheld or _unclaimed(case)) is not None:
         return wait
     return case.waits(Reason.WAITS_FOR_AGENT, case.record.message, case.allow())
+
+
+def _busy_elsewhere(case: Case) -> Passed:
+    """Its agent has claimed another order, whose it ever is, and says nothing of it since: nobody knows what
+    it does to the node, which stays cordoned."""
+    limit = duration(case.rollout.spec.node_timeout)
+    readiness = case.member.readiness
+    told = f"its agent is at work on another order ({readiness.token if readiness else 'unknown'})"
+    if not case.late(limit):
+        return case.waits(Reason.WAITS_FOR_AGENT, told, due=case.since + limit)
+    told += f", and has not been through for {int(limit.total_seconds())} s"
+    return failing.quarantined(case, Reason.AGENT_SILENT, told)
 
 
 def _verifying(case: Case) -> Passed:
@@ -168,7 +198,7 @@ def _verifying(case: Case) -> Passed:
         return _doubted(case, found)
     if case.record.state is NodeState.REVERTING:
         told = f"{case.record.message}; its versions from before were put back"
-        return failing.left_alone(case, Reason(case.record.reason or Reason.AGENT_FAILED), told)
+        return failing.left_alone(case, case.record.reason or Reason.AGENT_FAILED, told)
     return _hooks_after(case)
 
 
@@ -189,7 +219,7 @@ def _hooks_after(case: Case) -> Passed:
     if job is not None and job.state is HookState.FAILED:
         return failing.failed(case, Reason.HOOK_FAILED, f"hook {hook.name}: {job.message or 'failed'}")
     steps = () if job is not None else (hooks.make(case, hook, after=True),)
-    return _soaking(case, Reason.HOOK_RUNNING, f"hook {hook.name} runs before it is uncordoned", *steps)
+    return _soaking(case, Reason.HOOK_RUNNING, hooks.told(hook, job, "uncordoned"), *steps)
 
 
 def _giving_back(case: Case) -> Passed:
@@ -197,7 +227,8 @@ def _giving_back(case: Case) -> Passed:
     pods would come to it."""
     row, target = case.member.row, case.view.migration.target
     unmarked = row.labels.get(TARGET_LABEL) != label_value(target)
-    if target and case.our_cordon and normal(row.kubelet_version) == normal(target) and unmarked:
+    waits = case.our_cordon and unmarked and not case.ending
+    if target and waits and normal(row.kubelet_version) == normal(target):
         told = f"it is uncordoned once it has label {TARGET_LABEL}={label_value(target)} of the migration"
         return _soaking(case, Reason.VERIFYING, told)
     return case.waits(Reason.VERIFYING, "it is as it should be and is given back", case.given_back())
@@ -214,6 +245,10 @@ def _through(case: Case) -> Passed:
 
 
 def _cordoned_again(case: Case) -> Passed:
+    """Whoever had cordoned it before, and takes that back meanwhile, finds it uncordoned in the end."""
+    if case.before.unschedulable and not case.member.row.unschedulable:
+        before = msgspec.structs.replace(case.before, unschedulable=False)
+        return Passed(case.to(case.record.state, case.record.reason, before=before).record)
     step = case.cordon()
     made = case.view.changes.get(step.change)
     if made is not None and made.times >= CONTESTED_AFTER:

@@ -149,7 +149,10 @@ def _refuse_below(target: Version, running: Mapping[str, str], whose: str) -> No
             continue
         name = next(name for name, version in running.items() if version == text)
         why = "is below" if order is Order.LOWER else "has no order with"
-        raise RefusedError(f"{target} {why} {text}, which {whose.format(name)} runs; ask for a later version")
+        raise RefusedError(
+            f"{target} {why} {text}, which {whose.format(name)} runs; ask for a later version,"
+            f" or leave the node out with node.shiplift.dev/skip-rollout"
+        )
 
 
 def _refuse_ahead(target: Version, running: Running) -> None:

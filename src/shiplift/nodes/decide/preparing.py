@@ -18,7 +18,10 @@ def prepared(course: Course) -> Line | None:
     """What is left of preparing the nodes; None where all are, or where that is long over."""
     if course.status.running_pass not in {None, RolloutPass.PREPARE}:
         return None
-    found = [errands.seen(course.rollout, Operation.PREPARE, one) for one in _to_prepare(course)]
+    found = [
+        errands.seen(course.rollout, Operation.PREPARE, one, _wanted(course, one))
+        for one in _to_prepare(course)
+    ]
     left = [one for one in found if one.state is not State.DONE]
     if not left:
         return None
@@ -54,10 +57,15 @@ def _preparing(course: Course, found: list[Errand], left: list[Errand]) -> Line:
 
 
 def _prepare(course: Course, member: Member) -> Step:
+    return errands.order(
+        course.rollout, Operation.PREPARE, member, course.path.legs[-1].version, _wanted(course, member)
+    )
+
+
+def _wanted(course: Course, member: Member) -> dict[str, str]:
+    """What the node should have in the end."""
     pass_ = RolloutPass.CONTROL_PLANE_KUBELETS if member.control_plane else RolloutPass.WORKERS
-    leg = Leg(pass_, course.path.legs[-1].version)
-    versions = wanted.desired(course.spec, leg, member)
-    return errands.order(course.rollout, Operation.PREPARE, member, leg.version, versions)
+    return wanted.desired(course.spec, Leg(pass_, course.path.legs[-1].version), member)
 
 
 def copied(course: Course) -> Line | None:

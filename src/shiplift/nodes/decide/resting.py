@@ -73,4 +73,5 @@ def _rested(case: Case) -> Passed:
 def _parked(case: Case) -> Passed:
     """Written down only so that the next attempt has a number of its own, and that what was is known."""
     told = f"it is tried again when its turn comes; last: {case.record.message}"
-    return Passed(case.to(NodeState.WAITING, None, told, token=None).record)
+    reason = Reason.QUARANTINED if case.record.state is NodeState.QUARANTINED else None
+    return Passed(case.to(NodeState.WAITING, reason, told, token=None).record)

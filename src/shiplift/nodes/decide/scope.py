@@ -81,7 +81,8 @@ def records_of(rollout: NodeRollout) -> Records:
 
 
 def _sound(record: NodeStatus, rollout: NodeRollout) -> NodeStatus:
-    if record.token is None or _is_ours(record.token, rollout.metadata.uid, record.uid):
+    rests = record.token is None and (record.state in AT_REST or record.state is NodeState.WAITING)
+    if rests or _is_ours(record.token or "", rollout.metadata.uid, record.uid):
         return record
     state = record.state if record.state in AT_REST else NodeState.WAITING
     return msgspec.structs.replace(record, token=None, state=state)

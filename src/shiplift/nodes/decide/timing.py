@@ -16,10 +16,20 @@ from shiplift.nodes.model import Reason
 
 def expected(rollout: NodeRollout) -> timedelta:
     """How long a node takes: as told, else as measured; nothing where neither is known."""
-    if text := rollout.spec.expected_node_duration:
-        return duration(text)
-    measured = rollout.status.durations
-    return timedelta(seconds=int(median(measured))) if measured else timedelta(0)
+    return told(rollout) or _measured(rollout)
+
+
+def told(rollout: NodeRollout) -> timedelta:
+    text = rollout.spec.expected_node_duration
+    return duration(text) if text else timedelta(0)
+
+
+def _measured(rollout: NodeRollout) -> timedelta:
+    """Never more than half of the longest window: a few slow nodes do not keep all others from beginning."""
+    seconds = rollout.status.durations
+    found = timedelta(seconds=int(median(seconds))) if seconds else timedelta(0)
+    windows = [duration(one.duration) for one in rollout.spec.windows]
+    return min(found, max(windows) / 2) if windows else found
 
 
 @lru_cache(64)
@@ -36,7 +46,7 @@ def unusable(course: Course) -> Line | None:
         hint = f"; {error.hint}" if isinstance(error, WindowError) else ""
         return Line(Reason.UNREADABLE, f"{_whose(course)}: {error}{hint}", stalled=True)
     try:
-        windows.refuse_shorter_than(expected(course.rollout))
+        windows.refuse_shorter_than(told(course.rollout))
     except WindowError as error:
         return Line(Reason.WINDOW_TOO_SHORT, f"{_whose(course)}: {error}", stalled=True)
     return None
@@ -56,6 +66,14 @@ def closed(course: Course) -> Line | None:
     return Line(
         Reason.WINDOW_CLOSED, f"no window is open for the {takes} that a node takes; {when}", due=opens
     )
+
+
+def may_begin(rollout: NodeRollout, now: datetime) -> bool:
+    """Whether a node that was chosen may still be begun."""
+    try:
+        return windows_of(rollout.spec.windows).open_at(now)
+    except (WindowError, ValueError):
+        return False
 
 
 def next_window(rollout: NodeRollout, now: datetime) -> datetime | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from shiplift.agent.protocol import Result
 from shiplift.api.nodes import NodeState, NodeStatus
 from shiplift.nodes.decide import wanted
+from shiplift.nodes.decide.case import short
 from shiplift.nodes.decide.course import Course
 from shiplift.nodes.decide.path import Leg
 from shiplift.nodes.decide.scope import token_of
@@ -35,14 +36,15 @@ def record(course: Course, leg: Leg, member: Member) -> NodeStatus:
     strange = [name for name, version in versions.items() if not wanted.has(member, {name: version})]
     has = f"kubelet {member.row.kubelet_version}"
     if strange:
-        has = f"{strange[0]} {member.current[strange[0]]}" if strange[0] in member.current else f"no {strange[0]}"
+        version = member.current.get(strange[0], "")
+        has = f"{strange[0]} {version}" if version else f"no {strange[0]}"
     told = f"it was changed {times(course, member)} times and has {has} again: somebody else changes it back"
     return NodeStatus(
         name=member.name,
         uid=member.uid,
         state=NodeState.FAILED,
         reason=Reason.CONTESTED,
-        message=told,
+        message=short(told),
         last_transition_time=course.now.replace(microsecond=0),
         attempt=times(course, member),
     )

@@ -23,9 +23,9 @@ NEXT = {
     NodeState.DRAINING: "when it is empty its agent is told to change it",
     NodeState.CHANGING: "when its agent is through, what it runs is looked at",
     NodeState.VERIFYING: "hooks after it run, and it takes pods again",
-    NodeState.SOAKING: "when it has stayed healthy for long enough, the other nodes follow",
+    NodeState.SOAKING: "it is as it should be, and takes pods again when what it waits for is there",
     NodeState.REVERTING: "its versions from before are put back, and it takes pods again",
-    NodeState.FAILED: "nothing by itself: it is on its versions from before, and takes pods",
+    NodeState.FAILED: "nothing by itself",
     NodeState.QUARANTINED: "nothing by itself: it stays cordoned until it is tried again",
     NodeState.SKIPPED: "nothing: it is left as it is",
 }

@@ -192,8 +192,15 @@ def _resting(rollout: NodeRollout) -> str:
     """That it is paused, once what was in flight is finished: it goes on only when somebody resumes it."""
     if not rollout.spec.paused or rollout.spec.abort or rollout.status.phase is not RolloutPhase.PAUSED:
         return ""
-    flying = any(one.state not in _AT_REST for one in rollout.status.nodes)
+    flying = any(_flies(one) for one in rollout.status.nodes)
     return "" if flying else f"paused: `shiplift resume rollout/{rollout.metadata.name}` goes on"
+
+
+def _flies(record: NodeStatus) -> bool:
+    """Whether something is being done to it; one without a token waits for its next turn."""
+    return record.state not in _AT_REST and (
+        record.state is not NodeState.WAITING or record.token is not None
+    )
 
 
 def _lines(records: Iterable[NodeStatus], now: int) -> tuple[NodeLine, ...]:

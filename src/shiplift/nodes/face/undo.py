@@ -12,7 +12,7 @@ from typing import Any
 
 from shiplift.engine import clock
 from shiplift.engine.barrier import Barrier
-from shiplift.engine.step import Outcomes
+from shiplift.engine.step import Outcome, Outcomes, Step
 from shiplift.face.parts import Undone
 from shiplift.facts.kinds import CONFIG_MAP, NODE_ROLLOUT
 from shiplift.kube.claims import ClaimBook
@@ -28,6 +28,7 @@ from shiplift.nodes.model import Reason, Rolling
 from shiplift.nodes.names import CLAIMS
 from shiplift.nodes.observe.asking import asking
 from shiplift.nodes.observe.observer import Observer
+from shiplift.nodes.steps import CheckLease
 
 _UNDER_WAY = (Reason.ABORTING, Reason.DELETED, Reason.STALE_VIEW)
 
@@ -40,12 +41,21 @@ def undo_all(client: Client, store: Store, say: Callable[[str], None]) -> Undone
     store.subscribe(observer.heard)
     actor = Actor(client, ControlPlane(book, 0, observer.claims_changed), observer.desired, observer.memory)
 
+    outcomes = Outcomes()
+
     def decided() -> Rolling:
-        decision = decide(observer.observe(Outcomes()), clock.now())
+        decision = decide(observer.observe(outcomes), clock.now())
         store.wait_settled(list(_told(client, decision)), SETTLE_SECONDS)
         return decision
 
-    layer = Undoing(decide=decided, act=actor.act, left=_left)
+    def act(step: Step) -> Outcome:
+        """What came of it is remembered: what is only looked at is looked at again after a while."""
+        nonlocal outcomes
+        outcome = actor.act(step)
+        outcomes = outcomes.remember([outcome], clock.now())
+        return outcome
+
+    layer = Undoing(decide=decided, act=act, left=_left, looks=lambda step: isinstance(step, CheckLease))
     changes, _ = undo_until_clean(layer, store, say)
     return Undone(changes)
 

@@ -16,9 +16,8 @@ ASKED = "kubernetes"
 
 
 def api_servers(members: Iterable[Member], asked: Callable[[], str]) -> dict[str, str]:
-    """By where each is; `asked` is what the server says that answers us, empty where none does."""
+    """By where each is; `asked` is what the server says that answers us. One whose version nobody knows is
+    there with an empty one."""
     planes = [one for one in members if one.control_plane]
-    found = {one.name: one.current[API_SERVER] for one in planes if API_SERVER in one.current}
-    if len(found) == len(planes) and planes:
-        return found
-    return {**found, ASKED: version} if (version := asked()) else found
+    found = {one.name: one.current.get(API_SERVER, "") for one in planes}
+    return found if planes and all(found.values()) else {**found, ASKED: asked()}

@@ -15,7 +15,7 @@ from shiplift.kube.client import Client
 from shiplift.kube.errors import KubeError, NotFound
 from shiplift.kube.fence import whoami
 from shiplift.nodes.memory import JobName
-from shiplift.nodes.model import Hooked
+from shiplift.nodes.model import Hooked, HookState
 from shiplift.nodes.observe.hooks import hooked
 
 
@@ -27,7 +27,7 @@ class Asking(NamedTuple):
     claims: Callable[[], Claims | None]
     """On the control plane; None where they cannot be read."""
     job: Callable[[JobName], Hooked | None]
-    """The Job of a hook; None where it is gone."""
+    """The Job of a hook; None where it is gone, unknown where it cannot be read."""
     is_gone: Callable[[Pod], bool | None]
     """Whether the DaemonSet that a pod names is gone; None where that cannot be told."""
     own_pod: Callable[[], str]
@@ -60,11 +60,13 @@ def _claims(book: ClaimBook) -> Claims | None:
 
 
 def _job(client: Client, name: JobName) -> Hooked | None:
-    """None where it is gone; where that cannot be told the round is tried again."""
+    """One that cannot be read keeps its own node waiting, and nobody else."""
     try:
         return hooked(client.get(kinds.JOB, name[1], name[0]))
     except NotFound:
         return None
+    except KubeError as error:
+        return Hooked(*name, "", 0, HookState.UNKNOWN, str(error))
 
 
 def _is_gone(client: Client, pod: Pod) -> bool | None:

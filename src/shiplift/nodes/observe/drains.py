@@ -154,7 +154,8 @@ def settings_of(spec: NodeRolloutSpec) -> Settings:
 
 def _came_late(record: NodeStatus) -> Callable[[Pod], bool]:
     """What was made since the drain began: nobody evicts such a pod, which tolerates a cordon, for ever."""
-    since = record.last_transition_time if record.state is NodeState.DRAINING else None
+    drained = record.state in {NodeState.DRAINING, NodeState.REVERTING}
+    since = record.last_transition_time if drained else None
     return lambda pod: since is not None and pod.created > since.timestamp()
 
 
@@ -185,6 +186,7 @@ def _drain(found: Plan, now: int) -> Drain:
         never=_never(found),
         detaching=len(found.volumes),
         blocked=tuple(_evictable(one.pod) for one in blocked),
+        only_late=not found.waits and not found.cannot,
     )
 
 

@@ -19,7 +19,7 @@ from shiplift.agent.protocol import (
     readiness_of,
 )
 from shiplift.api.machines import Machine
-from shiplift.api.marks import CORDONED_BY, SKIP_ROLLOUT
+from shiplift.api.marks import CORDONED_BY, QUARANTINED_BY, SKIP_ROLLOUT
 from shiplift.facts.custom import Custom
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node, is_control_plane
@@ -58,6 +58,7 @@ def member(row: Node, place: Place = _NOWHERE) -> Member:
         desired=desired_versions(notes),
         cordoned_by=notes.get(CORDONED_BY, ""),
         opted_out=notes.get(SKIP_ROLLOUT) == "true",
+        quarantined_by=notes.get(QUARANTINED_BY, "") if row.unschedulable else "",
         leaving=place[1],
     )
     try:

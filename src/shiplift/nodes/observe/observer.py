@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Protocol, cast
 
-from shiplift.api.nodes import NodeRollout
+from shiplift.api.nodes import NodeRollout, NodeState
 from shiplift.api.workloads import WorkloadMigration
 from shiplift.engine import clock, contested
 from shiplift.engine.step import Outcomes
@@ -46,6 +46,9 @@ READS = (
 )
 
 
+_VERIFIED = frozenset((NodeState.VERIFYING, NodeState.SOAKING))
+
+
 class Snapshots(Protocol):
     """What is asked of the store."""
 
@@ -72,7 +75,7 @@ class Observer:
         self._keep_until = float("-inf")
         self._version = Kept(asking.version, 30.0, monotonic)
         self._claims = Kept(lambda: (asking.claims(),), 2.0, monotonic)
-        self._own_pod = Kept(asking.own_pod, float("inf"), monotonic)
+        self._own_pod = Kept(asking.own_pod, 300.0, monotonic)
         self._clean = False
         """Whether there is no rollout, and nothing of one on any node."""
         self.memory = Memory(Leases(), Jobs(monotonic), contested.Memory())
@@ -137,7 +140,7 @@ class Observer:
             api_servers=api_servers(members.values(), self._version.get) if rollouts else {},
             drains=self._drains(snapshot, rollouts, members, under_way, outcomes),
             migration=self._holding.look(snapshot, under_way, nodes, news.nodes),
-            leases=self.memory.leases.seen({one.uid for one in members.values() if _is_through(one)}),
+            leases=self.memory.leases.seen(_verified(rollouts, members.values())),
             hooks=self.memory.jobs.look(self._asking.job),
             claims=self._claims.get()[0] if touches_control_plane(rollouts, members) else (),
             changes=dict(self.memory.changes.changes),
@@ -183,6 +186,12 @@ def _is_clean(view: View) -> bool:
     return (
         not view.rollouts and not view.stale and not any(has_ours(one.row) for one in view.members.values())
     )
+
+
+def _verified(rollouts: Iterable[NodeRollout], members: Iterable[Member]) -> set[str]:
+    """Nodes, by uid, whose Leases tell something: their agents are through, or were when last seen."""
+    recorded = {one.uid for rollout in rollouts for one in rollout.status.nodes if one.state in _VERIFIED}
+    return recorded | {one.uid for one in members if _is_through(one)}
 
 
 def _is_through(member: Member) -> bool:

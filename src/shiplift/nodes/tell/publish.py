@@ -52,7 +52,8 @@ class Publisher:
         for told in decision.told:
             try:
                 yield from self._publish(told)
-            except KubeError as error:
+            except (KubeError, ValueError) as error:
+                # a ValueError is of the text itself: it keeps this one from being written, and no other
                 refused.append(f"the status of NodeRollout {told.rollout.metadata.name}: {error}")
         if refused:
             raise Retry(f"cannot be written: {'; '.join(refused)}")

@@ -33,6 +33,7 @@ from shiplift.nodes.model import Member, Reason
 
 MOST_NODES = 1000
 _LONGEST = 1000
+_MOST_BLOCKERS, _LONGEST_BLOCKER = 200, 400
 _AT_REST = frozenset((Reason.COMPLETE, Reason.ABORTED))
 _ORDER = (
     NodeState.QUARANTINED,
@@ -157,7 +158,7 @@ def _soaking_since(report: Report, course: Course) -> datetime | None:
     if report.line.soaking_since is not None or report.line.stalled:
         return report.line.soaking_since or before
     pausing = report.line.reason in {Reason.PAUSED, Reason.WINDOW_CLOSED, Reason.ABORTING, Reason.ABORTED}
-    return before if pausing or canary.soaked(course) else None
+    return before if canary.soaked(course) or (pausing and canary.are_well(course)) else None
 
 
 def _eta(started: datetime | None, done: int, total: int, now: datetime) -> Estimate | None:
@@ -189,7 +190,19 @@ def _listed(
         for one in opted_out
         if one.uid not in uids
     )
-    return (*known, *left_out)[:MOST_NODES]
+    return _with_few_blockers((*known, *left_out)[:MOST_NODES])
+
+
+def _with_few_blockers(records: tuple[NodeStatus, ...]) -> tuple[NodeStatus, ...]:
+    """An object has room for so many: the first nodes tell all that keeps them, the others one each."""
+    left = _MOST_BLOCKERS
+    found: list[NodeStatus] = []
+    for one in records:
+        kept = one.blockers[: max(left, 1)]
+        left -= len(kept)
+        shown = tuple(msgspec.structs.replace(each, message=each.message[:_LONGEST_BLOCKER]) for each in kept)
+        found.append(msgspec.structs.replace(one, blockers=shown) if one.blockers else one)
+    return tuple(found)
 
 
 def _conditions(report: Report) -> tuple[Condition, ...]:
@@ -228,7 +241,7 @@ def _essence(status: NodeRolloutStatus) -> tuple[object, ...]:
     """What decisions, or people who wait, depend on."""
     said = tuple((one.type, one.status, one.reason, one.observed_generation) for one in status.conditions)
     nodes = tuple(
-        (one.uid, one.state, one.reason, one.attempt, one.token, one.before, one.software)
+        (one.uid, one.state, one.reason, one.attempt, one.token, one.before, one.software, one.hooks)
         for one in status.nodes
     )
     return (

@@ -13,7 +13,7 @@ from typing import ClassVar, Protocol, TypeVar
 
 import msgspec
 
-from shiplift.api.marks import CORDONED_BY, OFF_TARGET_LABEL, label_value
+from shiplift.api.marks import CORDONED_BY, OFF_TARGET_LABEL, QUARANTINED_BY, label_value
 from shiplift.api.workloads import Mode, WorkloadKind
 from shiplift.facts import kinds
 from shiplift.facts.cluster import Namespace
@@ -41,6 +41,8 @@ from shiplift.workloads.steps import MarkNode
 from shiplift.workloads.target import marks, role
 
 R = TypeVar("R", bound=Row)
+_OF_ROLLOUTS = frozenset((CORDONED_BY, QUARANTINED_BY))
+"""What says that a cordon is no stranger's."""
 
 WORKLOAD_TYPES: Mapping[Kind, type[Deployment] | type[StatefulSet]] = {
     kinds.DEPLOYMENT: Deployment,
@@ -162,7 +164,7 @@ class Census:
                 unmarked=frozenset(self._unmarked),
                 cordoned=cordoned,
                 drained_by_others=frozenset(
-                    name for name in cordoned if CORDONED_BY not in self._rows[name].annotations
+                    name for name in cordoned if _OF_ROLLOUTS.isdisjoint(self._rows[name].annotations)
                 ),
                 targets=sum(own is Role.TARGET for own in self._roles.values()),
                 off=len(off),
