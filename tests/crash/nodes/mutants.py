@@ -42,7 +42,7 @@ ALL: tuple[Mutant, ...] = (
     Mutant(
         "control plane unclaimed (N2)",
         "a control-plane node is changed and nobody has written down that it is",
-        "nodes/decide/passage.py",
+        "nodes/decide/guards.py",
         "    if not case.member.control_plane:\n        return None\n    claim",
         "    if case.member:\n        return None\n    claim",
         (("control-plane", _CLEAN),),
@@ -51,8 +51,8 @@ ALL: tuple[Mutant, ...] = (
         "order left on the node (N2)",
         "a node that is given back keeps its order",
         "nodes/act/nodes.py",
-        "annotations = {**self._without_desired(step), CHANGES_ALLOWED: None}\n        annotations |=",
-        "annotations = self._without_desired(step)\n        annotations |=",
+        "= {**self._without_desired(step), CHANGES_ALLOWED: None}\n        annotations |=",
+        "= self._without_desired(step)\n        annotations |=",
         (("rollout", _CLEAN),),
     ),
     Mutant(
