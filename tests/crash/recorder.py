@@ -75,6 +75,26 @@ def moments(trace: Trace) -> Iterator[tuple[Change, State]]:
         yield change, state
 
 
+def told(change: Change) -> str:
+    """One line, for whoever has to find out what happened."""
+    if change.gone:
+        return f"{change.version} {change.key} is gone"
+    about, status = change.object["metadata"], change.object.get("status", {})
+    conditions: list[Json] = status.get("conditions") or []
+    ready = next((one for one in conditions if one["type"] == "Ready"), {})
+    said = {
+        "node": change.object.get("spec", {}).get("nodeName"),
+        "ready": ready.get("status"),
+        "because": ready.get("reason"),
+        "ends": about.get("deletionTimestamp"),
+        **{
+            key: status.get(key) for key in ("phase", "disruptionsAllowed", "currentHealthy", "disruptedPods")
+        },
+    }
+    words = ", ".join(f"{key} {value}" for key, value in said.items() if value not in (None, "", {}))
+    return f"{change.version} {change.key} {about['uid'][:8]}: {words}"
+
+
 def key_of(kind: str, thing: Json) -> Key:
     return Key(kind, thing["metadata"].get("namespace", ""), thing["metadata"]["name"])
 

@@ -21,7 +21,7 @@ import msgspec
 from shiplift.local import guard
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import Settings
-from tests.crash import layers, oracle
+from tests.crash import layers, oracle, recorder
 from tests.crash.lane import Lane, Result
 from tests.crash.mutants import Mutant, mutated
 from tests.crash.oracle import CleanRun, Evidence, Reference
@@ -85,7 +85,8 @@ def _said(evidence: Evidence) -> tuple[str, ...]:
     entries = evidence.book.entries
     began = entries[0].at if entries else 0.0
     calls = [f"{one.at - began:7.2f} {one.status or '---'} {one.spot}" for one in entries]
-    return ("\n".join(calls), *evidence.logs)
+    changes = [recorder.told(one) for one in evidence.trace.changes]
+    return ("\n".join(calls), *evidence.logs, "\n".join(changes))
 
 
 def _lane(layer: str, number: int, root: Path, tasks: Any, results: Any) -> None:
