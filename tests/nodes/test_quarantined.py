@@ -125,3 +125,19 @@ def test_a_reason_that_is_not_known_here_stays_told() -> None:
     stage.world.rollouts["next"] = msgspec.structs.replace(rollout, status=status)
     stage.finish()
     assert (stage.record("w-0").state, stage.record("w-0").reason) == (NodeState.FAILED, "Whatever")
+
+
+def test_who_uncordons_it_by_hand_is_believed_and_a_later_cordon_is_not_ours() -> None:
+    stage = _quarantined()
+    stage.world.delete()
+    stage.finish_without_rollout()
+    node = stage.node("w-0")
+    node.unschedulable, node.fails = False, ""
+    stage.world.touched(node)
+    stage.finish_without_rollout()
+    assert QUARANTINED_BY not in node.annotations
+    node.unschedulable = True
+    stage.world.touched(node)
+    stage.world.roll_out(version=ABOVE)
+    stage.finish()
+    assert (stage.phase(), stage.judge.closed()) == (RolloutPhase.COMPLETE, ["w-0"])

@@ -115,6 +115,7 @@ class Machine:
             cordoned_by=known.get(CORDONED_BY, ""),
             opted_out=known.get(SKIP_ROLLOUT) == "true",
             quarantined_by=known.get(QUARANTINED_BY, "") if self.unschedulable else "",
+            was_quarantined=QUARANTINED_BY in known and not self.unschedulable,
         )
         try:
             return msgspec.structs.replace(

@@ -120,6 +120,8 @@ class Member(msgspec.Struct, frozen=True):
     opted_out: bool = False
     quarantined_by: str = ""
     """The rollout, over by now, that has left it cordoned."""
+    was_quarantined: bool = False
+    """Whether somebody has uncordoned it since, and the mark of that is still there."""
     leaving: bool = False
     """Its machine is on its way out."""
 

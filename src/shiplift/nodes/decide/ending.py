@@ -62,10 +62,14 @@ def leftovers(view: View, rollout: NodeRollout, records: Records, *, errands: bo
 
 
 def orphans(view: View) -> Iterator[Release]:
-    """What takes marks off nodes whose rollout is gone without having given them back."""
+    """What takes marks off nodes whose rollout is gone without having given them back, and off those that
+    somebody has uncordoned since: a later cordon is not ours."""
     names = {one.metadata.name for one in view.rollouts}
     uids = {one.metadata.uid for one in view.rollouts}
     for member in view.members.values():
+        if member.was_quarantined and not member.cordoned_by:
+            yield release(member, uncordon=True)
+            continue
         cordon = bool(member.cordoned_by) and member.cordoned_by not in names
         order = member.order is not None and member.order.token.rollout not in uids
         if (cordon or (order and not member.cordoned_by)) and not at_work(member):

@@ -59,6 +59,7 @@ def member(row: Node, place: Place = _NOWHERE) -> Member:
         cordoned_by=notes.get(CORDONED_BY, ""),
         opted_out=notes.get(SKIP_ROLLOUT) == "true",
         quarantined_by=notes.get(QUARANTINED_BY, "") if row.unschedulable else "",
+        was_quarantined=QUARANTINED_BY in notes and not row.unschedulable,
         leaving=place[1],
     )
     try:
@@ -84,8 +85,11 @@ def _place(row: Custom) -> tuple[str, Place]:
 
 
 def has_ours(row: Node | None) -> bool:
-    """Whether a node carries a cordon or an order of a rollout."""
-    return row is not None and (CORDONED_BY in row.annotations or CHANGES_ALLOWED in row.annotations)
+    """Whether a node carries a cordon or an order of a rollout, or the mark of one that is over."""
+    if row is None:
+        return False
+    lifted = QUARANTINED_BY in row.annotations and not row.unschedulable
+    return lifted or CORDONED_BY in row.annotations or CHANGES_ALLOWED in row.annotations
 
 
 def only_beats(old: Node, new: Node) -> bool:
