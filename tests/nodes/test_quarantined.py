@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from shiplift.agent.protocol import CHANGES_ALLOWED
 from shiplift.api.marks import CORDONED_BY, QUARANTINED_BY
-from shiplift.api.nodes import NodeState, RolloutPhase
+from shiplift.api.nodes import NodeState, OnBlockedDrain, RolloutPhase
 from shiplift.facts import kinds
 from shiplift.nodes.model import Unreadable
 from tests.nodes.players import FAILS
@@ -141,3 +142,16 @@ def test_who_uncordons_it_by_hand_is_believed_and_a_later_cordon_is_not_ours() -
     stage.world.roll_out(version=ABOVE)
     stage.finish()
     assert (stage.phase(), stage.judge.closed()) == (RolloutPhase.COMPLETE, ["w-0"])
+
+
+def test_one_that_could_not_be_drained_is_left_without_the_order_that_prepared_it() -> None:
+    blocked = OnBlockedDrain.QUARANTINE
+    stage = Stage(2, drain_timeout="1m", on_blocked=blocked)
+    stage.world.budgets["cart"] = 0
+    stage.until(lambda: stage.told.nodes and stage.told.nodes[0].state is NodeState.QUARANTINED, 120)
+    assert CHANGES_ALLOWED in stage.node("w-0").annotations
+    stage.world.delete()
+    stage.finish_without_rollout()
+    assert stage.world.rollouts == {}
+    assert CHANGES_ALLOWED not in stage.node("w-0").annotations
+    _is_left(stage)

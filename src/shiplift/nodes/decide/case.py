@@ -166,8 +166,10 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         return Release(row.name, row.uid, row.resource_version, uncordon, mark)
 
     def left_quarantined(self) -> Release:
-        """The rollout ends: the node stays cordoned, and says by whom."""
+        """The rollout ends: the node stays cordoned, and says by whom. An order that is on it goes first."""
         row = self.member.row
+        if ours(self.member.order, self.rollout):
+            return self.release(uncordon=False, mark=True)
         return Release(row.name, row.uid, row.resource_version, False, False, self.rollout.metadata.name)
 
     def given_back(self) -> Release:

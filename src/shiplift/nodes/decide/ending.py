@@ -28,7 +28,7 @@ def given_back(case: Case) -> Passed | None:
         # paused before, so that it might be tried again, which it now is not
         return Passed(case.to(NodeState.QUARANTINED, Reason.QUARANTINED, case.record.message).record)
     if state in _NAMED and not _leaves(case):
-        leaves = state is NodeState.QUARANTINED and case.marked and not case.at_work
+        leaves = state is NodeState.QUARANTINED and case.marked and not at_work(case.member)
         return Passed(case.record, (case.left_quarantined(),)) if leaves else None
     goes_on = state not in _NAMED and (state not in _UNBEGUN or case.claimed)
     if goes_on or case.at_work or at_work(case.member):
