@@ -61,6 +61,10 @@ class Call(msgspec.Struct, frozen=True):
     by: str = ""
     """Which program beside the operator makes it; empty: the operator."""
 
+    @property
+    def evicts(self) -> bool:
+        return self.sort is Sort.WRITE and self.step.endswith("create pods/eviction")
+
 
 def recognise(method: str, target: str, body: bytes) -> Call:
     """The call that a request is."""

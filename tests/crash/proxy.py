@@ -14,7 +14,7 @@ import ssl
 import struct
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO, Protocol
 
 from shiplift.kube.credentials import hang_up
@@ -136,10 +136,23 @@ class Proxy:
             with self._lock:
                 self._open |= {near, far}
             try:
-                _Connection(near, far, self._behind, self._director).serve()
+                serving = _Connection(near, far, self._behind, self._director)
+                serving.carried_out = lambda: self._carried_out(near, far)
+                serving.serve()
             finally:
                 with self._lock:
                     self._open -= {near, far}
+
+    @contextlib.contextmanager
+    def _carried_out(self, near: socket.socket, far: socket.socket) -> Iterator[None]:
+        """What is asked of the server meanwhile is carried out, also when whoever asks hangs up."""
+        with self._lock:
+            self._open.discard(far)
+        yield
+        with self._lock:
+            if near not in self._open:
+                raise OSError("whoever asked has hung up")
+            self._open.add(far)
 
 
 class _Connection:
@@ -150,6 +163,7 @@ class _Connection:
         self._asked: BinaryIO = near.makefile("rb")
         self._told: BinaryIO = far.makefile("rb")
         self._behind, self._director = behind, director
+        self.carried_out: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
 
     def serve(self) -> None:
         with self._asked, self._told:
@@ -167,11 +181,17 @@ class _Connection:
         if failure is not None and failure is not Failure.LOST:
             self._near.sendall(messages.failure(*_STATUS[failure]))
             return True
-        answer = self._pass_on(head, body)
+        answer = self._evict(head, body) if call.evicts else self._pass_on(head, body)
         if call.sort is Sort.WATCH and answer.status == 200:
             self._stream(call, answer, syncing="sendInitialEvents" in head.target)
             return False
         return self._hand_back(call, answer, lost=failure is Failure.LOST)
+
+    def _evict(self, head: Head, body: bytes) -> Head:
+        """An eviction that is cut off half-way is granted and never carried out, and its budget lets nobody
+        go for two minutes: that is Kubernetes' own, and takes longer than a run may."""
+        with self.carried_out():
+            return self._pass_on(head, body)
 
     def _pass_on(self, head: Head, body: bytes) -> Head:
         # a body that came in chunks is passed on whole

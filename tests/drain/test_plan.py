@@ -183,6 +183,15 @@ def test_what_is_in_the_way_is_told_as_a_status_wants_it() -> None:
     )
 
 
+def test_an_eviction_that_was_granted_and_not_carried_out_is_no_call_for_more_pods() -> None:
+    found = plan(a_scene([a_pod()], a_budget(current_healthy=1, disrupted_pods=("web-1",))))
+    (blocker,) = blockers(found, NOW)
+    assert blocker.message == (
+        "PodDisruptionBudget shop/web needs 2 healthy pods and has 1;"
+        " an eviction of it was granted and not carried out; that counts for two minutes at most"
+    )
+
+
 def test_no_more_blockers_are_told_than_a_status_holds() -> None:
     long = [a_pod(f"{'x' * 253}-{number}", namespace="n" * 63, owner=None) for number in range(30)]
     found = blockers(plan(a_scene(long)), NOW)

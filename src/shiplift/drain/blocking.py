@@ -19,6 +19,7 @@ _UNBLOCKS = {
 }
 _FOLLOWS = "let the budget allow one pod to be unavailable: what it needs grows with the replicas"
 _NOTED = "it counts an eviction that is still under way, for two minutes at most"
+_GRANTED = "an eviction of it was granted and not carried out; that counts for two minutes at most"
 _NOT_SEEN = "its controller looks at it within seconds, where one runs"
 
 
@@ -84,7 +85,7 @@ def _exhausted(asked: Question) -> Wait | None:
         others = f"PodDisruptionBudget {asked.names[0]} lets other pods go first"
         return Wait(asked.pod, Why.AFTER_OTHERS, others, asked.names)
     needs = explained_alone(budget)
-    return Wait(asked.pod, Why.BUDGET_EXHAUSTED, needs, asked.names, _lets_go(budget))
+    return Wait(asked.pod, Why.BUDGET_EXHAUSTED, needs, asked.names, _lets_go(budget, asked.pod))
 
 
 def _refused(asked: Question) -> Wait | None:
@@ -108,9 +109,12 @@ def is_free(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> bool:
     return len(budgets) == 1 and not pod.ready and lets_unready_go(budgets[0])
 
 
-def _lets_go(budget: PodDisruptionBudget) -> str:
+def _lets_go(budget: PodDisruptionBudget, pod: Pod) -> str:
     if budget.observed_generation < budget.generation:
         return _NOT_SEEN
+    if pod.ready and pod.name in budget.disrupted_pods:
+        # whoever asked for it was cut off before the API server had deleted the pod
+        return _GRANTED
     missing = budget.desired_healthy + 1 - budget.current_healthy
     if missing <= 0:
         return _NOTED

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from shiplift.agent import protocol
-from shiplift.agent.protocol import Order, Outcome, Readiness
+from shiplift.agent.protocol import Operation, Order, Outcome, Readiness
 from shiplift.api.marks import CORDONED_BY
 from shiplift.engine import claims
 from shiplift.nodes.names import CLAIMS, FINALIZER
@@ -76,6 +76,14 @@ def outcome(node: Json) -> Outcome | None:
     return protocol.outcome_of(notes(node))
 
 
+def is_prepared(node: Json) -> bool:
+    """Whether it has the order to be prepared, which its agent is through with, and nothing more of ours."""
+    asked, answer = order(node), outcome(node)
+    if asked is None or answer is None or marked(node):
+        return False
+    return asked.token.operation is Operation.PREPARE and answer.token == str(asked.token)
+
+
 def pods_of(state: State, workload: Workload) -> list[Json]:
     return [pod for pod in kind(state, "Pod") if owner(pod) == workload.id]
 
@@ -101,10 +109,13 @@ def claimed_nodes(state: State) -> set[str]:
 def residue(state: State) -> list[str]:
     """What of ours is left: on nodes, in the book of claims, on a rollout that was aborted.
 
-    What an agent says of itself stays on its node, and a node that is quarantined keeps our cordon.
+    What an agent says of itself stays on its node, and a node that is quarantined keeps our cordon. A rollout
+    that has stopped is not over: the order that has prepared a node stays on it.
     """
     quarantined = {one["name"] for one in records(state) if one["state"] == "Quarantined"}
-    found = [line for one in kind(state, "Node") for line in _on(one, quarantined)]
+    stopped = status(state).get("phase") == "Stopped"
+    nodes = [one for one in kind(state, "Node") if not (stopped and is_prepared(one))]
+    found = [line for one in nodes for line in _on(one, quarantined)]
     found += [f"a claim on node {uid} is open" for uid in claimed_nodes(state)]
     if status(state).get("phase") == "Aborted" and FINALIZER in rollout(state)["metadata"].get(
         "finalizers", []

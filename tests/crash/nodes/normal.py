@@ -24,9 +24,10 @@ _FREE_STATUS = frozenset(
         "snapshot",
         "nodes",
         "observedGeneration",
+        "unavailable",  # mere progress: told a second later
     }
 )
-_FREE_PROGRESS = frozenset({"progress", "unavailable", "path", "runningPass"})
+_FREE_PROGRESS = frozenset({"progress", "path", "runningPass"})
 _APART = frozenset({"Pod", "Node", "ConfigMap", "WorkloadMigration"})
 _HEALTH = "node.kubernetes.io/"
 _REVISION = "deployment.kubernetes.io/revision"
