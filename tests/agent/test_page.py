@@ -10,7 +10,7 @@ import pytest
 from shiplift.agent import protocol
 from shiplift.agent.loop import AT_REST, AT_WORK
 from shiplift.agent.protocol import Operation, Order, Result
-from shiplift.api.marks import CORDONED_BY, SKIP_ROLLOUT
+from shiplift.api.marks import CORDONED_BEFORE, CORDONED_BY, SKIP_ROLLOUT
 from shiplift.local.agents import FAILS, Failure
 
 PAGE = (Path(__file__).parents[2] / "docs/agent-protocol.md").read_text()
@@ -56,7 +56,7 @@ def test_the_tables_are_whole() -> None:
     assert column("operation") == [one.value for one in Operation]
     assert column("result") == [one.value for one in Result]
     assert column("value") == [one.value for one in Failure]
-    assert {*READERS, CORDONED_BY, SKIP_ROLLOUT} <= set(column("key"))
+    assert {*READERS, CORDONED_BY, CORDONED_BEFORE, SKIP_ROLLOUT} <= set(column("key"))
 
 
 @pytest.mark.parametrize("operation", list(Operation), ids=lambda one: one.value)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from shiplift.api import crd
-from shiplift.api.marks import CORDONED_BY, HOLD_PREFIX, MANAGED_BY, MANAGER, QUORUM_HOLD
+from shiplift.api.marks import CORDONED_BEFORE, CORDONED_BY, HOLD_PREFIX, MANAGED_BY, MANAGER, QUORUM_HOLD
 from shiplift.cli.access import followed
 from shiplift.cli.output import Exit
 from shiplift.drain.cordon import Cordon
@@ -245,9 +245,20 @@ def test_a_node_that_a_rollout_has_taken_meanwhile_is_not_uncordoned(rig: Rig) -
     cordon.take()
     uid = rig.client.get(NODE, rig.node)["metadata"]["uid"]
     rig.client.patch(NODE, rig.node, {"metadata": {"annotations": {CORDONED_BY: "all"}}}, uid=uid)
-    assert not cordon.put_back()
+    assert cordon.put_back() == f"{rig.node} stays cordoned until NodeRollout all gives it back"
     assert rig.is_cordoned()
     assert f"note: NodeRollout all has cordoned node {rig.node}, and drains it itself" in rig.drain().err
+
+
+def test_a_rollout_that_found_the_node_cordoned_by_a_drain_is_told_that_it_is_over(rig: Rig) -> None:
+    cordon = Cordon(rig.client, rig.node)
+    cordon.take()
+    uid = rig.client.get(NODE, rig.node)["metadata"]["uid"]
+    marks = {CORDONED_BY: "all", CORDONED_BEFORE: "true"}
+    rig.client.patch(NODE, rig.node, {"metadata": {"annotations": marks}}, uid=uid)
+    cordon.put_back()
+    kept = rig.client.get(NODE, rig.node)["metadata"]["annotations"]
+    assert (kept[CORDONED_BY], kept[CORDONED_BEFORE], rig.is_cordoned()) == ("all", "false", True)
 
 
 def test_somebody_who_uncordons_the_node_half_way_ends_the_drain(rig: Rig) -> None:

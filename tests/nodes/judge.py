@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shiplift.agent import protocol
 from shiplift.agent.protocol import CHANGES_ALLOWED
-from shiplift.api.marks import CORDONED_BY
+from shiplift.api.marks import CORDONED_BEFORE, CORDONED_BY
 from shiplift.engine.budgets import max_unavailable
 from shiplift.engine.step import Step
 from shiplift.nodes.decide.ending import ERRANDS
@@ -89,7 +89,7 @@ class Judge:
             for one in self._world.nodes.values()
             for key in one.annotations
             if not names or one.name in names
-            if key in {CORDONED_BY, CHANGES_ALLOWED} or key.endswith("/desired-version")
+            if key in {CORDONED_BY, CORDONED_BEFORE, CHANGES_ALLOWED} or key.endswith("/desired-version")
         ]
         left += [f"claim {one}" for one in self._world.claims]
         left += [f"job {one}" for one, job in self._world.jobs.items() if job.state.value != "Failed"]

@@ -8,7 +8,8 @@ from itertools import pairwise
 import msgspec
 
 from shiplift.agent.protocol import AGENT, READY, Agent
-from shiplift.api.nodes import RolloutPass, RolloutPhase
+from shiplift.api.marks import CORDONED_BEFORE
+from shiplift.api.nodes import NodeRolloutStatus, RolloutPass, RolloutPhase
 from shiplift.nodes.model import Reason
 from shiplift.nodes.steps import Withdraw
 from tests.nodes.players import tick
@@ -24,6 +25,42 @@ def test_a_cordon_by_hand_between_choice_and_cordon_is_learnt() -> None:
     stage.finish()
     assert stage.judge.closed() == ["w-0"]
     assert (stage.phase(), stage.judge.residue()) == (RolloutPhase.COMPLETE, [])
+
+
+def _cordoned_before() -> Stage:
+    stage = Stage(1)
+    stage.node("w-0").unschedulable = True
+    stage.world.touched(stage.node("w-0"))
+    stage.until(lambda: stage.judge.ordered)
+    return stage
+
+
+def test_a_cordon_from_before_outlives_a_status_that_somebody_empties() -> None:
+    stage = _cordoned_before()
+    rollout = stage.world.rollouts["next"]
+    stage.world.rollouts["next"] = msgspec.structs.replace(rollout, status=NodeRolloutStatus())
+    stage.finish()
+    assert (stage.phase(), stage.judge.closed(), stage.judge.residue()) == (
+        RolloutPhase.COMPLETE,
+        ["w-0"],
+        [],
+    )
+
+
+def test_a_cordon_from_before_outlives_a_rollout_that_vanishes() -> None:
+    stage = _cordoned_before()
+    stage.world.rollouts.clear()
+    stage.finish_without_rollout()
+    assert (stage.judge.closed(), stage.judge.residue()) == (["w-0"], [])
+
+
+def test_whoever_had_cordoned_it_before_and_lets_it_go_finds_it_uncordoned() -> None:
+    """As a `shiplift drain` does that is ended meanwhile."""
+    stage = _cordoned_before()
+    stage.node("w-0").annotations[CORDONED_BEFORE] = "false"
+    stage.world.touched(stage.node("w-0"))
+    stage.finish()
+    stage.well()
 
 
 def test_who_uncordons_before_the_claim_makes_the_drain_begin_again() -> None:

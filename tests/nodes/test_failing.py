@@ -10,7 +10,7 @@ from shiplift.api.marks import CORDONED_BY
 from shiplift.api.nodes import NodeState, OnBlockedDrain, Reboot, RolloutPhase
 from shiplift.nodes.model import Reason
 from tests.nodes.players import FAILS, NEVER_READY, REFUSES, SILENT, STUCK, WRONG, Operator
-from tests.nodes.stage import ABOVE, Stage
+from tests.nodes.stage import ABOVE, Stage, decided
 from tests.nodes.world import NEW, OLD
 
 
@@ -145,7 +145,7 @@ def test_an_abort_waits_for_the_agent_that_has_begun() -> None:
     stage.world.change(abort=True)
     stage.finish()
     assert stage.judge.closed() == ["w-0"]
-    assert "agents that have begun finish first: w-0" in stage.told.message
+    assert "what has begun there is finished first: w-0" in stage.told.message
     stage.node("w-0").fails = ""
     stage.finish()
     assert (stage.phase(), stage.judge.closed(), stage.judge.residue()) == (RolloutPhase.ABORTED, [], [])
@@ -203,6 +203,19 @@ def test_a_restart_that_was_asked_for_and_did_not_happen_fails_the_node() -> Non
     record = stage.record("w-0")
     assert record.reason == Reason.NOT_READY
     assert "its boot id is the one from before" in record.message
+
+
+def test_a_version_that_somebody_takes_off_a_node_is_unknown_and_not_wrong() -> None:
+    stage = Stage(1)
+    stage.until(lambda: stage.told.nodes and stage.told.nodes[0].state is NodeState.VERIFYING)
+    del stage.node("w-0").annotations[protocol.current_key("kubeadm")]
+    (record,) = decided(stage).told[0].status.nodes
+    assert (record.state, record.message) == (
+        NodeState.VERIFYING,
+        "its agent does not say which kubeadm it has",
+    )
+    stage.finish()
+    stage.well()
 
 
 def test_a_ready_that_is_left_over_from_before_is_not_believed() -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
-from shiplift.api.nodes import Hooks, NodeState
+from shiplift.api.marks import SKIP_ROLLOUT
+from shiplift.api.nodes import Hooks, NodeState, RolloutPhase
 from shiplift.api.values import Hook
 from shiplift.nodes.model import HookState, Reason
+from shiplift.nodes.steps import Release
 from tests.nodes.players import tick
 from tests.nodes.stage import Stage, decided
-from tests.nodes.world import OLD
+from tests.nodes.world import NEW, OLD
 
 
 def _hook(name: str) -> Hook:
@@ -56,6 +59,46 @@ def test_a_job_that_somebody_removes_once_it_has_succeeded_is_not_run_again() ->
     stage.finish()
     stage.well()
     assert stage.judge.steps.count("MakeHook") == 2
+
+
+@pytest.mark.parametrize("ends", ["abort", "delete", "opt out"])
+def test_a_node_whose_last_hook_cannot_be_begun_is_named_and_given_back_by_whoever_ends_it(ends: str) -> None:
+    stage = Stage(1, hooks=Hooks(after=(_hook("check"),)), node_timeout="30s")
+    stage.world.lost_namespaces.add("shop")
+    stage.until(lambda: stage.told.nodes and stage.told.nodes[0].reason == Reason.TIMED_OUT, rounds=200)
+    assert "namespace shop is not there" in stage.record("w-0").message
+    assert (stage.phase(), stage.judge.closed()) == (RolloutPhase.STOPPED, ["w-0"])
+    if ends == "abort":
+        stage.world.change(abort=True)
+    elif ends == "delete":
+        stage.world.delete()
+    else:
+        stage.node("w-0").annotations[SKIP_ROLLOUT] = "true"
+        stage.world.touched(stage.node("w-0"))
+    stage.finish()
+    assert (stage.judge.closed(), stage.judge.residue()) == ([], [])
+    assert stage.node("w-0").kubelet == NEW
+
+
+def test_a_hook_that_can_be_begun_after_all_ends_the_wait() -> None:
+    stage = Stage(1, hooks=Hooks(before=(_hook("noout"),), after=(_hook("check"),)), node_timeout="30s")
+    stage.world.lost_namespaces.add("shop")
+    stage.until(lambda: stage.told.nodes and stage.told.nodes[0].reason == Reason.TIMED_OUT, rounds=200)
+    assert stage.phase() is RolloutPhase.STOPPED
+    stage.world.lost_namespaces.clear()
+    stage.finish()
+    stage.well()
+
+
+def test_an_abort_waits_for_the_last_hook_that_runs() -> None:
+    stage = Stage(1, hooks=Hooks(after=(_hook("check"),)))
+    stage.until(lambda: stage.world.jobs)
+    (key,) = stage.world.jobs
+    runs = msgspec.structs.replace(stage.world.jobs[key], state=HookState.RUNNING)
+    stage.world.change(abort=True)
+    assert not [one for one in decided(stage, hooks={key: runs}).steps if isinstance(one, Release)]
+    stage.finish()
+    assert (stage.judge.closed(), stage.judge.residue()) == ([], [])
 
 
 def test_what_keeps_a_job_is_told() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from shiplift.agent.protocol import CHANGES_ALLOWED
 from shiplift.api.marks import CORDONED_BY, QUARANTINED_BY
 from shiplift.api.nodes import NodeState, OnBlockedDrain, RolloutPhase
+from shiplift.api.values import LabelSelector
 from shiplift.facts import kinds
 from shiplift.nodes.model import Unreadable
 from tests.nodes.players import FAILS
@@ -58,6 +60,42 @@ def test_of_a_rollout_that_is_deleted() -> None:
     stage.world.delete()
     stage.finish_without_rollout()
     _is_left(stage)
+
+
+@pytest.mark.parametrize("paused", [False, True])
+def test_of_a_rollout_that_is_no_longer_about_it(paused: bool) -> None:
+    """Somebody changes the selector, and says that it has been seen to."""
+    stage = _quarantined()
+    for one in ("w-1", "w-2"):
+        stage.node(one).labels["pool"] = "b"
+        stage.world.touched(stage.node(one))
+    stage.world.change(node_selector=LabelSelector(match_labels={"pool": "b"}), paused=paused)
+    stage.until(lambda: not [one for one in stage.told.nodes if one.name == "w-0"])
+    stage.world.change(paused=False)
+    stage.finish()
+    assert stage.phase() is RolloutPhase.COMPLETE
+    _is_left(stage)
+
+
+def test_whose_mark_somebody_took_off_is_tried_again_and_uncordoned() -> None:
+    stage = _quarantined()
+    del stage.node("w-0").annotations[CORDONED_BY]
+    stage.node("w-0").fails = ""
+    stage.world.touched(stage.node("w-0"))
+    stage.until(lambda: stage.node("w-0").annotations.get(CORDONED_BY) == "next")
+    stage.world.change(paused=True)
+    stage.until(lambda: stage.record("w-0").state is NodeState.WAITING)
+    stage.world.change(paused=False)
+    stage.finish()
+    stage.well()
+
+
+def test_of_another_rollout_is_named_as_that() -> None:
+    stage = _quarantined()
+    stage.world.change(node_selector=LabelSelector(match_labels={"pool": "none"}))
+    stage.world.roll_out("later", version=ABOVE)
+    found = {one.rollout.metadata.name: one for one in decided(stage).told}
+    assert "is at work on another order" not in found["later"].message
 
 
 def test_the_next_rollout_that_changes_it_uncordons_it() -> None:

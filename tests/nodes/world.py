@@ -16,7 +16,7 @@ from benchmarks.rows import make
 from shiplift.agent import protocol
 from shiplift.agent.protocol import CHANGES_ALLOWED, ProtocolError
 from shiplift.api.base import ObjectMeta
-from shiplift.api.marks import CORDONED_BY, QUARANTINED_BY, SKIP_ROLLOUT
+from shiplift.api.marks import CORDONED_BEFORE, CORDONED_BY, QUARANTINED_BY, SKIP_ROLLOUT
 from shiplift.api.nodes import Blocker, NodeRollout, NodeRolloutSpec, NodeState
 from shiplift.engine.claims import Claim as OpenClaim
 from shiplift.engine.claims import Target
@@ -113,6 +113,7 @@ class Machine:
             self.row(),
             control_plane=self.control_plane,
             cordoned_by=known.get(CORDONED_BY, ""),
+            cordoned_before={"true": True, "false": False}.get(known.get(CORDONED_BEFORE, "")),
             opted_out=known.get(SKIP_ROLLOUT) == "true",
             quarantined_by=known.get(QUARANTINED_BY, "") if self.unschedulable else "",
             was_quarantined=QUARANTINED_BY in known and not self.unschedulable,
@@ -162,6 +163,8 @@ class World:
         self.claims: dict[str, OpenClaim] = {}
         self.jobs: dict[tuple[str, str], Hooked] = {}
         self.failing_hooks: set[str] = set()
+        self.lost_namespaces: set[str] = set()
+        """Where no Job can be made."""
         self.migration = Migration()
         self.server = NEW
         """The version that the API server says which answers; empty where none does."""
@@ -306,7 +309,10 @@ class World:
         match step:
             case Cordon():
                 node.unschedulable = True
+                self._unmark(node)
                 node.annotations[CORDONED_BY] = step.rollout
+                if step.before is not None:
+                    node.annotations[CORDONED_BEFORE] = str(step.before).lower()
             case Allow():
                 self._no_order(node)
                 node.annotations |= {protocol.desired_key(name): one for name, one in step.desired.items()}
@@ -314,18 +320,22 @@ class World:
             case Withdraw():
                 self._no_order(node)
             case Release(left_by=str(name)) if name:
-                node.annotations.pop(CORDONED_BY, None)
+                self._unmark(node)
                 node.annotations[QUARANTINED_BY] = name
             case Release():
                 self._no_order(node)
                 node.unschedulable = node.unschedulable and not step.uncordon
                 if not step.mark:
-                    node.annotations.pop(CORDONED_BY, None)
+                    self._unmark(node)
                 if step.uncordon:
                     node.annotations.pop(QUARANTINED_BY, None)
             case _:
                 raise AssertionError(step)
         self.touched(node)
+
+    def _unmark(self, node: Machine) -> None:
+        for key in (CORDONED_BY, CORDONED_BEFORE):
+            node.annotations.pop(key, None)
 
     def _no_order(self, node: Machine) -> None:
         for key in [key for key in node.annotations if key.endswith("/desired-version")]:
@@ -363,6 +373,8 @@ class World:
         self.changes += 1
         if isinstance(step, DeleteHook):
             self.jobs.pop((step.namespace, step.job), None)
+        elif step.namespace in self.lost_namespaces:
+            raise Refused(f"namespace {step.namespace} is not there")
         elif (step.namespace, step.job) not in self.jobs:
             uid = f"job-{self.number()}"
             self.jobs[step.namespace, step.job] = Hooked(step.namespace, step.job, uid, 1, HookState.RUNNING)

@@ -29,6 +29,9 @@ for where somebody takes the annotation off."""
 
 CORDONED_BY = "node.shiplift.dev/cordoned-by"
 """The annotation on a node that a NodeRollout has cordoned: the name of the rollout."""
+CORDONED_BEFORE = "node.shiplift.dev/cordoned-before"
+"""The annotation beside it on a node that somebody else had cordoned before, with the value `true`: it stays
+cordoned when the rollout gives it back. `false` where that somebody has let it go meanwhile."""
 QUARANTINED_BY = "node.shiplift.dev/quarantined-by"
 """The annotation on a node that was left cordoned by a NodeRollout that is over: the name of the rollout. A
 later rollout that changes the node uncordons it."""

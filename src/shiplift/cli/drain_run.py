@@ -99,8 +99,8 @@ def _left_as_found(work: Draining, cordon: Cordon, node: str) -> Generator[None]
     except BaseException:
         try:
             work.stop()
-            if cordon.put_back():
-                _line(f"{node} is uncordoned again, as it was found")
+            if told := cordon.put_back():
+                _line(told)
         except BaseException:
             say(f"node {node} may still be cordoned: kubectl uncordon {node} opens it")
             raise

@@ -1,11 +1,12 @@
 """One node cordoned for a drain, and put back as it was found. I/O.
 
-A node that was cordoned before stays so, and so does one that a NodeRollout has marked as its own meanwhile.
+A node that was cordoned before stays so. One that a NodeRollout has marked as its own meanwhile stays
+cordoned until that gives it back: it is told that this drain holds it no more.
 """
 
 from __future__ import annotations
 
-from shiplift.api.marks import CORDONED_BY
+from shiplift.api.marks import CORDONED_BEFORE, CORDONED_BY
 from shiplift.facts.kinds import NODE
 from shiplift.kube.client import Client
 from shiplift.kube.errors import Conflict, KubeError, NotFound
@@ -36,28 +37,38 @@ class Cordon:
                 self.ours = False
         raise self._restless()
 
-    def put_back(self) -> bool:
-        """Undo the cordon where it is ours and nobody else relies on it; whether the node was changed."""
+    def put_back(self) -> str:
+        """Undo the cordon where it is ours; what there is to tell of the node then, if anything."""
         if not self.ours:
-            return False
+            return ""
         for _ in range(_TRIES):
             try:
                 live = self._client.get(NODE, self._name)
-                if uid_of(live) != self._uid or not is_cordoned(live) or cordoned_by(live):
-                    return False
-                self._patch(live, None)
+                if uid_of(live) != self._uid or not is_cordoned(live):
+                    return ""
+                return self._left(live)
             except Conflict:
                 continue
             except NotFound:
-                return False
-            return True
+                return ""
         raise self._restless()
+
+    def _left(self, live: Json) -> str:
+        rollout = cordoned_by(live)
+        if not rollout:
+            self._patch(live, None)
+            return f"{self._name} is uncordoned again, as it was found"
+        if _note(live, CORDONED_BEFORE) == "true":
+            self._write(live, {"metadata": {"annotations": {CORDONED_BEFORE: "false"}}})
+        return f"{self._name} stays cordoned until NodeRollout {rollout} gives it back"
 
     def _restless(self) -> KubeError:
         return KubeError(f"node {self._name} changes all the time", hint="try again")
 
     def _patch(self, live: Json, unschedulable: bool | None) -> None:
-        patch = {"spec": {"unschedulable": unschedulable}}
+        self._write(live, {"spec": {"unschedulable": unschedulable}})
+
+    def _write(self, live: Json, patch: Json) -> None:
         uid, version = uid_of(live), version_of(live)
         self._client.patch(NODE, self._name, patch, uid=uid, resource_version=version)
 
@@ -68,5 +79,9 @@ def is_cordoned(live: Json) -> bool:
 
 def cordoned_by(live: Json) -> str:
     """The NodeRollout that has cordoned it, if one has."""
+    return _note(live, CORDONED_BY)
+
+
+def _note(live: Json, key: str) -> str:
     annotations: Json = live["metadata"].get("annotations") or {}
-    return annotations.get(CORDONED_BY, "")
+    return annotations.get(key, "")

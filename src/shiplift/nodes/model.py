@@ -117,6 +117,8 @@ class Member(msgspec.Struct, frozen=True):
     """Why an annotation of it cannot be read; nothing is then believed of its agent."""
     cordoned_by: str = ""
     """The rollout that has cordoned it."""
+    cordoned_before: bool | None = None
+    """Whether somebody else had cordoned it before, as its annotation beside ours says; None: it says not."""
     opted_out: bool = False
     quarantined_by: str = ""
     """The rollout, over by now, that has left it cordoned."""

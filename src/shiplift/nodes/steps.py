@@ -20,6 +20,8 @@ class Cordon(NodeStep, frozen=True):
     """Let no more pods onto a node, and write on it whose cordon that is; one call."""
 
     rollout: str
+    before: bool | None = None
+    """Whether somebody else had cordoned it before; false where that was, and is not so any more."""
 
     @property
     def key(self) -> str:

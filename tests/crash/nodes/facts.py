@@ -6,7 +6,7 @@ import json
 
 from shiplift.agent import protocol
 from shiplift.agent.protocol import Operation, Order, Outcome, Readiness
-from shiplift.api.marks import CORDONED_BY
+from shiplift.api.marks import CORDONED_BEFORE, CORDONED_BY
 from shiplift.engine import claims
 from shiplift.nodes.names import CLAIMS, FINALIZER
 from tests.crash.facts import OURS, Json, healthy, kind, labels, notes, owner
@@ -127,7 +127,7 @@ def residue(state: State) -> list[str]:
 def _on(node: Json, quarantined: set[str]) -> list[str]:
     name, ours = node["metadata"]["name"], notes(node)
     left = [protocol.desired_key(software) for software in protocol.desired_versions(ours)]
-    left += [key for key in (protocol.CHANGES_ALLOWED, CORDONED_BY) if key in ours]
+    left += [key for key in (protocol.CHANGES_ALLOWED, CORDONED_BY, CORDONED_BEFORE) if key in ours]
     left += [key for key in labels(node) if key.startswith(OURS)]
     left += [one["key"] for one in node["spec"].get("taints", []) if one["key"].startswith(OURS)]
     return [f"Node {name} keeps {key}" for key in left if key != CORDONED_BY or name not in quarantined]

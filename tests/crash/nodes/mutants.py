@@ -91,7 +91,7 @@ ALL: tuple[Mutant, ...] = (
         "cordon without our name (N4)",
         "nobody knows whose cordon it is, and it stays",
         "nodes/act/nodes.py",
-        "return _patch({CORDONED_BY: step.rollout}, unschedulable=True)",
+        "return _patch({CORDONED_BY: step.rollout, CORDONED_BEFORE: _told(step)}, unschedulable=True)",
         "return _patch({}, unschedulable=True)",
         (("blocked", _CLEAN),),
     ),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from shiplift.agent.protocol import CHANGES_ALLOWED, desired_key
-from shiplift.api.marks import CORDONED_BY, QUARANTINED_BY
+from shiplift.api.marks import CORDONED_BEFORE, CORDONED_BY, QUARANTINED_BY
 from shiplift.engine.step import Outcome
 from shiplift.facts.kinds import NODE
 from shiplift.kube.client import Client
@@ -15,6 +15,7 @@ from shiplift.nodes.steps import Allow, Cordon, NodeStep, Release, Withdraw
 
 Annotations = dict[str, str | None]
 """What is written; None takes one off."""
+_UNMARKED: Annotations = {CORDONED_BY: None, CORDONED_BEFORE: None}
 
 
 class Nodes:
@@ -32,7 +33,7 @@ class Nodes:
     def _patch(self, step: NodeStep) -> Json:
         match step:
             case Cordon():
-                return _patch({CORDONED_BY: step.rollout}, unschedulable=True)
+                return _patch({CORDONED_BY: step.rollout, CORDONED_BEFORE: _told(step)}, unschedulable=True)
             case Allow():
                 return _patch({**self._without_desired(step), **_order(step)})
             case Withdraw():
@@ -45,14 +46,18 @@ class Nodes:
     def _released(self, step: Release) -> Json:
         if step.left_by:
             # an order may still be there, where nobody understands what its agent says
-            return _patch({CORDONED_BY: None, QUARANTINED_BY: step.left_by})
+            return _patch({**_UNMARKED, QUARANTINED_BY: step.left_by})
         annotations: Annotations = {**self._without_desired(step), CHANGES_ALLOWED: None}
-        annotations |= {} if step.mark else {CORDONED_BY: None}
+        annotations |= {} if step.mark else _UNMARKED
         annotations |= {QUARANTINED_BY: None} if step.uncordon else {}
         return _patch(annotations, unschedulable=False if step.uncordon else None)
 
     def _without_desired(self, step: NodeStep) -> Annotations:
         return {desired_key(software): None for software in self._desired(step.name)}
+
+
+def _told(step: Cordon) -> str | None:
+    return None if step.before is None else str(step.before).lower()
 
 
 def _order(step: Allow) -> Annotations:

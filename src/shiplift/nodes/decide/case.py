@@ -46,12 +46,17 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     member: Member
     complete: bool = False
     """Whether the node has all that the rollout wants."""
+    left: bool = False
+    """Whether the rollout is no longer about the node: somebody has changed its selector, or the labels."""
     crowded: str = ""
     """Why nothing that is up may be taken away now, though it was chosen: what went down since."""
 
     @property
     def before(self) -> NodeBefore:
-        return self.record.before or _NOTHING
+        """As it was found; whether it was cordoned then, the node itself says where it can."""
+        found = self.record.before or _NOTHING
+        said = self.member.cordoned_before if self.marked else None
+        return found if said is None else msgspec.structs.replace(found, unschedulable=said)
 
     @property
     def token(self) -> str:
@@ -155,7 +160,10 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
     def cordon(self) -> Cordon:
         row = self.member.row
-        return Cordon(row.name, row.uid, row.resource_version, self.rollout.metadata.name)
+        known = self.before.unschedulable or self.member.cordoned_before is not None
+        before = self.before.unschedulable and row.unschedulable
+        name = self.rollout.metadata.name
+        return Cordon(row.name, row.uid, row.resource_version, name, before if known else None)
 
     def withdraw(self) -> Withdraw:
         row = self.member.row
@@ -187,6 +195,12 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
             reboot = RebootOrder.IF_REQUIRED
         order = Order(self.parsed, version, reboot, back)
         return Allow(row.name, row.uid, row.resource_version, order, wanted)
+
+
+def is_quarantined(record: NodeStatus) -> bool:
+    """Whether a node is left cordoned by us; also while it waits for another try."""
+    waits = record.state is NodeState.WAITING and record.reason == Reason.QUARANTINED
+    return waits or record.state is NodeState.QUARANTINED
 
 
 def ending(rollout: NodeRollout) -> bool:

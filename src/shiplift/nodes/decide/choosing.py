@@ -181,9 +181,16 @@ def _before(course: Course, member: Member, versions: dict[str, str], known: Nod
     if KUBELET in versions:
         current.setdefault(KUBELET, wanted.package(row.kubelet_version))
     return NodeBefore(
-        unschedulable=row.unschedulable and not marked and not member.quarantined_by,
+        unschedulable=_was_cordoned(member, marked=marked),
         down=member.down,
         boot_id=row.boot_id[:256],
         kubelet_version=row.kubelet_version[:256],
         software=wanted.as_stored(current),
     )
+
+
+def _was_cordoned(member: Member, *, marked: bool) -> bool:
+    """By somebody else; our own cordon of an earlier attempt may hide that, and then the node says it."""
+    if marked:
+        return bool(member.cordoned_before)
+    return member.row.unschedulable and not member.quarantined_by

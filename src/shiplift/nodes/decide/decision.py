@@ -126,6 +126,7 @@ def _path(view: View, rollout: NodeRollout, scope: Scope) -> tuple[Path, str]:
 def _cases(course: Course) -> dict[str, Case]:
     """Records whose node is there."""
     found: dict[str, Case] = {}
+    chosen = {one.uid for one in course.scope.members}
     crowded = {True: _control_plane_down(course), False: _over_budget(course)}
     for uid, record in course.records.items():
         member = course.view.members.get(record.name)
@@ -137,6 +138,7 @@ def _cases(course: Course) -> dict[str, Case]:
                 record=record,
                 member=member,
                 complete=uid in course.done,
+                left=uid not in chosen,
                 crowded=crowded[member.control_plane],
             )
     return found
@@ -183,7 +185,8 @@ def _ending(course: Course) -> Line:
     waits = [one.name for one in course.records.values()] if deleted else _flying(course)
     waits += [one.name for one in left] + _at_work(course) + _marked(course)
     if waits:
-        text = f"nodes are given back; agents that have begun finish first: {', '.join(waits[:3])}"
+        names = list(dict.fromkeys(waits))
+        text = f"nodes are given back; what has begun there is finished first: {', '.join(names[:3])}"
         return Line(Reason.DELETED if deleted else Reason.ABORTING, text, steps=steps)
     if FINALIZER in about.finalizers:
         steps = (SetFinalizer(about.name, about.uid, False),)

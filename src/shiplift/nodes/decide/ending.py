@@ -58,7 +58,7 @@ def leftovers(view: View, rollout: NodeRollout, records: Records, *, errands: bo
         errand = member.order is not None and member.order.token.operation in ERRANDS
         if (errand and not errands and not member.opted_out) or at_work(member):
             continue
-        yield release(member, uncordon=member.cordoned_by == name)
+        yield release(member, uncordon=member.cordoned_by == name and not member.cordoned_before)
 
 
 def orphans(view: View) -> Iterator[Release]:
@@ -73,7 +73,7 @@ def orphans(view: View) -> Iterator[Release]:
         cordon = bool(member.cordoned_by) and member.cordoned_by not in names
         order = member.order is not None and member.order.token.rollout not in uids
         if (cordon or (order and not member.cordoned_by)) and not at_work(member):
-            yield release(member, uncordon=cordon)
+            yield release(member, uncordon=cordon and not member.cordoned_before)
 
 
 def at_work(member: Member) -> bool:

@@ -72,11 +72,13 @@ def _unknown_servers(course: Course) -> list[str]:
 def _complete(course: Course) -> Line | None:
     if course.leg is not None:
         return None
-    if course.flying:
+    left = _failed(course)
+    if course.flying and not left:
         name = course.records[course.flying[0]].name
         return Line(Reason.ROLLING, f"every node is changed; node {name} is being given back")
-    if left := _failed(course):
-        return Line(Reason.QUARANTINED, _told(course, left), stalled=True)
+    if left:
+        reason = Reason.STOPPED if course.flying else Reason.QUARANTINED
+        return Line(reason, _told(course, left), stalled=True)
     return Line(Reason.COMPLETE, f"all {len(course.scope)} nodes run what they should", done=True)
 
 
@@ -137,13 +139,16 @@ def _nothing_left(course: Course) -> Line | None:
         return Line(Reason.DOWN_BEFORE, f"node {one.name}: {record.message}")
     if one.problem:
         return Line(Reason.UNREADABLE, f"node {one.name}: {one.problem}", stalled=True)
-    return Line(*_not_to_be_had(one))
+    return Line(*_not_to_be_had(course, one))
 
 
-def _not_to_be_had(member: Member) -> tuple[Reason, str]:
+def _not_to_be_had(course: Course, member: Member) -> tuple[Reason, str]:
     """Why a node that is left cannot be begun for now."""
     if member.leaving or member.row.deleting:
         return Reason.ROLLING, f"node {member.name} is on its way out"
+    if member.uid in course.busy:
+        whose = f"NodeRollout {member.cordoned_by}" if member.cordoned_by else "another NodeRollout"
+        return Reason.OVERLAP, f"node {member.name} is in the hands of {whose}; this one waits for it"
     if choosing.answers(member):
         return Reason.WAITS_FOR_AGENT, f"the agent of node {member.name} is at work on another order"
     return Reason.WAITS_FOR_AGENT, f"node {member.name} has no agent that speaks our protocol"

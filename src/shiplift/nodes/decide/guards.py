@@ -44,7 +44,7 @@ def cordoned_again(case: Case) -> Passed:
     """Whoever had cordoned it before, and takes that back meanwhile, finds it uncordoned in the end."""
     if case.before.unschedulable and not case.member.row.unschedulable:
         before = msgspec.structs.replace(case.before, unschedulable=False)
-        return Passed(case.to(case.record.state, case.record.reason, before=before).record)
+        return Passed(case.to(case.record.state, case.record.reason, before=before).record, (case.cordon(),))
     step = case.cordon()
     made = case.view.changes.get(step.change)
     if made is not None and made.times >= CONTESTED_AFTER:

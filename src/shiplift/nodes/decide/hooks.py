@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from shiplift.api.values import Hook
+from shiplift.api.values import Hook, duration
 from shiplift.nodes.decide.case import Case
-from shiplift.nodes.model import Hooked, HookState
+from shiplift.nodes.model import Hooked, HookState, Reason
 from shiplift.nodes.steps import DeleteHook, MakeHook
 
 _LONGEST_NAME = 46
@@ -44,6 +44,17 @@ def waited_for(case: Case, *, after: bool) -> tuple[Hook, Hooked | None] | None:
         if job_name(case, hook, after=after) not in case.record.hooks:
             return hook, _job(case, hook, after=after)
     return None
+
+
+def runs(job: Hooked | None) -> bool:
+    return job is not None and job.state is HookState.RUNNING
+
+
+def reason(case: Case, job: Hooked | None) -> Reason:
+    """A hook that cannot be begun, or of which nobody can tell how it goes, is waited for as long as any
+    change; then somebody has to look."""
+    late = case.late(duration(case.rollout.spec.node_timeout))
+    return Reason.TIMED_OUT if late and not runs(job) else Reason.HOOK_RUNNING
 
 
 def told(hook: Hook, job: Hooked | None, before: str) -> str:

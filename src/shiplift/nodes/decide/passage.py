@@ -50,7 +50,7 @@ def _waiting(case: Case) -> Passed:
     if job is not None and job.state is HookState.FAILED:
         return failing.left_alone(case, Reason.HOOK_FAILED, f"hook {hook.name}: {job.message or 'failed'}")
     steps = () if job is not None else (hooks.make(case, hook, after=False),)
-    return case.waits(Reason.HOOK_RUNNING, hooks.told(hook, job, "cordoned"), *steps)
+    return case.waits(hooks.reason(case, job), hooks.told(hook, job, "cordoned"), *steps)
 
 
 def _cordoning(case: Case) -> Passed:

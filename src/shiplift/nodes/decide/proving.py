@@ -41,8 +41,10 @@ def _hooks_after(case: Case) -> Passed:
     hook, job = first
     if job is not None and job.state is HookState.FAILED:
         return failing.failed(case, Reason.HOOK_FAILED, f"hook {hook.name}: {job.message or 'failed'}")
+    if case.ending and not hooks.runs(job):
+        return _giving_back(case)
     steps = () if job is not None else (hooks.make(case, hook, after=True),)
-    return _soaking(case, Reason.HOOK_RUNNING, hooks.told(hook, job, "uncordoned"), *steps)
+    return _soaking(case, hooks.reason(case, job), hooks.told(hook, job, "uncordoned"), *steps)
 
 
 def _giving_back(case: Case) -> Passed:

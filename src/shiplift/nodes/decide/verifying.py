@@ -61,9 +61,13 @@ def doubt(case: Case) -> Doubt | None:
 def _packages(case: Case) -> Doubt | None:
     for one in case.record.software:
         current = case.member.current.get(one.name, "")
-        if not fits(one.desired, current) and not _known_by_kubelet(case, one.name):
-            text = f"its agent is through, and it has {one.name} {current or 'unknown'} and not {one.desired}"
-            return Doubt(Reason.WRONG_VERSION, text, final=True)
+        if fits(one.desired, current) or _known_by_kubelet(case, one.name):
+            continue
+        if not current:
+            # somebody may have taken the annotation off: its agent says it again in a moment
+            return Doubt(Reason.WRONG_VERSION, f"its agent does not say which {one.name} it has")
+        text = f"its agent is through, and it has {one.name} {current} and not {one.desired}"
+        return Doubt(Reason.WRONG_VERSION, text, final=True)
     return None
 
 

@@ -19,7 +19,7 @@ from shiplift.agent.protocol import (
     readiness_of,
 )
 from shiplift.api.machines import Machine
-from shiplift.api.marks import CORDONED_BY, QUARANTINED_BY, SKIP_ROLLOUT
+from shiplift.api.marks import CORDONED_BEFORE, CORDONED_BY, QUARANTINED_BY, SKIP_ROLLOUT
 from shiplift.facts.custom import Custom
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node, is_control_plane
@@ -48,6 +48,9 @@ class Members:
         return found
 
 
+_TOLD = {"true": True, "false": False}
+
+
 def member(row: Node, place: Place = _NOWHERE) -> Member:
     """A node; where an annotation of its agent cannot be read, nothing of the agent's is believed."""
     notes: Mapping[str, str] = row.annotations
@@ -57,6 +60,7 @@ def member(row: Node, place: Place = _NOWHERE) -> Member:
         pool=place[0],
         desired=desired_versions(notes),
         cordoned_by=notes.get(CORDONED_BY, ""),
+        cordoned_before=_TOLD.get(notes.get(CORDONED_BEFORE, "")) if CORDONED_BY in notes else None,
         opted_out=notes.get(SKIP_ROLLOUT) == "true",
         quarantined_by=notes.get(QUARANTINED_BY, "") if row.unschedulable else "",
         was_quarantined=QUARANTINED_BY in notes and not row.unschedulable,
