@@ -9,7 +9,8 @@ from shiplift.agent.protocol import CHANGES_ALLOWED
 from shiplift.api.marks import CORDONED_BY
 from shiplift.api.nodes import NodeState, OnBlockedDrain, Reboot, RolloutPhase
 from shiplift.nodes.model import Reason
-from tests.nodes.players import FAILS, NEVER_READY, REFUSES, SILENT, STUCK, WRONG, Operator
+from shiplift.nodes.steps import Allow
+from tests.nodes.players import FAILS, NEVER_READY, REFUSES, SILENT, STUCK, WRONG, Fate, Operator, tick
 from tests.nodes.stage import ABOVE, Stage, decided
 from tests.nodes.world import NEW, OLD
 
@@ -250,6 +251,22 @@ def test_who_leads_after_a_long_outage_looks_before_it_fails_a_node() -> None:
     stage.well()
 
 
+def test_an_agent_has_its_time_from_when_its_order_is_there() -> None:
+    """Somebody's webhook kept the order off the node for longer than an agent may take."""
+    stage = Stage(1, node_timeout="1m")
+    stage.until(lambda: stage.told.nodes and stage.told.nodes[0].state is NodeState.DRAINING)
+    stage.node("w-0").fails = SILENT
+    for _ in range(150):
+        stage.operator.round(lambda step: Fate.LOST if isinstance(step, Allow) else Fate.DONE)
+        tick(stage.world, stage.judge.look)
+    assert stage.record("w-0").state is NodeState.CHANGING
+    stage.until(lambda: stage.judge.ordered)
+    stage.operator.round()
+    stage.node("w-0").fails = ""
+    stage.finish()
+    stage.well()
+
+
 # --- drains that are blocked ---
 
 
@@ -278,6 +295,18 @@ def test_force_ends_pods_that_a_budget_keeps_but_only_after_the_timeout() -> Non
     stage.until(lambda: "Force" in stage.judge.steps, rounds=700)
     assert (stage.world.now - began).total_seconds() >= 600
     stage.finish()
+    stage.well()
+
+
+def test_who_leads_after_a_long_outage_drains_before_it_forces_anything() -> None:
+    stage = Stage(2, drain_timeout="1m", on_blocked=OnBlockedDrain.FORCE)
+    for _ in range(4):
+        stage.world.add_pod("w-0", "cart")
+    stage.until(lambda: stage.told.nodes and stage.told.nodes[0].state is NodeState.DRAINING)
+    stage.world.pass_time(600)
+    stage.operator = Operator(stage.world)
+    stage.finish()
+    assert "Force" not in stage.judge.steps
     stage.well()
 
 

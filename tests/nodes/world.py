@@ -24,6 +24,7 @@ from shiplift.engine.step import Outcomes, Step
 from shiplift.facts import kinds
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
+from shiplift.nodes.memory import Watched
 from shiplift.nodes.model import (
     Drain,
     Evictable,
@@ -36,6 +37,7 @@ from shiplift.nodes.model import (
 )
 from shiplift.nodes.names import FINALIZER
 from shiplift.nodes.observe.api_servers import api_servers
+from shiplift.nodes.observe.rollouts import states
 from shiplift.nodes.steps import (
     Allow,
     CheckLease,
@@ -150,6 +152,7 @@ class Memory:
     changes: dict[str, Any] = field(default_factory=dict[str, Any])
     leases: dict[str, tuple[str, int, int]] = field(default_factory=dict[str, tuple[str, int, int]])
     """Of a node: the token, the first reading, how often it was read."""
+    watched: Watched = field(default_factory=Watched)
 
 
 class World:
@@ -247,6 +250,7 @@ class World:
             drains={one.uid: self.drain(one.name) for one in members.values() if one.uid in recorded},
             migration=self.migration,
             leases=dict(self._leases(members.values(), memory)),
+            watched=memory.watched.look(states(self.rollouts.values(), members), self.now),
             hooks=dict(self.jobs),
             claims=tuple(self.claims.values()),
             changes=dict(memory.changes),

@@ -2,14 +2,15 @@
 
 `Leases` are readings of nodes' Leases, from the moment at which their agents were through. `Jobs` are those
 of hooks that were made, or found to be there: after a restart making one again finds it. `Kept` is an answer
-that is asked for again only after a while.
+that is asked for again only after a while. `Watched` is since when nodes are seen as they are.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Hashable, Iterable
+from datetime import datetime
 from typing import Generic, NamedTuple, TypeVar
 
 from shiplift.engine import contested
@@ -94,6 +95,23 @@ class Jobs:
 
 def _goes_on(one: Hooked | None) -> bool:
     return one is None or one.state in {HookState.RUNNING, HookState.UNKNOWN}
+
+
+class Watched:
+    """Since when nodes have been seen in the state that they are in, by uid: what nobody has watched has not
+    taken too long. From one thread."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[Hashable, datetime]] = {}
+
+    def look(self, states: Iterable[tuple[str, Hashable]], now: datetime) -> dict[str, datetime]:
+        """All that are under way now; others are forgotten."""
+        found: dict[str, tuple[Hashable, datetime]] = {}
+        for uid, state in states:
+            known = self._seen.get(uid)
+            found[uid] = known if known is not None and known[0] == state else (state, now)
+        self._seen = found
+        return {uid: at for uid, (_, at) in found.items()}
 
 
 class Memory(NamedTuple):

@@ -250,6 +250,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     migration: Migration = Migration()
     leases: Mapping[str, LeaseSeen] = {}
     """By uid of the node, of nodes being verified."""
+    watched: Mapping[str, datetime] = {}
+    """By uid of the node, of those in flight: since when this operator has seen them as they are."""
     hooks: Mapping[tuple[str, str], Hooked] = {}
     """Jobs of ours, by namespace and name."""
     claims: Claims | None = ()

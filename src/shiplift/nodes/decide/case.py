@@ -130,7 +130,9 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def since(self) -> datetime:
-        return min(self.record.last_transition_time or self.now, self.now)
+        """Since when it is where it is, and somebody looks: who comes later has seen nothing of it yet."""
+        known = self.record.last_transition_time or self.now
+        return min(max(known, self.view.watched.get(self.record.uid, known)), self.now)
 
     def late(self, limit: timedelta) -> bool:
         return self.now - self.since >= limit

@@ -31,6 +31,16 @@ def in_flight(rollouts: Iterable[NodeRollout]) -> Iterator[tuple[NodeRollout, No
                 yield rollout, record
 
 
+def states(
+    rollouts: Iterable[NodeRollout], members: Mapping[str, Member]
+) -> Iterator[tuple[str, Hashable]]:
+    """How far each node in flight is: its state, and the order that is on it."""
+    for _, record in in_flight(rollouts):
+        member = members.get(record.name)
+        order = member.order if member is not None else None
+        yield record.uid, (record.state, order.token if order is not None else None)
+
+
 def touches_control_plane(rollouts: Iterable[NodeRollout], members: Mapping[str, Member]) -> bool:
     """Whether a control-plane node is being changed, or may be soon."""
     return any(
