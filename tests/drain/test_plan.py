@@ -183,6 +183,15 @@ def test_what_is_in_the_way_is_told_as_a_status_wants_it() -> None:
     )
 
 
+def test_where_all_pods_are_healthy_none_is_waited_for() -> None:
+    found = plan(a_scene([a_pod()], NEVER, replicas=lambda _: None))
+    (blocker,) = blockers(found, NOW)
+    assert blocker.message == (
+        "PodDisruptionBudget shop/web needs 2 healthy pods and has 2;"
+        " run one replica more, or let the budget allow one pod to be unavailable"
+    )
+
+
 def test_an_eviction_that_was_granted_and_not_carried_out_is_no_call_for_more_pods() -> None:
     found = plan(a_scene([a_pod()], a_budget(current_healthy=1, disrupted_pods=("web-1",))))
     (blocker,) = blockers(found, NOW)

@@ -7,14 +7,15 @@ from itertools import pairwise
 
 import msgspec
 
-from shiplift.agent.protocol import AGENT, READY, Agent
+from shiplift.agent.protocol import AGENT, READY, Agent, Operation
 from shiplift.api.marks import CORDONED_BEFORE
-from shiplift.api.nodes import NodeRolloutStatus, RolloutPass, RolloutPhase
-from shiplift.nodes.model import Reason
+from shiplift.api.nodes import NodeRolloutStatus, NodeState, RolloutPass, RolloutPhase
+from shiplift.api.values import LabelSelector
+from shiplift.nodes.model import Member, Reason
 from shiplift.nodes.steps import Withdraw
-from tests.nodes.players import tick
+from tests.nodes.players import agents, tick
 from tests.nodes.stage import Stage, decided, told
-from tests.nodes.world import Memory
+from tests.nodes.world import NEW, OLD, Memory
 
 
 def test_a_cordon_by_hand_between_choice_and_cordon_is_learnt() -> None:
@@ -181,6 +182,39 @@ def test_a_pod_that_came_back_after_the_drain_is_asked_to_go_before_the_order_is
     assert stage.judge.steps[-1] == "Evict"
     stage.finish()
     stage.well()
+
+
+def test_a_node_that_is_no_longer_chosen_is_given_back_unchanged_unless_its_agent_has_begun() -> None:
+    stage = Stage(3, budget=2)
+    stage.world.budgets["cart"] = 0
+    stage.until(lambda: len([one for one in stage.told.nodes if one.state is NodeState.DRAINING]) == 2)
+    stage.node("w-2").labels["pool"] = "b"
+    stage.world.touched(stage.node("w-2"))
+    stage.world.change(node_selector=LabelSelector(match_labels={"pool": "b"}), max_unavailable=1)
+    stage.until(lambda: stage.judge.closed() == ["w-2"])
+    stage.world.budgets["cart"] = 1
+    stage.finish()
+    assert [stage.node(name).kubelet for name in ("w-0", "w-1", "w-2")] == [OLD, OLD, NEW]
+    assert (stage.phase(), stage.judge.closed(), stage.judge.residue()) == (RolloutPhase.COMPLETE, [], [])
+
+
+def test_where_there_was_nothing_to_do_at_first_nodes_are_prepared_all_the_same() -> None:
+    stage = Stage(2)
+    for one in stage.world.nodes.values():
+        one.kubelet, one.packages = NEW, dict.fromkeys(one.packages, NEW[1:])
+    agents(stage.world)
+    stage.finish()
+    assert (stage.phase(), stage.judge.cordoned) == (RolloutPhase.COMPLETE, [])
+    stage.world.change(version="v1.36.4")
+    stage.until(lambda: stage.told.running_pass is RolloutPass.WORKERS)
+    assert {one.order.token.operation for one in _members(stage) if one.order} == {Operation.PREPARE}
+    stage.target = "v1.36.4"
+    stage.finish()
+    stage.well()
+
+
+def _members(stage: Stage) -> list[Member]:
+    return [one.member() for one in stage.world.nodes.values()]
 
 
 def test_the_record_of_a_node_that_was_replaced_ends_with_it() -> None:

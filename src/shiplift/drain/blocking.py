@@ -118,4 +118,7 @@ def _lets_go(budget: PodDisruptionBudget, pod: Pod) -> str:
     missing = budget.desired_healthy + 1 - budget.current_healthy
     if missing <= 0:
         return _NOTED
+    if budget.current_healthy >= budget.expected_pods:
+        # all that there are are healthy: another one may be on its way, and none has to
+        return _UNBLOCKS[Never.ALLOWS_NOTHING] if one_more_helps(budget) else _FOLLOWS
     return f"{missing} more of its pods {'has' if missing == 1 else 'have'} to become Ready"

@@ -126,7 +126,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def ending(self) -> bool:
         """Whether the node is to be given back, changed or not."""
-        return ending(self.rollout) or self.member.opted_out
+        return ending(self.rollout) or self.member.opted_out or self.left
 
     @property
     def since(self) -> datetime:
@@ -197,12 +197,6 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
             reboot = RebootOrder.IF_REQUIRED
         order = Order(self.parsed, version, reboot, back)
         return Allow(row.name, row.uid, row.resource_version, order, wanted)
-
-
-def is_quarantined(record: NodeStatus) -> bool:
-    """Whether a node is left cordoned by us; also while it waits for another try."""
-    waits = record.state is NodeState.WAITING and record.reason == Reason.QUARANTINED
-    return waits or record.state is NodeState.QUARANTINED
 
 
 def ending(rollout: NodeRollout) -> bool:

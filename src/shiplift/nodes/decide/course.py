@@ -81,6 +81,17 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         return [uid for uid, one in self.records.items() if in_flight(one)]
 
     @property
+    def unbegun(self) -> bool:
+        """Whether no pass has begun: also where there was nothing to do at first, and now there is."""
+        idle = self.status.running_pass is RolloutPass.DONE and self.status.start_time is None
+        return idle or self.status.running_pass is None
+
+    @property
+    def over(self) -> int:
+        """How many nodes have all that is wanted, and were given back."""
+        return len(self.done.difference(self.flying))
+
+    @property
     def failures(self) -> int:
         return sum(failing.counts(one) for one in self.records.values())
 

@@ -172,7 +172,7 @@ def _rolling(course: Course, begun: tuple[NodeStatus, ...]) -> Line:
     what = f"pass {leg.pass_.value}" + (f" to {leg.version}" if leg.version else "") if leg else ""
     flying = [*(course.records[uid] for uid in course.flying), *begun]
     names = ", ".join(f"{one.name} {one.state.value.lower()}" for one in flying[:3])
-    text = f"{what}: {len(course.done)} of {len(course.scope)} nodes done, {len(flying)} in flight"
+    text = f"{what}: {course.over} of {len(course.scope)} nodes done, {len(flying)} in flight"
     return Line(Reason.ROLLING, f"{text} ({names})" if names else text)
 
 

@@ -1,4 +1,5 @@
-"""Nodes are given back: a rollout is aborted, deleted or gone already, or a node opts out.
+"""Nodes are given back: a rollout is aborted, deleted or gone already, or a node opts out, or a rollout is no
+longer about it.
 
 What an agent has claimed it finishes first. What was never claimed is taken back together with the cordon, in
 one call on the version of the node in which nobody had claimed it.
@@ -43,7 +44,7 @@ def given_back(case: Case) -> Passed | None:
 def _leaves(case: Case) -> bool:
     """Whether the record cannot stay: an aborted rollout still names its nodes, one that goes cannot, and
     leaves a quarantined node cordoned without our mark."""
-    return case.rollout.metadata.deletion_timestamp is not None or case.member.opted_out
+    return case.rollout.metadata.deletion_timestamp is not None or case.member.opted_out or case.left
 
 
 def leftovers(view: View, rollout: NodeRollout, records: Records, *, errands: bool) -> Iterator[Release]:

@@ -124,7 +124,7 @@ def _starting(course: Course) -> Line | None:
     text = f"{len(course.scope)} nodes, {way}"
     if FINALIZER not in about.finalizers:
         return Line(Reason.STARTING, text, steps=(SetFinalizer(about.name, about.uid, True),))
-    return Line(Reason.STARTING, text) if course.status.running_pass is None else None
+    return Line(Reason.STARTING, text) if course.unbegun else None
 
 
 def _nothing_left(course: Course) -> Line | None:

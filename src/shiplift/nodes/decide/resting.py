@@ -9,7 +9,7 @@ from __future__ import annotations
 from shiplift.api.nodes import NodeState
 from shiplift.engine.step import Step
 from shiplift.nodes.decide import claiming, hooks
-from shiplift.nodes.decide.case import Case, Passed, is_quarantined
+from shiplift.nodes.decide.case import Case, Passed
 from shiplift.nodes.model import Reason
 
 
@@ -27,8 +27,6 @@ def failed(case: Case) -> Passed:
 def quarantined(case: Case) -> Passed:
     if case.at_work:
         return _still(case)
-    if case.left:
-        return _let_go(case)
     if case.member.order is not None and case.carries_ours and case.ordered:
         return _still(case, case.release(uncordon=False, mark=True))
     if steps := closing(case):
@@ -56,19 +54,9 @@ def skipped(case: Case) -> Passed:
 
 def waiting(case: Case) -> Passed:
     """It may be tried again when its turn comes."""
-    if case.left and is_quarantined(case.record):
-        return _let_go(case)
     if not case.complete:
         return Passed(case.record)
     return _still(case, case.given_back()) if case.carries_ours else Passed(None)
-
-
-def _let_go(case: Case) -> Passed:
-    """The rollout is not about it any more: it stays cordoned, and says by whom."""
-    if case.marked:
-        return _still(case, case.left_quarantined())
-    steps = closing(case)
-    return _still(case, *steps) if steps else Passed(None)
 
 
 def closing(case: Case) -> tuple[Step, ...]:

@@ -31,9 +31,7 @@ def in_flight(rollouts: Iterable[NodeRollout]) -> Iterator[tuple[NodeRollout, No
                 yield rollout, record
 
 
-def states(
-    rollouts: Iterable[NodeRollout], members: Mapping[str, Member]
-) -> Iterator[tuple[str, Hashable]]:
+def states(rollouts: Iterable[NodeRollout], members: Mapping[str, Member]) -> Iterator[tuple[str, Hashable]]:
     """How far each node in flight is: its state, and the order that is on it."""
     for _, record in in_flight(rollouts):
         member = members.get(record.name)

@@ -94,7 +94,7 @@ def _with_progress(common: NodeRolloutStatus, report: Report, course: Course) ->
     )
     held = {one.uid for one in report.nodes if in_flight(one)}
     away = sum(one.down or one.uid in held for one in course.scope.control_planes)
-    done, total = len(course.done), len(course.scope)
+    done, total = course.over, len(course.scope)
     return msgspec.structs.replace(
         common,
         running_pass=pass_,
@@ -124,15 +124,15 @@ def _pass(report: Report, course: Course) -> RolloutPass | None:
         return RolloutPass.DONE if line.done else before
     if line.stalled or line.reason in {Reason.PAUSED, Reason.ABORTED, Reason.ABORTING, Reason.DELETED}:
         return before
-    if before is None or line.reason is Reason.STARTING:
-        return _start(before, line)
+    if course.unbegun or line.reason is Reason.STARTING:
+        return _start(course, line)
     return course.leg.pass_ if course.leg is not None else before
 
 
-def _start(before: RolloutPass | None, line: Line) -> RolloutPass | None:
+def _start(course: Course, line: Line) -> RolloutPass | None:
     """Nodes are prepared from the moment on at which our finalizer is there."""
-    if line.reason is not Reason.STARTING or before is not None:
-        return before
+    if line.reason is not Reason.STARTING or not course.unbegun:
+        return course.status.running_pass
     return None if line.steps else RolloutPass.PREPARE
 
 
