@@ -11,7 +11,7 @@ from shiplift.api.nodes import NodeState, OnBlockedDrain, Reboot, RolloutPhase
 from shiplift.nodes.model import Reason
 from shiplift.nodes.steps import Allow
 from tests.nodes.players import FAILS, NEVER_READY, REFUSES, SILENT, STUCK, WRONG, Fate, Operator, tick
-from tests.nodes.stage import ABOVE, Stage, decided
+from tests.nodes.stage import ABOVE, Stage, decided, told
 from tests.nodes.world import NEW, OLD
 
 
@@ -280,9 +280,37 @@ def _blocked(on_blocked: OnBlockedDrain | None) -> Stage:
 def test_a_blocked_drain_waits_and_names_the_budget_and_the_pod() -> None:
     stage = _blocked(None)
     record = stage.record("w-0")
-    assert (record.state, record.reason) == (NodeState.DRAINING, Reason.DRAIN_BLOCKED)
+    assert (record.state, record.reason) == (NodeState.DRAINING, Reason.DRAIN_TIMED_OUT)
     assert record.message == "1 pod left: pod shop/pod-2 is kept by PodDisruptionBudget shop/cart"
     assert [(one.pod, one.budget) for one in record.blockers] == [("shop/pod-2", "shop/cart")]
+    stage.world.budgets["cart"] = 1
+    stage.finish()
+    stage.well()
+
+
+def test_a_node_that_can_never_be_emptied_is_not_cordoned_and_named() -> None:
+    stage = Stage(1)
+    stage.world.never["w-0"] = "pod shop/bare: nobody brings it back"
+    stage.until(lambda: told(decided(stage))[2])
+    stage.operator.round()
+    text = "node w-0: it is not cordoned, since no wait helps: pod shop/bare: nobody brings it back"
+    assert (stage.told.message, stage.judge.cordoned) == (text, [])
+    stage.world.never.clear()
+    stage.finish()
+    stage.well()
+
+
+def _stalled(stage: Stage) -> bool:
+    return any(one.type == "Stalled" and one.status == "True" for one in stage.told.conditions)
+
+
+def test_a_drain_that_takes_too_long_needs_somebody() -> None:
+    stage = Stage(1, drain_timeout="10m")
+    stage.world.budgets["cart"] = 0
+    stage.until(lambda: stage.told.nodes and stage.told.nodes[0].reason == Reason.DRAIN_BLOCKED)
+    assert not _stalled(stage)
+    stage.until(lambda: stage.told.nodes[0].reason == Reason.DRAIN_TIMED_OUT, rounds=700)
+    assert (_stalled(stage), stage.phase()) == (True, RolloutPhase.RUNNING)
     stage.world.budgets["cart"] = 1
     stage.finish()
     stage.well()

@@ -166,6 +166,8 @@ class World:
         self.claims: dict[str, OpenClaim] = {}
         self.jobs: dict[tuple[str, str], Hooked] = {}
         self.failing_hooks: set[str] = set()
+        self.never: dict[str, str] = {}
+        """Why a node, by name, can never be emptied."""
         self.lost_namespaces: set[str] = set()
         """Where no Job can be made."""
         self.migration = Migration()
@@ -278,7 +280,7 @@ class World:
             elif not self.allowed(pod.budget):
                 blocked.append(asked)
         blockers = tuple(Blocker(pod=f"shop/{one.name}", budget=f"shop/{one.budget}") for one in blocked)
-        return Drain(len(here), tuple(now), blockers, "", 0, tuple(blocked))
+        return Drain(len(here), tuple(now), blockers, self.never.get(name, ""), 0, tuple(blocked))
 
     def allowed(self, budget: str) -> int:
         away = sum(bool(one.leaving) or not one.node for one in self.pods.values() if one.budget == budget)

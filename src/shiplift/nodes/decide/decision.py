@@ -19,7 +19,7 @@ from shiplift.api.nodes import NodeRollout, NodeState, NodeStatus
 from shiplift.engine import contested, retries
 from shiplift.engine.decision import LookAgain, await_change, earliest, requeue
 from shiplift.engine.step import Step
-from shiplift.nodes.decide import absent, choosing, claiming, ending, gates, passage, untold
+from shiplift.nodes.decide import absent, choosing, claiming, draining, ending, gates, passage, untold
 from shiplift.nodes.decide import course as courses
 from shiplift.nodes.decide.budget import slots
 from shiplift.nodes.decide.case import Case, Passed
@@ -171,6 +171,8 @@ def _rolling(course: Course, begun: tuple[NodeStatus, ...]) -> Line:
     leg = course.leg
     what = f"pass {leg.pass_.value}" + (f" to {leg.version}" if leg.version else "") if leg else ""
     flying = [*(course.records[uid] for uid in course.flying), *begun]
+    if flying and all(draining.is_stuck(one, course.view.drains.get(one.uid)) for one in flying):
+        return Line(Reason.DRAIN_BLOCKED, f"node {flying[0].name}: {flying[0].message}", stalled=True)
     names = ", ".join(f"{one.name} {one.state.value.lower()}" for one in flying[:3])
     text = f"{what}: {course.over} of {len(course.scope)} nodes done, {len(flying)} in flight"
     return Line(Reason.ROLLING, f"{text} ({names})" if names else text)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from shiplift.api.nodes import NodeState, OnBlockedDrain
+from shiplift.api.nodes import NodeState, NodeStatus, OnBlockedDrain
 from shiplift.api.values import duration
 from shiplift.engine.step import Step
 from shiplift.nodes.decide import failing
@@ -26,6 +26,13 @@ def over(case: Case, drain: Drain | None) -> bool:
         return False
     dead = case.before.down and case.member.down
     return drain.over or (dead and not drain.now and (not drain.blockers or drain.only_late))
+
+
+def is_stuck(record: NodeStatus, drain: Drain | None) -> bool:
+    """Whether a drain needs somebody: no wait helps, or it takes longer than it should."""
+    if record.state not in {NodeState.CORDONED, NodeState.DRAINING}:
+        return False
+    return record.reason == Reason.DRAIN_TIMED_OUT or (drain is not None and bool(drain.never))
 
 
 def evictions(case: Case, drain: Drain | None) -> list[Step]:
@@ -52,9 +59,9 @@ def drained(case: Case, drain: Drain) -> Passed:
 
 
 def _reason(drain: Drain, late: bool) -> Reason:
-    if drain.blockers or drain.never:
-        return Reason.DRAIN_BLOCKED
-    return Reason.DRAIN_TIMED_OUT if late else Reason.DRAINING
+    if late:
+        return Reason.DRAIN_TIMED_OUT
+    return Reason.DRAIN_BLOCKED if drain.blockers or drain.never else Reason.DRAINING
 
 
 def _told(drain: Drain, limit: timedelta | None = None) -> str:

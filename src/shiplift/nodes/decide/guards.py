@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import msgspec
 
-from shiplift.nodes.decide import claiming, resting, timing
+from shiplift.api.nodes import OnBlockedDrain
+from shiplift.nodes.decide import claiming, draining, resting, timing
 from shiplift.nodes.decide.case import Case, Passed
 from shiplift.nodes.model import Reason
 
@@ -26,6 +27,15 @@ def withheld(case: Case) -> Passed | None:
         return None
     steps = resting.closing(case)
     return Passed(case.record, steps) if steps else Passed(None)
+
+
+def undrainable(case: Case) -> Passed | None:
+    """A node that could never be emptied, and would be waited for for ever, is not even cordoned."""
+    drain = case.view.drains.get(case.member.uid)
+    waits = case.rollout.spec.on_blocked in {None, OnBlockedDrain.WAIT}
+    if case.marked or drain is None or not drain.never or not waits or draining.over(case, drain):
+        return None
+    return case.waits(Reason.DRAIN_BLOCKED, f"it is not cordoned, since no wait helps: {drain.never}")
 
 
 def unclaimed(case: Case) -> Passed | None:

@@ -59,7 +59,7 @@ def _cordoning(case: Case) -> Passed:
     row, before = case.member.row, case.before
     if row.unschedulable and not before.unschedulable and not case.member.quarantined_by:
         return Passed(case.to(NodeState.CORDONED, Reason.CHOSEN, before=_cordoned_by_hand(case)).record)
-    if (wait := guards.withheld(case) or guards.unclaimed(case)) is not None:
+    if (wait := guards.withheld(case) or guards.undrainable(case) or guards.unclaimed(case)) is not None:
         return wait
     if case.cordon().change in case.view.changes:
         return guards.cordoned_again(case)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import cast
 
 from shiplift.api.nodes import NodeRollout, NodeStatus, RolloutPass

@@ -227,7 +227,7 @@ def _statements(line: Line) -> tuple[Statement, ...]:
 
 def _phase(report: Report) -> RolloutPhase:
     line = report.line
-    if line.stalled:
+    if line.stalled and line.reason is not Reason.DRAIN_BLOCKED:
         begun = report.rollout.status.start_time is not None or line.reason is Reason.STOPPED
         return RolloutPhase.STOPPED if begun else RolloutPhase.PENDING
     return _PHASES.get(line.reason, RolloutPhase.RUNNING)
