@@ -145,6 +145,19 @@ def test_a_pod_that_was_refused_is_left_alone_for_as_long_as_that_counts() -> No
     assert (found.why, found.message) == (Why.REFUSED, "the server is busy")
 
 
+@pytest.mark.parametrize(
+    ("answer", "budgets"),
+    [
+        ("admission webhook example.com denied the request", ()),
+        ("Cannot evict pod as it would violate the pod's disruption budget.", ("shop/web",)),
+    ],
+)
+def test_a_budget_is_named_for_a_refusal_only_where_it_is_one(answer: str, budgets: tuple[str, ...]) -> None:
+    found = kept(a_pod(), a_budget(allowed=1), refusal=Refusal(answer, NOW + 1))
+    assert found is not None
+    assert found.budgets == budgets
+
+
 OF_WEB = Owner("ReplicaSet", "web-5d8f", "rs", controller=True, api_version="apps/v1")
 HASHED = {"app": "web", holds.TEMPLATE_HASH: "5d8f"}
 

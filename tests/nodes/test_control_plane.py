@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shiplift.engine.claims import Claim, Target
 from shiplift.facts import kinds
+from shiplift.nodes.model import Reason
 from tests.nodes.stage import Stage, decided, told
 from tests.nodes.world import NEW, START
 
@@ -24,7 +25,12 @@ def test_where_claims_cannot_be_read_no_control_plane_is_begun() -> None:
     stage = Stage(1, 1)
     stage.until(lambda: stage.told.snapshot)
     decision = decided(stage, claims=None)
-    assert told(decision)[1] == "the claims on the control plane cannot be read"
+    assert told(decision) == (
+        Reason.ROLLING,
+        "ConfigMap shiplift-control-plane of the operator's namespace, which says who changes the control plane,"
+        " cannot be read; `shiplift manifests` has it, where it is gone",
+        True,
+    )
     assert decision.told[0].status.nodes == ()
 
 

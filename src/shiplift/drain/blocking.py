@@ -91,7 +91,9 @@ def _exhausted(asked: Question) -> Wait | None:
 def _refused(asked: Question) -> Wait | None:
     if asked.refusal is None:
         return None
-    return Wait(asked.pod, Why.REFUSED, asked.refusal.message, asked.names, "it is tried again")
+    # a webhook, say, refuses what every budget allows
+    names = asked.names if "disruption budget" in asked.refusal.message else ()
+    return Wait(asked.pod, Why.REFUSED, asked.refusal.message, names, "it is tried again")
 
 
 GATES: tuple[Gate, ...] = (_held, _never, _exhausted, _refused)

@@ -71,7 +71,7 @@ def _control_plane(course: Course, leg: Leg, found: list[Member]) -> Choice:
     if course.flying:
         return Choice()
     if why := claiming.others(course.view) or _others_flying(course):
-        return Choice(line=Line(Reason.ROLLING, why))
+        return Choice(line=Line(Reason.ROLLING, why, stalled=course.view.claims is None))
     down = [one for one in course.view.members.values() if one.control_plane and one.down]
     chosen = next((one for one in found if one.down), found[0] if found else None)
     if chosen is None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from shiplift.nodes.decide.case import Case, unanswered
 from shiplift.nodes.model import Member, View
+from shiplift.nodes.names import CLAIMS
 from shiplift.nodes.steps import Claim
 
 
@@ -21,7 +22,10 @@ def claim_of(rollout_uid: str, node_uid: str) -> str:
 def others(view: View, mine: str = "") -> str:
     """Why the control plane is not ours now; empty where it is."""
     if view.claims is None:
-        return "the claims on the control plane cannot be read"
+        return (
+            f"ConfigMap {CLAIMS} of the operator's namespace, which says who changes the control plane, cannot be"
+            " read; `shiplift manifests` has it, where it is gone"
+        )
     for claim in view.claims:
         if claim.step != mine:
             return f"{claim.target} is being changed by somebody else: claim {claim.step}"

@@ -36,8 +36,8 @@ _BY_BUDGET = (
     Why.BUDGET_NOT_COUNTED,
     Why.NEVER_EVICTABLE,
     Why.BUDGET_EXHAUSTED,
-    Why.AFTER_OTHERS,
 )
+"""What only a budget keeps: not who waits for others that it lets go, and not whom a webhook keeps."""
 DRAINED = (NodeState.CORDONED, NodeState.DRAINING)
 """The states in which pods of a node are evicted."""
 IN_FLIGHT = (*DRAINED, NodeState.WAITING, NodeState.CHANGING, NodeState.REVERTING, NodeState.VERIFYING)
