@@ -27,8 +27,8 @@ def test_where_claims_cannot_be_read_no_control_plane_is_begun() -> None:
     decision = decided(stage, claims=None)
     assert told(decision) == (
         Reason.ROLLING,
-        "ConfigMap shiplift-control-plane of the operator's namespace, which says who changes the control plane,"
-        " cannot be read; `shiplift manifests` has it, where it is gone",
+        "ConfigMap shiplift-control-plane of the operator's namespace, which says who changes the control"
+        " plane, cannot be read; `shiplift manifests` has it, where it is gone",
         True,
     )
     assert decision.told[0].status.nodes == ()

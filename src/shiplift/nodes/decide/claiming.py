@@ -23,8 +23,8 @@ def others(view: View, mine: str = "") -> str:
     """Why the control plane is not ours now; empty where it is."""
     if view.claims is None:
         return (
-            f"ConfigMap {CLAIMS} of the operator's namespace, which says who changes the control plane, cannot be"
-            " read; `shiplift manifests` has it, where it is gone"
+            f"ConfigMap {CLAIMS} of the operator's namespace, which says who changes the control plane,"
+            " cannot be read; `shiplift manifests` has it, where it is gone"
         )
     for claim in view.claims:
         if claim.step != mine:
