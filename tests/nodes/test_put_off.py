@@ -11,9 +11,9 @@ from shiplift.api.nodes import Canary, NodeState, RolloutPhase
 from shiplift.api.values import LabelSelector, Window
 from shiplift.nodes.model import Reason
 from shiplift.nodes.names import API_SERVER
-from tests.nodes.players import Operator
+from tests.nodes.players import Operator, agents
 from tests.nodes.stage import ABOVE, Stage, decided, told
-from tests.nodes.world import OLD
+from tests.nodes.world import NEW, OLD
 
 MORNING = Window(schedule="0 9 * * *", duration="10m")
 
@@ -56,8 +56,16 @@ def test_a_slow_node_does_not_make_every_window_too_short() -> None:
 
 
 @pytest.mark.parametrize("paused", [False, True])
-def test_a_canary_that_is_down_when_its_time_is_over_holds_the_others_back(paused: bool) -> None:
+@pytest.mark.parametrize("had", [(), ("w-3",)])
+def test_a_canary_that_is_down_when_its_time_is_over_holds_the_others_back(
+    paused: bool, had: tuple[str, ...]
+) -> None:
+    """Also where another node has had the version all along."""
     stage = Stage(5, budget=2, canary=Canary(nodes=1, soak="15m"))
+    for name in had:
+        other = stage.node(name)
+        other.kubelet, other.packages = NEW, dict.fromkeys(other.packages, NEW[1:])
+    agents(stage.world)
     stage.until(lambda: stage.told.canary_start_time is not None)
     stage.world.change(paused=paused)
     stage.operator.round()

@@ -280,7 +280,8 @@ class World:
             elif not self.allowed(pod.budget):
                 blocked.append(asked)
         blockers = tuple(Blocker(pod=f"shop/{one.name}", budget=f"shop/{one.budget}") for one in blocked)
-        return Drain(len(here), tuple(now), blockers, self.never.get(name, ""), 0, tuple(blocked))
+        never = self.never.get(name, "")
+        return Drain(len(here), tuple(now), blockers, never, must_not=never, blocked=tuple(blocked))
 
     def allowed(self, budget: str) -> int:
         away = sum(bool(one.leaving) or not one.node for one in self.pods.values() if one.budget == budget)

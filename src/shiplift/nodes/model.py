@@ -170,6 +170,8 @@ class Drain(msgspec.Struct, frozen=True):
     """What keeps pods; held workloads are named as such."""
     never: str = ""
     """Why no wait helps, in words; empty where one may."""
+    must_not: str = ""
+    """The first pod that must not go, as things are, in words: it has no controller, say."""
     detaching: int = 0
     """Volumes that are still attached, though their pods are gone."""
     blocked: tuple[Evictable, ...] = ()

@@ -33,10 +33,11 @@ def soaked(course: Course) -> bool:
 
 
 def _followed(course: Course) -> bool:
-    """Whether another worker was begun already."""
+    """Whether another worker was begun already; one that had the version before says nothing."""
     first = {one.uid for one in canaries(course)}
     others = (one for one in course.scope.workers if one.uid not in first)
-    return any(one.uid in course.done or one.uid in course.records for one in others)
+    through = len(course.status.durations) > len(first)
+    return through or any(one.uid in course.records for one in others)
 
 
 def soaking(course: Course) -> Line | None:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from shiplift.api.nodes import NodeRollout, NodeState, NodeStatus
+from shiplift.api.nodes import NodeRollout, NodeState, NodeStatus, RolloutPhase
 from shiplift.engine import contested, retries
 from shiplift.engine.decision import LookAgain, await_change, earliest, requeue
 from shiplift.engine.step import Step
@@ -259,5 +259,7 @@ def _claims(view: View) -> Iterator[Step]:
 def _look_again(decided: list[Decided], now: datetime) -> LookAgain:
     """For what no event announces, and now and then while anything is under way."""
     due = [requeue(when - now) for one in decided for when in one.due]
-    busy = any(one.told.status.nodes or one.steps for one in decided)
+    busy = any(
+        one.told.status.nodes or one.steps or one.told.status.phase is RolloutPhase.RUNNING for one in decided
+    )
     return earliest(*due, *([requeue(_LOOK_AGAIN)] if busy else []), await_change())

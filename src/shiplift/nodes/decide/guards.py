@@ -30,12 +30,12 @@ def withheld(case: Case) -> Passed | None:
 
 
 def undrainable(case: Case) -> Passed | None:
-    """A node that could never be emptied, and would be waited for for ever, is not even cordoned."""
+    """A node with a pod that must not go, which would be waited for for ever, is not even cordoned."""
     drain = case.view.drains.get(case.member.uid)
     waits = case.rollout.spec.on_blocked in {None, OnBlockedDrain.WAIT}
-    if case.marked or drain is None or not drain.never or not waits or draining.over(case, drain):
+    if case.marked or drain is None or not drain.must_not or not waits or draining.over(case, drain):
         return None
-    return case.waits(Reason.DRAIN_BLOCKED, f"it is not cordoned, since no wait helps: {drain.never}")
+    return case.waits(Reason.DRAIN_BLOCKED, f"it is not cordoned, since no wait helps: {drain.must_not}")
 
 
 def unclaimed(case: Case) -> Passed | None:

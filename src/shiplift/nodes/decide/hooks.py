@@ -50,6 +50,11 @@ def runs(job: Hooked | None) -> bool:
     return job is not None and job.state is HookState.RUNNING
 
 
+def is_waited_for(case: Case, job: Hooked | None) -> bool:
+    """Whether a hook has begun that may still end, where the node is to be given back."""
+    return runs(job) and not case.late(duration(case.rollout.spec.node_timeout))
+
+
 def reason(case: Case, job: Hooked | None) -> Reason:
     """A hook that cannot be begun, or of which nobody can tell how it goes, is waited for as long as any
     change; then somebody has to look."""

@@ -41,7 +41,7 @@ def _hooks_after(case: Case) -> Passed:
     hook, job = first
     if job is not None and job.state is HookState.FAILED:
         return failing.failed(case, Reason.HOOK_FAILED, f"hook {hook.name}: {job.message or 'failed'}")
-    if case.ending and not hooks.runs(job):
+    if case.ending and not hooks.is_waited_for(case, job):
         return _giving_back(case)
     steps = () if job is not None else (hooks.make(case, hook, after=True),)
     return _soaking(case, hooks.reason(case, job), hooks.told(hook, job, "uncordoned"), *steps)

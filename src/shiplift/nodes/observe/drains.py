@@ -184,6 +184,7 @@ def _drain(found: Plan, now: int) -> Drain:
         now=tuple(_evictable(one.pod, one.lane) for one in found.evictions),
         blockers=blockers(found, now),
         never=_never(found),
+        must_not=_told(found.cannot[0]) if found.cannot else "",
         detaching=len(found.volumes),
         blocked=tuple(_evictable(one.pod) for one in blocked),
         only_late=not found.waits and not found.cannot,
@@ -197,7 +198,9 @@ def _evictable(pod: Pod, budget: str = "") -> Evictable:
 def _never(found: Plan) -> str:
     """Why no wait helps: the first pod that somebody has to decide about."""
     first = next(iter(found.for_ever), None) or next(iter(found.cannot), None)
-    if first is None:
-        return ""
-    words = f"{first.message}; {first.unblocks}" if isinstance(first, Wait) else first.words
-    return f"pod {first.pod.namespace}/{first.pod.name}: {words}"
+    return _told(first) if first is not None else ""
+
+
+def _told(one: Wait | Judgement) -> str:
+    words = f"{one.message}; {one.unblocks}" if isinstance(one, Wait) else one.words
+    return f"pod {one.pod.namespace}/{one.pod.name}: {words}"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from typing import cast
 
-from shiplift.api.nodes import NodeRollout, NodeStatus, RolloutPass
+from shiplift.api.nodes import NodeRollout, NodeStatus, RolloutPass, RolloutPhase
 from shiplift.facts.kinds import NODE_ROLLOUT
 from shiplift.kube.store import Snapshot
 from shiplift.nodes.model import Member
@@ -52,8 +52,9 @@ def _is_plane(member: Member | None) -> bool:
     return member is not None and member.control_plane
 
 
-def kept_for(rollouts: Iterable[NodeRollout]) -> float:
+def kept_for(rollouts: Collection[NodeRollout]) -> float:
     states = {record.state for _, record in in_flight(rollouts)}
     if not states.isdisjoint(DRAINED):
         return _DRAINING_SECONDS
-    return _RECORDED_SECONDS if states else float("inf")
+    runs = any(one.status.phase is RolloutPhase.RUNNING for one in rollouts)
+    return _RECORDED_SECONDS if states or runs else float("inf")
