@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from shiplift.engine.claims import Claim, Target
 from shiplift.facts import kinds
 from shiplift.nodes.model import Reason
@@ -25,12 +27,14 @@ def test_where_claims_cannot_be_read_no_control_plane_is_begun() -> None:
     stage = Stage(1, 1)
     stage.until(lambda: stage.told.snapshot)
     decision = decided(stage, claims=None)
-    assert told(decision) == (
-        Reason.ROLLING,
+    why = (
         "ConfigMap shiplift-control-plane of the operator's namespace, which says who changes the control"
-        " plane, cannot be read; `shiplift manifests` has it, where it is gone",
-        True,
+        " plane, cannot be read; `shiplift manifests` has it, where it is gone"
     )
+    assert told(decision) == (Reason.ROLLING, why, False)
+    assert decision.look_again_after == timedelta(seconds=2)
+    stage.world.publish(decision.told[0].rollout, decision.told[0].status)
+    assert told(decided(stage, claims=None)) == (Reason.ROLLING, why, True)
     assert decision.told[0].status.nodes == ()
 
 

@@ -70,8 +70,10 @@ def _control_plane(course: Course, leg: Leg, found: list[Member]) -> Choice:
     """One at a time, and only while all others are up."""
     if course.flying:
         return Choice()
+    if course.view.claims is None:
+        return Choice(line=_unclaimed(course))
     if why := claiming.others(course.view) or _others_flying(course):
-        return Choice(line=Line(Reason.ROLLING, why, stalled=course.view.claims is None))
+        return Choice(line=Line(Reason.ROLLING, why))
     down = [one for one in course.view.members.values() if one.control_plane and one.down]
     chosen = next((one for one in found if one.down), found[0] if found else None)
     if chosen is None:
@@ -80,6 +82,14 @@ def _control_plane(course: Course, leg: Leg, found: list[Member]) -> Choice:
         text = f"control-plane node {others[0]} is down: no other is touched until it is Ready"
         return Choice(line=Line(Reason.NO_HEALTHY_CONTROL_PLANE, text))
     return Choice((_record(course, leg, chosen),))
+
+
+def _unclaimed(course: Course) -> Line:
+    """The claims cannot be read: no event tells when they can; where that stays so, somebody has to know."""
+    why = claiming.others(course.view)
+    return Line(
+        Reason.ROLLING, why, stalled=course.status.message == why, due=course.now + claiming.READ_AGAIN
+    )
 
 
 def _others_flying(course: Course) -> str:

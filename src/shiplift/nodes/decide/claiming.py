@@ -7,11 +7,16 @@ While one is open, or while nobody can tell, no other control-plane node is begu
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 from shiplift.nodes.decide.case import Case, unanswered
 from shiplift.nodes.model import Member, View
 from shiplift.nodes.names import CLAIMS
 from shiplift.nodes.steps import Claim
+
+
+READ_AGAIN = timedelta(seconds=2)
+"""Claims that cannot be read are read again then: no event tells when they can."""
 
 
 def claim_of(rollout_uid: str, node_uid: str) -> str:

@@ -46,7 +46,8 @@ def unclaimed(case: Case) -> Passed | None:
     if claim is None:
         return None
     if why := claiming.others(case.view, claim.token):
-        return case.waits(case.record.reason, why)
+        again = case.now + claiming.READ_AGAIN if case.view.claims is None else None
+        return case.waits(case.record.reason, why, due=again)
     return case.waits(case.record.reason, "the control plane is claimed for it", claim)
 
 

@@ -121,6 +121,7 @@ class Observer:
             self._monotonic() >= self._keep_until
             or not _same(view.outcomes, outcomes)
             or self.memory.jobs.due
+            or view.claims is None
         ):
             return False
         if view.stale != self._store.stale(*READS):
