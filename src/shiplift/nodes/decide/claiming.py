@@ -14,7 +14,6 @@ from shiplift.nodes.model import Member, View
 from shiplift.nodes.names import CLAIMS
 from shiplift.nodes.steps import Claim
 
-
 READ_AGAIN = timedelta(seconds=2)
 """Claims that cannot be read are read again then: no event tells when they can."""
 
