@@ -75,6 +75,10 @@ class RolloutPhase(StrEnum):
     RUNNING = "Running"
     PAUSED = "Paused"
     STOPPED = "Stopped"
+    ABORTING = "Aborting"
+    """Its nodes are being given back."""
+    DELETING = "Deleting"
+    """The same, since somebody deleted it."""
     ABORTED = "Aborted"
     COMPLETE = "Complete"
 
@@ -320,7 +324,7 @@ class NodeRollout(Resource, frozen=True, kw_only=True):
         Column("Nodes", ".status.progress.summary"),
         Column("Failed", ".status.failures", "integer"),
         Column("Paused", ".spec.paused", "boolean"),
-        Column("ETA", ".status.eta.likely", "date", wide=True),
+        Column("ETA", ".status.eta.likely", wide=True),
         Column("Message", ".status.message", wide=True),
     )
     RULES = (_once_started("version"), _once_started("software"), _once_started("via"))

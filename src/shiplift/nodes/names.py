@@ -20,3 +20,5 @@ HOOK_NODE, HOOK_ROLLOUT = "SHIPLIFT_NODE", "SHIPLIFT_ROLLOUT"
 """Variables in every container of a hook's Job: what it runs for."""
 NODE_LEASES = "kube-node-lease"
 """The namespace in which kubelets renew the Leases of their nodes."""
+ROLLOUT_WORDS = frozenset({"rollout", "rollouts", "noderollout", "noderollouts", "nr"})
+"""What people type for a NodeRollout."""

@@ -15,6 +15,7 @@ from shiplift.agent.protocol import current_versions
 from shiplift.api.nodes import NodeState, RolloutPass
 from shiplift.facts.nodes import Node, is_control_plane
 from shiplift.nodes.face.rollouts import NodeLine, RolloutView, why
+from shiplift.nodes.model import PASSES
 from shiplift.nodes.names import API_SERVER
 from shiplift.view.cluster import ClusterView, NodeView
 from shiplift.view.section import Arrival
@@ -129,28 +130,19 @@ def _state(view: NodeView, line: NodeLine | None, rollout: RolloutView | None, t
     return Stand.CHANGED if view.version == target else Stand.WAITING
 
 
-PASSES = {
-    "": "",
-    RolloutPass.PREPARE.value: "every node sees that its packages can be had, and pulls images",
-    RolloutPass.CONTROL_PLANE.value: "etcd is copied, then the control plane is upgraded, one node at a time",
-    RolloutPass.CONTROL_PLANE_KUBELETS.value: "kubelets of the control plane, one node at a time",
-    RolloutPass.WORKERS.value: "workers, a few at a time",
-    RolloutPass.DONE.value: "",
-}
-"""What happens in each pass, in words."""
-
-
 def changes(before: Standing, now: Standing) -> Iterable[str]:
     """A line for each pass that began and each node that came to another state; none before the rollout."""
     if now.rollout is None:
         return
     was = before.rollout.running_pass if before.rollout else ""
-    if now.rollout.running_pass != was and (words := PASSES[now.rollout.running_pass]):
-        yield f"pass {now.rollout.running_pass}: {words}"
+    running = RolloutPass(now.rollout.running_pass) if now.rollout.running_pass else RolloutPass.DONE
+    begun = now.rollout.running_pass != was and running is not RolloutPass.DONE
     then = {one.name: one.state for one in before.nodes}
     for one in now.nodes:
         if then.get(one.name) is not one.state and one.state in (*AT_WORK, Stand.FAILED, Stand.CHANGED):
             yield f"{one.name}: {one.state}{_more(one)}"
+    if begun:
+        yield f"pass {running}: {PASSES[running]}"
 
 
 def _more(one: NodeStand) -> str:

@@ -52,7 +52,10 @@ _PHASES = {
     Reason.COMPLETE: RolloutPhase.COMPLETE,
     Reason.ABORTED: RolloutPhase.ABORTED,
     Reason.PAUSED: RolloutPhase.PAUSED,
+    Reason.ABORTING: RolloutPhase.ABORTING,
+    Reason.DELETED: RolloutPhase.DELETING,
     Reason.STARTING: RolloutPhase.PENDING,
+    Reason.AGENT_UNHEARD: RolloutPhase.PENDING,
 }
 
 
@@ -124,7 +127,7 @@ def _pass(report: Report, course: Course) -> RolloutPass | None:
         return RolloutPass.DONE if line.done else before
     if line.stalled or line.reason in {Reason.PAUSED, Reason.ABORTED, Reason.ABORTING, Reason.DELETED}:
         return before
-    if course.unbegun or line.reason is Reason.STARTING:
+    if course.unbegun or line.reason in {Reason.STARTING, Reason.AGENT_UNHEARD}:
         return _start(course, line)
     return course.leg.pass_ if course.leg is not None else before
 
