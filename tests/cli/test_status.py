@@ -111,7 +111,8 @@ def test_without_our_crds_it_says_how_to_install_them(
     cluster = private_cluster()
     assert main.run(["status", "--kubeconfig", str(cluster.kubeconfig)]) == 1
     assert capsys.readouterr().err == (
-        "error: this cluster does not know WorkloadMigrations\nhint: shiplift crds | kubectl apply -f -\n"
+        "error: this cluster does not know WorkloadMigrations or NodeRollouts\n"
+        "hint: shiplift crds | kubectl apply -f -\n"
     )
     with cluster.client() as client:
         for manifest in crd.manifests():

@@ -93,11 +93,11 @@ def undo_until_clean(
 class _Waiting:
     """What is waited for: said when it is new, and now and then for as long as it is the same."""
 
-    def __init__(self, say: Say, clock: Callable[[], float] = time.monotonic) -> None:
-        self._say, self._clock, self._what, self._said = say, clock, "", float("-inf")
+    def __init__(self, say: Say) -> None:
+        self._say, self._what, self._said = say, "", float("-inf")
 
     def note(self, what: str) -> None:
-        now = self._clock()
+        now = time.monotonic()
         if what and (what != self._what or now - self._said >= _TELL_SECONDS):
             self._say(what)
             self._said = now

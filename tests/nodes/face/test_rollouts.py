@@ -222,7 +222,7 @@ def test_changes_are_told_once() -> None:
         "node a changing: its agent is at work",
     ]
     assert changes(after, after) == []
-    assert changes(None, before) == ["r running, 0/0 nodes"]
+    assert changes(None, before) == ["r running"]
 
 
 def test_programs_get_all_of_it() -> None:

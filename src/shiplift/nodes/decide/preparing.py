@@ -73,7 +73,7 @@ def _heard(course: Course, waiting: list[Errand], line: Line) -> Line:
     if not since:
         return line
     first, more = next(iter(since.items())), len(since) - 1
-    others = f", nor of {more} more" if more else ""
+    others = f" (and {more} more)" if more else ""
     text = (
         f"{line.message}; nothing was heard of the agent of node {first[0]}{others} since"
         f" {first[1]:%H:%M:%S} UTC: see whether it runs; node.shiplift.dev/skip-rollout leaves a node out"

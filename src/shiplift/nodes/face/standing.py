@@ -131,18 +131,21 @@ def _state(view: NodeView, line: NodeLine | None, rollout: RolloutView | None, t
 
 
 def changes(before: Standing, now: Standing) -> Iterable[str]:
-    """A line for each pass that began and each node that came to another state; none before the rollout."""
+    """A line for each pass that began and each node that came to another state; none before the rollout. A
+    node that is through comes before the pass that began with that, one at work after it."""
     if now.rollout is None:
         return
-    was = before.rollout.running_pass if before.rollout else ""
-    running = RolloutPass(now.rollout.running_pass) if now.rollout.running_pass else RolloutPass.DONE
-    begun = now.rollout.running_pass != was and running is not RolloutPass.DONE
     then = {one.name: one.state for one in before.nodes}
-    for one in now.nodes:
-        if then.get(one.name) is not one.state and one.state in (*AT_WORK, Stand.FAILED, Stand.CHANGED):
-            yield f"{one.name}: {one.state}{_more(one)}"
-    if begun:
-        yield f"pass {running}: {PASSES[running]}"
+    other = [one for one in now.nodes if then.get(one.name) is not one.state]
+    yield from (_line(one) for one in other if one.state in (Stand.CHANGED, Stand.FAILED))
+    running, was = now.rollout.running_pass, before.rollout.running_pass if before.rollout else ""
+    if running not in ("", was, RolloutPass.DONE):
+        yield f"pass {running}: {PASSES[RolloutPass(running)]}"
+    yield from (_line(one) for one in other if one.state in AT_WORK)
+
+
+def _line(one: NodeStand) -> str:
+    return f"{one.name}: {one.state}{_more(one)}"
 
 
 def _more(one: NodeStand) -> str:

@@ -129,7 +129,21 @@ def _pass(report: Report, course: Course) -> RolloutPass | None:
         return before
     if course.unbegun or line.reason in {Reason.STARTING, Reason.AGENT_UNHEARD}:
         return _start(course, line)
-    return course.leg.pass_ if course.leg is not None else before
+    next_ = course.leg.pass_ if course.leg is not None else before
+    return before if next_ is not before and before in _flown(report, course) else next_
+
+
+def _flown(report: Report, course: Course) -> set[RolloutPass]:
+    """The passes of nodes in flight: one is over when its last node was given back."""
+    planes = {one.uid for one in course.scope.control_planes}
+    found: set[RolloutPass] = set()
+    for record in filter(in_flight, report.nodes):
+        token = token_of(record.token or "")
+        if token is not None and token.operation in _OF_CONTROL_PLANE:
+            found.add(RolloutPass.CONTROL_PLANE)
+        else:
+            found.add(RolloutPass.CONTROL_PLANE_KUBELETS if record.uid in planes else RolloutPass.WORKERS)
+    return found
 
 
 def _start(course: Course, line: Line) -> RolloutPass | None:
