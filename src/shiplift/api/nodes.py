@@ -299,7 +299,9 @@ class NodeRolloutStatus(Status, frozen=True, kw_only=True):
     """Nodes in flight, failed, quarantined or left out; those done or waiting are only counted."""
     pass_start_time: Time | None = None
     """When the running pass began."""
-    durations: Annotated[tuple[Count, ...], ordered(most=MOST_DURATIONS)] = ()
+    durations: Annotated[tuple[Count, ...], ordered(most=MOST_DURATIONS)] = field(
+        name="durationSeconds", default=()
+    )
     """How many seconds each of the last nodes took."""
 
 

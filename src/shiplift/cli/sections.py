@@ -113,7 +113,7 @@ def absent(parts: Parts) -> CommandError:
     from shiplift.view.section import Advice
 
     told = [part.absent for part in parts.values()]
-    return refusal(Advice("; ".join(one.message for one in told), "; ".join(one.hint for one in told)))
+    return refusal(Advice("; ".join(one.message for one in told), "; or ".join(one.hint for one in told)))
 
 
 def refusal(advice: Advice) -> CommandError:

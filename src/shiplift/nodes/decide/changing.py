@@ -109,7 +109,7 @@ def _ordering(case: Case) -> Passed:
     withheld = None if case.operation.wants_cordon else guards.withheld(case)
     if (wait := withheld or guards.unclaimed(case)) is not None:
         return wait
-    return case.waits(Reason.WAITS_FOR_AGENT, case.record.message, case.allow())
+    return case.waits(Reason.WAITS_FOR_AGENT, "its agent is asked to change it", case.allow())
 
 
 def _busy_elsewhere(case: Case) -> Passed:

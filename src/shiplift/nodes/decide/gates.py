@@ -105,7 +105,7 @@ def _told(course: Course, failed: list[NodeStatus]) -> str:
     first = failed[0]
     most = course.spec.max_failures
     text = f"{len(failed)} node{'s' * (len(failed) != 1)} failed (it stops at {most})"
-    left = ", and is quarantined" if first.state is NodeState.QUARANTINED else ""
+    left = " (quarantined)" if first.state is NodeState.QUARANTINED else ""
     return f"{text}; node {first.name}{left}: {first.message or first.reason}; {course.try_again}"
 
 

@@ -31,8 +31,8 @@ def rollouts(view: RolloutsView, most: int | None, lines: int | None = None) -> 
     for one in view.rollouts:
         parts += [Text(), _rollout(one, most, lines)]
     if view.over:
-        earlier = "1 earlier rollout is" if view.over == 1 else f"{view.over:,} earlier rollouts are"
-        parts += [Text(), Text(f"{earlier} over", style="dim")]
+        others = "1 other rollout is" if view.over == 1 else f"{view.over:,} other rollouts are"
+        parts += [Text(), Text(f"{others} complete or aborted", style="dim")]
     return Group(*parts[1:])
 
 

@@ -6,6 +6,7 @@ when nothing is done to it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
@@ -46,6 +47,7 @@ _STANDS = {
     NodeState.SKIPPED: Stand.WAITING,
 }
 """What is not here has failed."""
+_KEPT = re.compile(r"pod (\S+) is kept.*PodDisruptionBudget ([^\s:]+)")
 AT_WORK = frozenset({Stand.CORDONED, Stand.DRAINING, Stand.CHANGING, Stand.VERIFYING})
 
 
@@ -118,8 +120,14 @@ def _stand(
         state=state,
         ready_pods=view.pods.ready,
         other_pods=view.pods.total - view.pods.ready,
-        now=why(line) if line else "",
+        now=_now(line) if line else "",
     )
+
+
+def _now(line: NodeLine) -> str:
+    """What it waits for; of a pod that a budget keeps only these two, since columns are narrow."""
+    kept = _KEPT.match(line.blockers[0]) if line.blockers else None
+    return f"{kept[1]} waits for budget {kept[2]}" if kept else why(line)
 
 
 def _state(view: NodeView, line: NodeLine | None, rollout: RolloutView | None, target: str) -> Stand:

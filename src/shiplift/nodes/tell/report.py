@@ -6,8 +6,10 @@ are told at once, since steps wait for them; counts and estimates whenever it co
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
+from statistics import median
 
 import msgspec
 
@@ -111,7 +113,7 @@ def _with_progress(common: NodeRolloutStatus, report: Report, course: Course) ->
         start_time=begun,
         complete_time=(before.complete_time or now) if pass_ is RolloutPass.DONE else None,
         next_window_time=timing.next_window(report.rollout, report.now),
-        eta=_eta(begun, done, total, now) if report.line.reason is Reason.ROLLING else None,
+        eta=_eta(report, begun, course, slots.limit) if report.line.reason is Reason.ROLLING else None,
         canary_start_time=_soaking_since(report, course),
         snapshot=report.line.snapshot or before.snapshot,
         operation=_operation(report),
@@ -178,7 +180,16 @@ def _soaking_since(report: Report, course: Course) -> datetime | None:
     return before if canary.soaked(course) or (pausing and canary.are_well(course)) else None
 
 
-def _eta(started: datetime | None, done: int, total: int, now: datetime) -> Estimate | None:
+def _eta(report: Report, started: datetime | None, course: Course, limit: int) -> Estimate | None:
+    """From what the last nodes took, so many at a time as may be; before there are any, from the pace."""
+    done, total, now = course.over, len(course.scope), report.now.replace(microsecond=0)
+    took = (*report.rollout.status.durations, *report.durations)
+    if took and done < total:
+        waves = math.ceil((total - done) / max(limit, 1))
+        likely, earliest, latest = (
+            now + timedelta(seconds=round(waves * one)) for one in (median(took), min(took), max(took))
+        )
+        return Estimate(likely=likely, earliest=earliest, latest=latest)
     found = progress.estimate(started, done, total, now)
     if found is None:
         return None
