@@ -30,7 +30,8 @@ NEXT = {
     NodeState.SKIPPED: "nothing: it is left as it is",
 }
 _TRY_AGAIN = "mend what failed, then `shiplift resume rollout/{0}` tries it again"
-_SEE_AGENT = "see whether the agent of node {0} runs; annotation node.shiplift.dev/skip-rollout leaves it out"
+_SEE_AGENT = "see whether the agent of node {0} runs"
+_LEAVE_OUT = 'annotation node.shiplift.dev/skip-rollout: "true" leaves the node out'
 _HELPED = (NodeState.FAILED, NodeState.QUARANTINED)
 """Where a node is that somebody has to help."""
 _OVER = (RolloutPhase.COMPLETE, RolloutPhase.ABORTED)
@@ -183,6 +184,8 @@ def _unblocked_by(member: Member, rollout: NodeRollout | None, line: NodeLine | 
     unheard = line.reason == Reason.AGENT_UNHEARD if line else _asked(member)
     if unheard and (line or said(rollout, "Reconciling", Reason.AGENT_UNHEARD)):
         yield _SEE_AGENT.format(member.name)
+        if line is None:
+            yield _LEAVE_OUT
     if line is None and stalled(rollout):
         yield f"`shiplift explain rollout/{rollout.metadata.name}` tells what the rollout needs"
     if line is not None and line.state in _HELPED:
