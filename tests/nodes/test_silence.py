@@ -10,6 +10,8 @@ from shiplift.agent.protocol import AGENT, Agent
 from shiplift.api.nodes import NodeState, RolloutPass, RolloutPhase
 from shiplift.api.values import ConditionStatus
 from shiplift.nodes.model import Reason
+from shiplift.nodes.observe.rollouts import kept_for
+from tests.nodes.face.rollouts import a_rollout
 from tests.nodes.players import SILENT, STUCK
 from tests.nodes.stage import Stage
 
@@ -90,3 +92,11 @@ def test_a_pass_is_over_when_its_last_node_was_given_back() -> None:
     workers = [flying for running, flying in passes if running is RolloutPass.WORKERS]
     assert workers
     assert all(not name.startswith("cp-") for flying in workers for name in flying)
+
+
+@pytest.mark.parametrize(
+    ("running", "seconds"), [(RolloutPass.PREPARE, 10.0), (RolloutPass.DONE, float("inf"))]
+)
+def test_a_view_is_not_kept_for_long_while_nodes_are_prepared(running: RolloutPass, seconds: float) -> None:
+    """Heartbeats alone make no new view."""
+    assert kept_for([a_rollout(running_pass=running)]) == seconds

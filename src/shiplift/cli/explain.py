@@ -57,7 +57,7 @@ def explain(
         try:
             told = explained(access.Reader(client), _question(kind, name, namespace), asked)
         except (access.UnknownKindError, FaceError) as error:
-            raise _with_kind(client, kind, name, error) from error
+            raise with_kind(client, kind, name, error) from error
         away = _away(client)
     apart: list[RenderableType] = [Text(), away] if away else []
     apart += [line for picture in told for line in (Text(), picture)]
@@ -78,7 +78,7 @@ def _away(client: Client) -> RenderableType | None:
     return Text(f"no operator has been heard of for {duration(silent)}; this is how it was", style="bold red")
 
 
-def _with_kind(client: Client, kind: str, name: str, error: Exception) -> Exception:
+def with_kind(client: Client, kind: str, name: str, error: Exception) -> Exception:
     """Whoever named no kind may have meant a node."""
     from shiplift.facts.kinds import NODE
     from shiplift.kube.errors import KubeError
