@@ -18,7 +18,8 @@ PREPARE = "Prepare.1.uid-r.uid-a"
 
 
 class Server:
-    """An API server with one rollout, and an operator that sees a pause after so many looks."""
+    """An API server with one rollout, and an operator that sees a pause after so many looks, and takes orders
+    off after three more."""
 
     def __init__(self, rollout: NodeRollout, sees: int = 2) -> None:
         self.rollout, self._sees = rollout, sees
@@ -43,9 +44,11 @@ class Server:
         self._sees -= 1
         if self._sees == 0:
             self._see()
+        if self._sees == -3:
+            self.node["metadata"].pop("annotations", None)
 
     def _see(self) -> None:
-        """Failed nodes wait for their next turn, orders of errands are off."""
+        """Failed nodes wait for their next turn."""
         nodes = tuple(
             msgspec.structs.replace(one, state=NodeState.WAITING) for one in self.rollout.status.nodes
         )
@@ -56,7 +59,6 @@ class Server:
             phase=RolloutPhase.PAUSED,
         )
         self.rollout = msgspec.structs.replace(self.rollout, status=status)
-        self.node["metadata"].pop("annotations", None)
 
     def resume(self) -> None:
         try_again(cast("Client", self), self.rollout, lambda: self.now, self.sleep)
@@ -75,7 +77,7 @@ def test_it_is_paused_until_that_is_seen(state: NodeState, capsys: pytest.Captur
 
 
 def test_what_failed_before_any_node_is_waited_for_until_its_order_is_off() -> None:
-    server = Server(stopped(), sees=5)
+    server = Server(stopped())
     order = {"node.shiplift.dev/changes-allowed": f'{{"protocol":1,"token":"{PREPARE}"}}'}
     server.node["metadata"]["annotations"] = order
     server.resume()
