@@ -7,6 +7,7 @@ import importlib
 import pytest
 from rich.console import Console
 
+from shiplift.cli.drain import helping
 from shiplift.cli.drain_run import picture
 from shiplift.drain.telling import Standing
 
@@ -58,3 +59,11 @@ def test_on_a_terminal_what_is_left_is_drawn_and_not_all_of_it() -> None:
         "shop/api-0  ends   0 s",
     ]
     assert lines[-1] == "and 2 more"
+
+
+def test_options_that_are_needed_together_are_told_together() -> None:
+    both = ["needs --delete-emptydir-data", "needs --evict-unmanaged", "ask somebody"]
+    assert helping(both) == (
+        "--delete-emptydir-data together with --evict-unmanaged evicts all the same; ask somebody"
+    )
+    assert helping(both[:1] * 2) == "--delete-emptydir-data evicts all the same"

@@ -88,7 +88,33 @@ def test_kubectl_users_see_the_command_that_they_typed(
         (["xyzzy"], "there is no command 'xyzzy'", "shiplift --help lists the commands"),
         (["--bogus"], "there is no command '--bogus'", "shiplift --help lists the commands"),
         (["local", "dwn"], 'unknown command "dwn"', 'did you mean "down"?'),
-        (["crds", "x"], "unused Tokens: ['x']", "shiplift crds --help shows how"),
+        (["crds", "x"], "'x' is more than crds takes", "shiplift crds --help shows how"),
+        (
+            ["drain", "a", "b"],
+            "'b' is more than drain takes",
+            "one node at a time: run it once for each",
+        ),
+        (
+            ["resume", "rollout", "v1.36.3"],
+            "'v1.36.3' is more than resume takes",
+            "did you mean rollout/v1.36.3?",
+        ),
+        (["explain", "node", "a"], "'a' is more than explain takes", "did you mean node/a?"),
+        (
+            ["undo", "rollout/a"],
+            "'rollout/a' is more than undo takes",
+            "it takes no name: it is about all that there is",
+        ),
+        (
+            ["drain", "a", "--force"],
+            "unknown option: --force",
+            "--evict-unmanaged evicts pods that nobody brings back; budgets hold",
+        ),
+        (
+            ["drain", "a", "--ignore-daemonsets"],
+            "unknown option: --ignore-daemonsets",
+            "leave it out: pods of DaemonSets stay",
+        ),
         (
             ["local", "up", "--nodes", "many"],
             'invalid value for --nodes: unable to convert "many" into int',
@@ -111,6 +137,12 @@ def test_a_slip_is_answered_with_one_line_and_a_hint(
     said = capsys.readouterr()
     assert said.err == f"error: {message}\nhint: {hint}\n"
     assert (code, said.out) == (1, "")
+
+
+@pytest.mark.parametrize("verb", ["pause", "resume", "abort"])
+def test_usage_says_what_may_be_named(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run([verb, "--help"]) == 0
+    assert capsys.readouterr().out.startswith(f"Usage: shiplift {verb} [OPTIONS] [rollout/NAME]\n")
 
 
 @pytest.mark.parametrize("words", [("order", "check"), ("local", "up"), ("local", "nodes", "add")])

@@ -69,7 +69,8 @@ def test_pause_and_resume_say_what_happens_now(run: Run, rollout: str, client: C
     assert run("pause", rollout) == (0, "it was paused already\n")
     assert run("resume", "nr/one")[0] == 0
     assert not spec(client).get("paused", False)
-    assert run("resume", rollout) == (0, "it was not paused\n")
+    tell(client)
+    assert run("resume", rollout) == (0, "it was not paused, and nothing of it has failed\n")
 
 
 def test_abort_asks_first_and_cannot_be_taken_back(run: Run, rollout: str, client: Client) -> None:

@@ -81,7 +81,7 @@ def test_where_no_layer_has_anything_to_tell_each_says_how_to_begin(run: Run) ->
     assert (code, said) == (1, "")
     assert errors == (
         "error: there is no WorkloadMigration in this cluster; there is no NodeRollout\n"
-        "hint: shiplift migrate --to VERSION makes one; make one\n"
+        "hint: shiplift migrate --to VERSION makes one; or make one\n"
     )
 
 

@@ -96,7 +96,7 @@ def test_without_a_migration_it_says_how_to_begin_and_that_works(
     assert errors == (
         "error: there is no WorkloadMigration in this cluster; there is no NodeRollout in this cluster\n"
         "hint: shiplift migrate --to VERSION makes one;"
-        " kubectl apply -f rollout.yaml makes one, docs/nodes.md shows how\n"
+        " or kubectl apply -f rollout.yaml makes one, docs/nodes.md shows how\n"
     )
     assert main.run(["migrate", "--to", "v1.36.3", "--kubeconfig", str(api_server.kubeconfig)]) == 0
     code, said, _ = status()
@@ -111,7 +111,8 @@ def test_without_our_crds_it_says_how_to_install_them(
     cluster = private_cluster()
     assert main.run(["status", "--kubeconfig", str(cluster.kubeconfig)]) == 1
     assert capsys.readouterr().err == (
-        "error: this cluster does not know WorkloadMigrations\nhint: shiplift crds | kubectl apply -f -\n"
+        "error: this cluster does not know WorkloadMigrations or NodeRollouts\n"
+        "hint: shiplift crds | kubectl apply -f -\n"
     )
     with cluster.client() as client:
         for manifest in crd.manifests():

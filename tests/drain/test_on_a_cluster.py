@@ -91,9 +91,8 @@ def test_what_must_not_go_is_named_before_anything_is_changed(rig: Rig) -> None:
     said = rig.drain("--dry-run")
     assert said.code == Exit.ACT
     assert what(said) == {
-        "bare": "must not go - nobody brings it back (--evict-unmanaged evicts it all the same)",
-        "scratch": "must not go - what it keeps in emptyDir volumes is lost"
-        " (--delete-emptydir-data evicts it all the same)",
+        "bare": "must not go - nobody brings it back (needs --evict-unmanaged)",
+        "scratch": "must not go - what it keeps in emptyDir volumes is lost (needs --delete-emptydir-data)",
         "web": "goes -",
         "mirror": "stays - the node runs it from a file of its own",
         "proxy": "stays - a DaemonSet runs it on every node",
@@ -103,7 +102,7 @@ def test_what_must_not_go_is_named_before_anything_is_changed(rig: Rig) -> None:
     assert f"{rig.space}/bare must not go: nobody brings it back" in refused.err
     assert refused.err.splitlines()[-2:] == [
         f"error: node {rig.node} cannot be drained: 2 pods must not go; nothing was changed",
-        "hint: --evict-unmanaged evicts it all the same; --delete-emptydir-data evicts it all the same",
+        "hint: --evict-unmanaged together with --delete-emptydir-data evicts all the same",
     ]
     assert rig.versions() == before
     drained = rig.drain("--evict-unmanaged", "--delete-emptydir-data")

@@ -58,7 +58,10 @@ def test_before_it_begins_every_pod_has_a_row_those_in_the_way_first() -> None:
 
 def test_a_pod_that_goes_after_others_of_its_budget_goes() -> None:
     found = plan(a_scene([a_pod("web-1"), a_pod("web-2")], a_budget(allowed=1)))
-    assert [row.what for row in rows(found, {})] == ["goes later", "goes"]
+    assert [(row.what, row.budget) for row in rows(found, {})] == [
+        ("goes later", "shop/web"),
+        ("goes", "shop/web"),
+    ]
     assert summary("node-1", found) == "node-1: 2 pods would go, 0 would stay"
 
 
@@ -74,6 +77,19 @@ def test_each_change_is_told_once() -> None:
     assert said(teller, plan(a_scene(both[1:], budget))) == ["shop/free is gone (1 of 2)"]
     assert said(teller, plan(a_scene([]))) == ["shop/web-1 is gone (2 of 2)"]
     assert teller.gone == 2
+
+
+def test_pods_that_are_gone_at_once_are_counted_of_the_same_number() -> None:
+    teller, three = Teller(), [a_pod(name, labels=OTHER) for name in ("a", "b", "c")]
+    said(teller, plan(a_scene(three)))
+    assert said(teller, plan(a_scene(three[2:]))) == ["shop/a is gone (1 of 3)", "shop/b is gone (2 of 3)"]
+
+
+def test_a_pod_whose_reason_changes_at_once_has_not_waited_for_0_s() -> None:
+    teller = Teller()
+    said(teller, plan(a_scene([a_pod()], a_budget())))
+    (line,) = said(teller, plan(a_scene([a_pod()], a_budget(current_healthy=1))), 0.4)
+    assert line.startswith("shop/web-1 waits: PodDisruptionBudget shop/web needs 2 healthy pods and has 1")
 
 
 def test_a_pod_that_still_waits_is_told_again_with_how_long() -> None:

@@ -47,7 +47,7 @@ class World:
     def __init__(self, *marks: str, answers: Iterable[Outcome] = ()) -> None:
         self.marks = list(marks)
         self._answers: Iterator[Outcome] = iter(answers)
-        self.late, self.blind, self.looked_at = 0, "", ""
+        self.late, self.blind, self.looked_at, self.waits = 0, "", "", ""
         self.store = Store()
         self.said: list[str] = []
 
@@ -70,6 +70,7 @@ class World:
             left=lambda one: one.cleaning,
             blind=lambda _: self.blind,
             looks=lambda step: isinstance(step, Remove) and step.name == self.looked_at,
+            waits=lambda _: self.waits,
         )
         return undo_until_clean(layer, self.store, self.said.append, seconds)
 
@@ -103,6 +104,16 @@ def test_what_is_still_going_is_waited_for(pauses: list[float]) -> None:
     world.late = 3
     assert world.undo()[0] == 1
     assert len(pauses) == 3
+
+
+def test_what_is_waited_for_is_said_at_once_and_every_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter(range(0, 1000, 4))
+    monkeypatch.setattr(undoing.time, "monotonic", lambda: float(next(times)))
+    world = World("a")
+    world.late, world.waits = 8, "waits for node-1: its agent has begun"
+    assert world.undo()[0] == 1
+    assert world.said[0] == "remove a: ok"
+    assert 2 <= world.said.count("waits for node-1: its agent has begun") < 8
 
 
 def test_what_is_refused_for_now_is_tried_again(pauses: list[float]) -> None:

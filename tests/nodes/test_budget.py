@@ -145,3 +145,15 @@ def test_of_many_nodes_that_are_down_no_more_are_held_than_the_budget_allows() -
     assert held == 1
     stage.finish()
     stage.well()
+
+
+def test_an_estimate_goes_by_what_the_last_nodes_took() -> None:
+    """Not by the time since the start: a rollout that was stopped for an hour goes on as fast as before."""
+    stage = Stage(4)
+    stage.until(lambda: len(stage.told.durations) == 3)
+    stage.world.pass_time(3600)
+    stage.operator.round()
+    assert stage.told.eta is not None
+    longest = max(stage.told.durations)
+    assert stage.told.eta.latest is not None
+    assert (stage.told.eta.latest - stage.world.now).total_seconds() <= longest

@@ -54,6 +54,7 @@ def reasons(before: NodeRolloutStatus, after: NodeRolloutStatus) -> list[tuple[s
         (a_status(), a_status(reconciling=Reason.WINDOW_CLOSED.value), [("WindowClosed", False)]),
         (a_status(), a_status(reconciling=Reason.PAUSED.value), [("Paused", False)]),
         (a_status(), a_status(reconciling=Reason.ROLLING.value), []),
+        (a_status(), a_status(reconciling=Reason.AGENT_UNHEARD.value), [("AgentUnheard", True)]),
         (a_status(), a_status(phase=RolloutPhase.COMPLETE), [("Complete", False)]),
         (a_status(stalled="Stopped"), a_status(phase=RolloutPhase.COMPLETE), [("Complete", False)]),
         (a_status(), a_status(phase=RolloutPhase.ABORTED), [("Aborted", True)]),
@@ -68,7 +69,7 @@ def test_a_rollout_tells_its_turns(
 
 def test_its_start_says_how_many_nodes() -> None:
     (one,) = of_rollout(a_status(), a_status(start_time=AT, progress=Progress.of(0, 7)))
-    assert one.note == "7 nodes; something"
+    assert one.note == "the first of 7 nodes is begun"
 
 
 def a_record(state: NodeState, reason: Reason | None = None, **given: Any) -> NodeStatus:
@@ -96,6 +97,7 @@ VERIFYING = a_record(NodeState.VERIFYING, Reason.VERIFYING)
         (None, WAITING, "RolloutBegun", False),
         (DRAINING, CHANGING, "Drained", False),
         (CHANGING, VERIFYING, "Changed", False),
+        (CHANGING, a_record(NodeState.CHANGING, Reason.AGENT_UNHEARD), "AgentUnheard", True),
         (VERIFYING, None, "RolledOut", False),
         (DRAINING, None, "GivenBack", False),
         (CHANGING, a_record(NodeState.REVERTING, Reason.AGENT_FAILED), "AgentFailed", True),

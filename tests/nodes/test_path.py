@@ -123,8 +123,14 @@ def test_a_clouds_control_plane_is_a_fact_and_has_no_pass() -> None:
         (
             "v1.36.3",
             (),
-            Running(others={"the cloud": "v1.35.4"}, workers={"w-1": "v1.35.0"}),
-            "v1.36.3 is ahead of the API server the cloud, which runs v1.35.4 and takes no part",
+            Running(others={"kubernetes": "v1.35.4"}, workers={"w-1": "v1.35.0"}),
+            "v1.36.3 is of a later minor than the API server of this cluster, which runs v1.35.4",
+        ),
+        (
+            "v1.36.3",
+            (),
+            Running(others={"cp-9": "v1.35.4"}, workers={"w-1": "v1.35.0"}),
+            "v1.36.3 is of a later minor than the API server of node cp-9, which runs v1.35.4",
         ),
         (
             "v1.36.3",
@@ -134,7 +140,7 @@ def test_a_clouds_control_plane_is_a_fact_and_has_no_pass() -> None:
                 control_plane_kubelets={"cp-1": "v1.35.1"},
                 outside={"gpu-1": "v1.32.4"},
             ),
-            "node gpu-1 takes no part and runs v1.32.4, more than 3 minors below v1.36.3",
+            "node gpu-1, which this NodeRollout does not change, runs v1.32.4, more than 3 minors below",
         ),
     ],
 )

@@ -64,9 +64,9 @@ def test_what_cannot_be_done_is_refused_by_name_and_nothing_is_changed(
 
 def test_workers_never_get_ahead_of_a_clouds_api_server() -> None:
     stage = Stage(2)
-    reason, message, stalled = told(decided(stage, api_servers={"the cloud": "v1.35.4"}))
+    reason, message, stalled = told(decided(stage, api_servers={"cp-9": "v1.35.4"}))
     assert (reason, stalled) == (Reason.VERSION_REFUSED, True)
-    assert message.startswith("v1.36.3 is ahead of the API server the cloud")
+    assert message.startswith("v1.36.3 is of a later minor than the API server of node cp-9")
 
 
 def test_of_two_rollouts_over_one_node_the_younger_is_refused() -> None:
@@ -76,8 +76,8 @@ def test_of_two_rollouts_over_one_node_the_younger_is_refused() -> None:
     later = stage.world.rollouts["later"].status
     assert later.phase is RolloutPhase.PENDING
     assert later.message == (
-        "node w-0 is in the scope of NodeRollout next too, which was there first: delete or abort next, or"
-        " change a selector"
+        "node w-0 is in the scope of NodeRollout next too, which was there first and is in force until it is"
+        " deleted: change the version of next, delete it, or change a selector"
     )
     assert {one.kubelet for one in stage.world.nodes.values()} == {NEW}
     stage.world.delete()

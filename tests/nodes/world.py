@@ -37,7 +37,7 @@ from shiplift.nodes.model import (
 )
 from shiplift.nodes.names import FINALIZER
 from shiplift.nodes.observe.api_servers import api_servers
-from shiplift.nodes.observe.rollouts import states
+from shiplift.nodes.observe.rollouts import beats, states
 from shiplift.nodes.steps import (
     Allow,
     CheckLease,
@@ -153,6 +153,7 @@ class Memory:
     leases: dict[str, tuple[str, int, int]] = field(default_factory=dict[str, tuple[str, int, int]])
     """Of a node: the token, the first reading, how often it was read."""
     watched: Watched = field(default_factory=Watched)
+    heard: Watched = field(default_factory=Watched)
 
 
 class World:
@@ -253,6 +254,7 @@ class World:
             migration=self.migration,
             leases=dict(self._leases(members.values(), memory)),
             watched=memory.watched.look(states(self.rollouts.values(), members), self.now),
+            heard=memory.heard.look(beats(members.values()), self.now),
             hooks=dict(self.jobs),
             claims=tuple(self.claims.values()),
             changes=dict(memory.changes),

@@ -75,6 +75,10 @@ class RolloutPhase(StrEnum):
     RUNNING = "Running"
     PAUSED = "Paused"
     STOPPED = "Stopped"
+    ABORTING = "Aborting"
+    """Its nodes are being given back."""
+    DELETING = "Deleting"
+    """The same, since somebody deleted it."""
     ABORTED = "Aborted"
     COMPLETE = "Complete"
 
@@ -295,7 +299,9 @@ class NodeRolloutStatus(Status, frozen=True, kw_only=True):
     """Nodes in flight, failed, quarantined or left out; those done or waiting are only counted."""
     pass_start_time: Time | None = None
     """When the running pass began."""
-    durations: Annotated[tuple[Count, ...], ordered(most=MOST_DURATIONS)] = ()
+    durations: Annotated[tuple[Count, ...], ordered(most=MOST_DURATIONS)] = field(
+        name="durationSeconds", default=()
+    )
     """How many seconds each of the last nodes took."""
 
 
@@ -320,7 +326,7 @@ class NodeRollout(Resource, frozen=True, kw_only=True):
         Column("Nodes", ".status.progress.summary"),
         Column("Failed", ".status.failures", "integer"),
         Column("Paused", ".spec.paused", "boolean"),
-        Column("ETA", ".status.eta.likely", "date", wide=True),
+        Column("ETA", ".status.eta.likely", wide=True),
         Column("Message", ".status.message", wide=True),
     )
     RULES = (_once_started("version"), _once_started("software"), _once_started("via"))

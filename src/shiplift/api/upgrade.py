@@ -357,7 +357,7 @@ class UpgradeConfig(Resource, frozen=True, kw_only=True):
         Column("Nodes", ".status.nodes.summary"),
         Column("Workloads", ".status.workloads.summary"),
         Column("Paused", ".spec.paused", "boolean"),
-        Column("ETA", ".status.eta.likely", "date", wide=True),
+        Column("ETA", ".status.eta.likely", wide=True),
         Column("Message", ".status.message", wide=True),
     )
     RULES = (ONLY_ONE,)

@@ -434,7 +434,7 @@ class WorkloadMigration(Resource, frozen=True, kw_only=True):
         Column("Blocked", ".status.blocked", "integer"),
         Column("Paused", ".spec.paused", "boolean"),
         Column("Reason", ".status.conditions[?(@.type=='Ready')].reason"),
-        Column("ETA", ".status.eta.likely", "date", wide=True),
+        Column("ETA", ".status.eta.likely", wide=True),
         Column("Needs", ".status.needs", wide=True),
         Column("Message", ".status.message", wide=True),
     )

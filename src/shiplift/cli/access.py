@@ -31,6 +31,8 @@ _SYNC_SECONDS = 60.0
 _REFUSED = ("401 ", "403 ")
 """Trying again would not help; everything else may be over in a moment."""
 _NOT_THERE = "the server has no "
+_NOT_THERE_SECONDS = 2.0
+"""Seconds for which a kind may be missing: one that was just defined is served in a moment."""
 _LOOK = 0.2
 
 
@@ -53,8 +55,9 @@ def credentials_of(kubeconfig: Path | None, context: str | None) -> Credentials:
 class UnknownKindError(CommandError):
     """The cluster has no such kind of ours: it is not installed there."""
 
-    def __init__(self, kind: Kind) -> None:
-        super().__init__(f"this cluster does not know {kind}s", "shiplift crds | kubectl apply -f -")
+    def __init__(self, *kinds: Kind) -> None:
+        names = " or ".join(f"{kind}s" for kind in kinds)
+        super().__init__(f"this cluster does not know {names}", "shiplift crds | kubectl apply -f -")
 
 
 def objects(client: Client, kind: Kind) -> list[Any]:
@@ -76,7 +79,7 @@ def is_known(client: Client, kind: Kind) -> bool:
     from shiplift.kube.errors import NotFound
 
     try:
-        next(iter(client.list(kind)), None)
+        next(iter(client.list(kind, limit=1)), None)
     except NotFound:
         return False
     return True
@@ -123,33 +126,52 @@ class Reader:
         return objects(self._client, kind)
 
     def collected(self, watches: Iterable[Watch]) -> Snapshot:
+        from shiplift.api.registry import TYPES
         from shiplift.face.parts import ReadRefusedError
 
+        asked = list(watches)
+        for one in asked:
+            if one.kind in TYPES and self._lacks(one.kind):
+                raise UnknownKindError(one.kind)
         try:
-            return collected(self._client.credentials, watches)
+            return collected(self._client.credentials, asked)
         except NotReadableError as error:
             raise ReadRefusedError(error.message, error.hint) from error
+
+    def _lacks(self, kind: Kind) -> bool:
+        """Whether the server has no such kind; of what may not be read, the reading itself tells."""
+        from shiplift.kube.errors import Forbidden
+
+        try:
+            return not is_known(self._client, kind)
+        except Forbidden:
+            return False
 
 
 def _wait_synced(store: Store, dispensable: Collection[Kind]) -> None:
     from shiplift.kube.store import State
 
-    deadline = time.monotonic() + _SYNC_SECONDS
+    began = time.monotonic()
     while not store.wait_synced(_LOOK):
-        late = time.monotonic() > deadline
+        passed = time.monotonic() - began
+        late = passed > _SYNC_SECONDS
         waiting = [one for one in store.health() if one.state is State.SYNCING]
         for one in waiting:
             if one.kind not in dispensable:
-                _check(one, late=late)
+                _check(one, passed)
         if all(one.kind in dispensable and _is_lacking(one, late=late) for one in waiting):
             for one in waiting:
-                say(f"it goes on without {one.kind.plural}, which cannot be read: {one.error}")
+                if not one.error.startswith(_NOT_THERE):
+                    say(f"it goes on without {one.kind.plural}, which cannot be read: {one.error}")
             return
         if late:
             raise TimedOutError(f"not everything could be read in {_SYNC_SECONDS:.0f} s", "try again")
 
 
-def _check(one: KindHealth, *, late: bool) -> None:
+def _check(one: KindHealth, passed: float) -> None:
+    late = passed > _SYNC_SECONDS
+    if one.error.startswith(_NOT_THERE) and passed > _NOT_THERE_SECONDS:
+        raise UnknownKindError(one.kind)
     if one.error.startswith(_REFUSED) or (late and one.error):
         raise NotReadableError(
             f"cannot read {one.kind.plural}: {one.error}",

@@ -20,10 +20,19 @@ if TYPE_CHECKING:
     from shiplift.api.workloads import WorkloadMigration, WorkloadMigrationSpec
     from shiplift.kube.client import Client
 
-pause_app = App(name="pause", help="Let what is in flight end, and start nothing new.")
-resume_app = App(name="resume", help="Go on after a pause, and try again what has failed.")
+pause_app = App(
+    name="pause",
+    usage="Usage: shiplift pause [OPTIONS] [rollout/NAME]",
+    help="Let what is in flight end, and start nothing new.",
+)
+resume_app = App(
+    name="resume",
+    usage="Usage: shiplift resume [OPTIONS] [rollout/NAME]",
+    help="Go on after a pause, and try again what has failed.",
+)
 abort_app = App(
     name="abort",
+    usage="Usage: shiplift abort [OPTIONS] [rollout/NAME]",
     help="Stop a move of workloads, or a rollout, and undo what it needed; what has moved stays.",
 )
 What = Annotated[

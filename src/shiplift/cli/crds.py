@@ -39,7 +39,7 @@ def crds(
         Parameter(converter=kinds_called, n_tokens=1, negative=(), accepts_keys=False, show_default=False),
     ] = (),
     layers: Annotated[
-        Layers, Parameter(help="Only the kinds of these layers, besides those of --kind.")
+        Layers, Parameter(help="Only the kinds of these layers, as a,b, besides those of --kind.")
     ] = (),
     output: Annotated[Format, Parameter(name=["--output", "-o"])] = Format.YAML,
 ) -> None:

@@ -137,6 +137,7 @@ def _keep(running: Stage) -> None:
 
     sys.stdout.flush()
     say(f"the cluster stays until q or Ctrl-C: export KUBECONFIG={running.kubeconfig}")
+    say(f"hint: a kubectl for it is {running.kubectl}")
     with contextlib.suppress(KeyboardInterrupt), keys.reading() as wait:
         while wait(_LOOK) not in watching.LEAVE:
             running.check()

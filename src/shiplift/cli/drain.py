@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
@@ -150,11 +150,10 @@ def _is_operator(pod: Pod) -> bool:
 def _helps() -> dict[Reason, str]:
     from shiplift.drain.model import Reason
 
-    unmanaged = "--evict-unmanaged evicts it all the same"
     return {
-        Reason.EMPTY_DIR: "--delete-emptydir-data evicts it all the same",
-        Reason.UNMANAGED: unmanaged,
-        Reason.DAEMON_SET_GONE: unmanaged,
+        Reason.EMPTY_DIR: "needs --delete-emptydir-data",
+        Reason.UNMANAGED: "needs --evict-unmanaged",
+        Reason.DAEMON_SET_GONE: "needs --evict-unmanaged",
         Reason.DAEMON_SET_UNKNOWN: "kubectl auth can-i get daemonsets.apps -A tells whether you may",
     }
 
@@ -213,11 +212,19 @@ def _in_the_way(node: str, found: Plan) -> CommandError:
 
     if found.cannot:
         reasons = dict.fromkeys(reason for one in found.cannot for reason in one.reasons)
-        what, hint = "must not go", "; ".join(dict.fromkeys(map(_helps().__getitem__, reasons)))
+        what, hint = "must not go", helping(map(_helps().__getitem__, reasons))
     else:
         what, hint = "can never go", found.for_ever[0].unblocks
     number = counted(len(found.cannot) or len(found.for_ever))
     return CommandError(f"node {node} cannot be drained: {number} {what}; nothing was changed", hint)
+
+
+def helping(helps: Iterable[str]) -> str:
+    """What lets all pods go that must not: options are needed together."""
+    known = dict.fromkeys(helps)
+    options = [one.removeprefix("needs ") for one in known if one.startswith("needs ")]
+    both = [f"{' together with '.join(options)} evicts all the same"] if options else []
+    return "; ".join([*both, *(one for one in known if not one.startswith("needs "))])
 
 
 def _empty(client: Client, work: Draining, node: str, limit: float) -> None:

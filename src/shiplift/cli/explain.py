@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from shiplift.face.parts import ExplainPart, Question, Reader
+    from shiplift.kube.client import Client
 
-app = App(name="explain", help="Say what a workload or a node waits for, and what would help it.")
+app = App(name="explain", help="Say what a workload, node or rollout waits for, and what would help.")
 
 
 @app.default
@@ -33,27 +34,60 @@ def explain(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Say what a workload or a node waits for, and what would help it.
+    """Say what a workload, node or rollout waits for, and what would help.
 
     Parameters
     ----------
     what
-        KIND/NAME, as deploy/web, pod/web-1 or node/worker-1; an unknown KIND is answered with all KINDs.
+        KIND/NAME, as deploy/web, pod/web-1, node/worker-1 or rollout/next; an unknown KIND is answered with
+        all KINDs.
     namespace
         Where it is. Default: the kubeconfig's, or the only one that has it.
     """
     from rich.console import Group
     from rich.text import Text
 
+    from shiplift.face.parts import FaceError
     from shiplift.operator.layers import faces
 
     parts = {name: part for name, face in faces().items() if (part := face.explain_part())}
     kind, name = read_name(what, parts.values())
     asked = {layer: part for layer, part in parts.items() if kind in part.words}
     with access.client_of(kubeconfig, context) as client:
-        told = explained(access.Reader(client), _question(kind, name, namespace), asked)
-    apart = [line for picture in told for line in (Text(), picture)]
+        try:
+            told = explained(access.Reader(client), _question(kind, name, namespace), asked)
+        except (access.UnknownKindError, FaceError) as error:
+            raise with_kind(client, kind, name, error) from error
+        away = _away(client)
+    apart: list[RenderableType] = [Text(), away] if away else []
+    apart += [line for picture in told for line in (Text(), picture)]
     access.show(access.terminal(), Group(*apart[1:]))
+
+
+def _away(client: Client) -> RenderableType | None:
+    """That no operator runs, where one did: what is told is then as old as that."""
+    from rich.text import Text
+
+    from shiplift.cli.hearing import Ear
+    from shiplift.face.layout import duration
+
+    heard = Ear(client).surely()
+    silent = heard.silent(int(time.time())) if heard else None
+    if silent is None:
+        return None
+    return Text(f"no operator has been heard of for {duration(silent)}; this is how it was", style="bold red")
+
+
+def with_kind(client: Client, kind: str, name: str, error: Exception) -> Exception:
+    """Whoever named no kind may have meant a node."""
+    from shiplift.facts.kinds import NODE
+    from shiplift.kube.errors import KubeError
+
+    try:
+        is_node = not kind and bool(client.get(NODE, name))
+    except (KubeError, ValueError):
+        is_node = False
+    return CommandError(f"{name!r} names no kind", f"did you mean node/{name}?") if is_node else error
 
 
 def read_name(text: str, parts: Iterable[ExplainPart[Any]]) -> tuple[str, str]:

@@ -14,7 +14,7 @@ Layers = Annotated[
         consume_multiple=True,
         negative="",
         show_default=False,
-        help="Which layers; all when none is named.",
+        help="Which layers, as a,b; all when none is named.",
     ),
 ]
 

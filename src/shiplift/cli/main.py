@@ -59,7 +59,7 @@ COMMANDS = (
     Command(
         "explain",
         "shiplift.cli.explain:app",
-        "Say what a workload or a node waits for, and what would help it.",
+        "Say what a workload, node or rollout waits for, and what would help.",
     ),
     Command("local", "shiplift.cli.local:app", "A real Kubernetes on this computer."),
     Command(
@@ -186,13 +186,17 @@ def load(command: Command) -> App:
 
 def _in_our_words(error: CycloptsError, program: str) -> CommandError:
     """One lower-case line, and a hint: its own where it has one."""
-    message, _, hint = (_missing(error) or str(error)).partition("\nhint: ")
+    from shiplift.cli import slips  # only after a slip
+
+    more, meant_by_it = slips.too_many(error)
+    message, _, hint = (more or _missing(error) or str(error)).partition("\nhint: ")
     message, _, commands = message.partition(" Available commands: ")
     message, _, meant = message.partition(" Did you mean ")
     if meant:
         hint = f"did you mean {meant.partition('?')[0]}?"
     elif commands:
         hint = f"one of {commands.removesuffix('.')}"
+    hint = slips.option(error) or meant_by_it or hint
     usage = " ".join([program, *(error.command_chain or ()), "--help"])
     message = message.strip().removesuffix(".")
     first = message[:1] if message[:2].isupper() else message[:1].lower()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shiplift.cli import access
+from shiplift.cli import access, rollout_retry
 from shiplift.cli.confirming import confirm
 from shiplift.cli.output import CommandError, say
 
@@ -16,15 +16,16 @@ if TYPE_CHECKING:
     from shiplift.api.nodes import NodeRollout
     from shiplift.kube.client import Client
 
-WORDS = ("rollout", "rollouts", "noderollout", "noderollouts", "nr")
 _TRIES = 10
 _WATCH = "shiplift status -w shows how it goes"
 
 
 def named(what: str) -> str:
     """The name in `rollout/NAME`."""
+    from shiplift.nodes.names import ROLLOUT_WORDS
+
     kind, _, name = what.partition("/")
-    if kind.lower() not in WORDS or not name:
+    if kind.lower() not in ROLLOUT_WORDS or not name:
         raise CommandError(
             f"{what!r} is nothing that can be paused, resumed or aborted",
             "rollout/NAME is a NodeRollout; without a name it is the move of workloads",
@@ -45,10 +46,11 @@ def pause(client: Client, what: str) -> None:
 def resume(client: Client, what: str) -> None:
     rollout = _rollout(client, named(what))
     _refuse_aborted(rollout, "it is not paused")
-    if not _write(client, rollout, "paused", value=False):
-        return say("it was not paused")
-    say("resumed: nodes are begun again as their turn comes")
-    return say(f"hint: {_WATCH}")
+    if rollout.spec.paused:
+        _write(client, rollout, "paused", value=False)
+        say("resumed: nodes are begun again as their turn comes")
+        return say(f"hint: {_WATCH}")
+    return rollout_retry.try_again(client, rollout)
 
 
 def abort(client: Client, what: str, *, yes: bool) -> None:

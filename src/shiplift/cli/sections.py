@@ -55,15 +55,15 @@ def read(client: Client, parts: Parts) -> tuple[Parts, Objects]:
     knows none."""
     known: Parts = {}
     found: dict[Kind, list[Any]] = {}
-    unknown: list[access.UnknownKindError] = []
+    unknown = False
     for layer, part in parts.items():
         try:
             found |= {kind: access.objects(client, kind) for kind in part.reads if kind not in found}
             known[layer] = part
-        except access.UnknownKindError as error:
-            unknown.append(error)
+        except access.UnknownKindError:
+            unknown = True
     if unknown and not known:
-        raise unknown[0]
+        raise access.UnknownKindError(*dict.fromkeys(part.reads[0] for part in parts.values()))
     return known, found.__getitem__
 
 
@@ -113,7 +113,7 @@ def absent(parts: Parts) -> CommandError:
     from shiplift.view.section import Advice
 
     told = [part.absent for part in parts.values()]
-    return refusal(Advice("; ".join(one.message for one in told), "; ".join(one.hint for one in told)))
+    return refusal(Advice("; ".join(one.message for one in told), "; or ".join(one.hint for one in told)))
 
 
 def refusal(advice: Advice) -> CommandError:

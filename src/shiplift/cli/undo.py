@@ -58,9 +58,10 @@ def undo(
 
 def outcome(changes: int, stays: int) -> str:
     """What came of it, in a line."""
+    made = "done: 1 change" if changes == 1 else f"done: {changes:,} changes"
     if not stays:
-        return f"done: {changes:,} changes" if changes else "nothing of ours was left to undo"
-    done = f"done: {changes:,} changes" if changes else "nothing more to undo"
+        return made if changes else "nothing of ours was left to undo"
+    done = made if changes else "nothing more to undo"
     what = "1 thing of ours stays" if stays == 1 else f"{stays:,} things of ours stay"
     return f"{done}; {what} on purpose, named above"
 
@@ -100,7 +101,7 @@ def _installed(client: Client, parts: tuple[LayerPart, ...]) -> list[LayerPart]:
         if unknown[part.name]:
             raise access.UnknownKindError(unknown[part.name][0])
     if not installed:
-        raise access.UnknownKindError(unknown[parts[0].name][0])
+        raise access.UnknownKindError(*dict.fromkeys(unknown[part.name][0] for part in parts))
     return installed
 
 

@@ -44,7 +44,7 @@ class Stage:
     def __init__(
         self, play: Play, cluster: Cluster, client: Client, store: Store, parts: tuple[DemoPart[Any], ...]
     ) -> None:
-        self.kubeconfig = cluster.kubeconfig
+        self.kubeconfig, self.kubectl = cluster.kubeconfig, cluster.state.programs["kubectl"]
         self._server_version = _server_version(client)
         self._play, self._cluster, self._client, self._store = play, cluster, client, store
         self._parts = parts

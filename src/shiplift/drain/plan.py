@@ -69,6 +69,8 @@ class Eviction(msgspec.Struct, frozen=True):
     """The uid of its budget."""
     counted: bool = False
     """Whether it takes one of what its budget has to give."""
+    budget: str = ""
+    """The name of its budget, with its namespace."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,7 +160,8 @@ class _Allotment:
                 waits.append(wait)
                 continue
             lane, counted = budgets[0].uid if budgets else "", not is_free(pod, budgets)
-            evictions.append(Eviction(pod, lane, counted))
+            named = f"{budgets[0].namespace}/{budgets[0].name}" if budgets else ""
+            evictions.append(Eviction(pod, lane, counted, named))
             self._spent[lane] += counted
         return Plan(evictions=tuple(evictions), waits=tuple(waits))
 

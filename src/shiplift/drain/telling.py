@@ -35,7 +35,7 @@ def rows(found: Plan, helps: Mapping[Reason, str]) -> list[Row]:
     cannot = [Row(full_name(one.pod), MUST_NOT, why=_with_help(one, helps)) for one in found.cannot]
     never = [_kept(one, NEVER) for one in found.for_ever]
     waits = [_kept(one, _when(one)) for one in found.waits if not one.for_ever]
-    goes = [Row(full_name(one.pod), "goes") for one in found.evictions]
+    goes = [Row(full_name(one.pod), "goes", one.budget) for one in found.evictions]
     ends = [Row(full_name(pod), "ends already") for pod in found.going]
     stays = [Row(full_name(one.pod), "stays", why=one.words) for one in found.left]
     return [*cannot, *never, *waits, *goes, *ends, *stays]
@@ -130,10 +130,11 @@ class Teller:
         ]
 
     def _left(self, there: Mapping[str, str]) -> Iterator[str]:
-        for uid, name in self._there.items():
-            if uid not in there:
-                self.gone += 1
-                yield f"{name} is gone ({self.gone} of {self.gone + len(there)})"
+        gone = [name for uid, name in self._there.items() if uid not in there]
+        total = self.gone + len(gone) + len(there)
+        for name in gone:
+            self.gone += 1
+            yield f"{name} is gone ({self.gone} of {total})"
         self._there = dict(there)
 
     def _ends(self, going: Iterable[Pod], now: float) -> Iterator[str]:
@@ -160,7 +161,8 @@ class Teller:
             yield f"{full_name(pod)} waits: {text}"
         elif told.what != what or now - told.said >= REMIND:
             self._waits[pod.uid] = told._replace(what=what, said=now)
-            yield f"{full_name(pod)} has waited for {now - told.since:.0f} s: {text}"
+            waited = int(now - told.since)
+            yield f"{full_name(pod)} {f'has waited for {waited} s' if waited else 'waits'}: {text}"
 
     def _attached(self, found: Plan) -> Iterator[str]:
         volumes = () if found.to_go else found.volumes

@@ -23,6 +23,8 @@ _MOST_SECONDS = 600.0
 SETTLE_SECONDS = 30.0
 """So long a write may take to be seen in the store."""
 _PAUSE_SECONDS = 1.0
+_TELL_SECONDS = 10.0
+"""Seconds between two lines about what is waited for."""
 
 
 class UndoError(Exception):
@@ -59,6 +61,8 @@ class Undoing(msgspec.Struct, Generic[D], frozen=True):
     """What is left because it cannot be seen, in words; empty where all can be seen."""
     looks: Callable[[Step], bool] = _changes
     """Whether a step only looks: then it is neither told nor counted."""
+    waits: Callable[[D], str] = _sees_all
+    """What is waited for where there is nothing to do, in words; empty where nothing is."""
 
 
 def undo_until_clean(
@@ -67,7 +71,7 @@ def undo_until_clean(
     """How many changes it took, and the last decision: nothing is left to do."""
     changes = 0
     give_up = time.monotonic() + most_seconds
-    blindness = _Blindness(say)
+    blindness, waiting = _Blindness(say), _Waiting(say)
     while time.monotonic() < give_up:
         decision = layer.decide()
         if not decision.steps and not layer.left(decision):
@@ -78,11 +82,26 @@ def undo_until_clean(
         changes += sum(did)
         store.wait_settled([barrier for one in outcomes for barrier in one.barriers], SETTLE_SECONDS)
         _refuse_failures(decision.steps, outcomes)
+        waiting.note("" if any(did) else layer.waits(decision))
         if not any(did):
             time.sleep(_PAUSE_SECONDS)
     raise UndoError(
         "there is still something of ours left", "is an operator running that does not see the abort?"
     )
+
+
+class _Waiting:
+    """What is waited for: said when it is new, and now and then for as long as it is the same."""
+
+    def __init__(self, say: Say) -> None:
+        self._say, self._what, self._said = say, "", float("-inf")
+
+    def note(self, what: str) -> None:
+        now = time.monotonic()
+        if what and (what != self._what or now - self._said >= _TELL_SECONDS):
+            self._say(what)
+            self._said = now
+        self._what = what
 
 
 class _Blindness:

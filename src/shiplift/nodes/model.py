@@ -15,7 +15,7 @@ import msgspec
 
 from shiplift.agent.protocol import Agent, Order, Readiness
 from shiplift.agent.protocol import Outcome as Answer
-from shiplift.api.nodes import Blocker, NodeRollout, NodeRolloutStatus, NodeStatus
+from shiplift.api.nodes import Blocker, NodeRollout, NodeRolloutStatus, NodeStatus, RolloutPass
 from shiplift.engine.claims import Claims
 from shiplift.engine.conditions import Reason as AnyReason
 from shiplift.engine.contested import Changes
@@ -80,6 +80,8 @@ class Reason(AnyReason):
     """Its agent has claimed the order and works."""
     VERIFYING = "Verifying"
     """Its agent is through; what it says is being looked at."""
+    AGENT_UNHEARD = "AgentUnheard"
+    """It has an order, and nothing was heard of its agent for a while; it is waited for."""
     AGENT_SILENT = "AgentSilent"
     """Its agent did not claim the order in time."""
     AGENT_FAILED = "AgentFailed"
@@ -97,6 +99,16 @@ class Reason(AnyReason):
     """Somebody else keeps taking back what we do to it."""
     DOWN_BEFORE = "DownBefore"
     """It was down before it was begun, and its agent does not answer."""
+
+
+PASSES = {
+    RolloutPass.PREPARE: "agents see that packages can be had, and pull images; nothing is changed",
+    RolloutPass.CONTROL_PLANE: "etcd is copied, then the control plane is upgraded, one node at a time",
+    RolloutPass.CONTROL_PLANE_KUBELETS: "packages of control-plane nodes, one node at a time",
+    RolloutPass.WORKERS: "packages of workers, a few nodes at a time",
+    RolloutPass.DONE: "every node runs what it should",
+}
+"""What happens in each pass, in words."""
 
 
 class Member(msgspec.Struct, frozen=True):
@@ -254,6 +266,9 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     """By uid of the node, of nodes being verified."""
     watched: Mapping[str, datetime] = {}
     """By uid of the node, of those in flight: since when this operator has seen them as they are."""
+    heard: Mapping[str, datetime] = {}
+    """By uid of the node, of those with an order: when this operator last heard of their agents, or since
+    when it has listened."""
     hooks: Mapping[tuple[str, str], Hooked] = {}
     """Jobs of ours, by namespace and name."""
     claims: Claims | None = ()

@@ -15,7 +15,7 @@ from tests.crash.suite import Flat
 _FREE_STATUS = frozenset(
     {
         "message",
-        "durations",
+        "durationSeconds",
         "eta",
         "startTime",
         "completeTime",

@@ -9,17 +9,20 @@ import pytest
 from rich.console import Console
 
 from benchmarks.rows import make
-from shiplift.agent.protocol import AGENT, READY, Agent, current_key
+from shiplift.agent.protocol import AGENT, CHANGES_ALLOWED, READY, Agent, current_key
 from shiplift.api.marks import CORDONED_BY, SKIP_ROLLOUT
-from shiplift.api.nodes import Blocker, NodeRollout, NodeState, RolloutPhase
-from shiplift.api.values import LabelSelector, Software
+from shiplift.api.nodes import Blocker, Hooks, NodeRollout, NodeState, RolloutPhase
+from shiplift.api.values import Condition, ConditionStatus, Hook, LabelSelector, Software
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.nodes.face import explanation_layout
 from shiplift.nodes.face.explanation import NEXT, Explanation, explanation
 from shiplift.nodes.model import Member
 from shiplift.nodes.observe.members import member
-from tests.nodes.face.rollouts import NOW, a_record, a_rollout
+from tests.nodes.face.rollouts import MADE, NOW, a_record, a_rollout
+
+HOOK = Hook(name="one", namespace="ops", service_account_name="hook", job={})
+HOOKS = Hooks(before=(HOOK,), after=(HOOK,))
 
 
 def a_member(annotations: dict[str, str] | None = None, **given: Any) -> Member:
@@ -50,7 +53,7 @@ def test_every_state_says_what_is_next() -> None:
             a_member(),
             "its turn; NodeRollout r: 2 of 5 nodes done",
         ),
-        ((a_rollout(stalled="b failed"),), a_member(), "its turn; NodeRollout r: b failed"),
+        ((a_rollout(stalled="b failed"),), a_member(), "somebody: NodeRollout r does not go on: b failed"),
         ((a_rollout(),), a_member({SKIP_ROLLOUT: "true"}), "nothing: it has opted out of rollouts"),
         ((a_rollout(),), a_member(kubelet_version="v1.36.3"), "nothing: it runs what it should"),
         ((a_rollout(phase=RolloutPhase.ABORTED),), a_member(), "nothing: NodeRollout r is over"),
@@ -162,6 +165,66 @@ Would help  `shiplift resume rollout/r`"""
 def test_a_node_that_failed_says_how_to_try_again(state: NodeState) -> None:
     """A cordon of ours need not be taken off for that."""
     (helps,) = told(a_rollout(a_record("a", state))).unblocked_by
-    assert helps == (
-        "mend what failed, then `shiplift pause rollout/r` and `shiplift resume rollout/r` try it again"
+    assert helps == "mend what failed, then `shiplift resume rollout/r` tries it again"
+
+
+def test_a_rollout_that_no_operator_has_seen_says_that_and_what_would_help() -> None:
+    unseen = told(a_rollout(observed_generation=0))
+    assert unseen.waits_for == "an operator: none has looked at NodeRollout r yet"
+    assert unseen.unblocked_by == ("`shiplift operator` runs one",)
+
+
+def test_a_rollout_that_is_refused_is_waited_for_by_nobody_in_turn() -> None:
+    (helps,) = told(a_rollout(stalled="v1.34.0 is below v1.35.4")).unblocked_by
+    assert helps == "`shiplift explain rollout/r` tells what the rollout needs"
+
+
+def test_an_agent_that_is_not_heard_of_is_not_told_as_at_work() -> None:
+    record = a_record("a", NodeState.CHANGING, reason="AgentUnheard", message="nothing was heard of it")
+    node = a_member({AGENT: Agent("0.2.0", 3).written(), READY: "false t"})
+    found = told(a_rollout(record), of=node)
+    assert found.agent == "version 0.2.0, has begun its order and is not heard of"
+    assert found.waits_for == "nothing was heard of it"
+    assert found.unblocked_by[0].startswith("see whether the agent of node a runs")
+
+
+TOKEN = "Prepare.1.4f6f3a52-8f0e-4f0e-9d1c-0a6f5f1f7c11.b1d9c2de-52c1-4f57-9c55-3f9e6f0f3f6a"
+
+
+def test_a_node_that_is_to_be_prepared_waits_for_its_agent_where_that_is_not_heard_of() -> None:
+    unheard = Condition(
+        type="Reconciling",
+        status=ConditionStatus.TRUE,
+        reason="AgentUnheard",
+        message="nothing was heard",
+        last_transition_time=MADE,
     )
+    rollout = a_rollout(conditions=(unheard,), message="nothing was heard")
+    asked = a_member({CHANGES_ALLOWED: f'{{"protocol":1,"token":"{TOKEN}"}}'})
+    assert told(rollout, of=asked).waits_for == (
+        "its agent, which has not answered; NodeRollout r: nothing was heard"
+    )
+    assert told(rollout, of=asked).unblocked_by
+    assert told(rollout).waits_for == "its turn; NodeRollout r: nothing was heard"
+
+
+@pytest.mark.parametrize(
+    ("spec", "of", "state", "next_"),
+    [
+        ({}, a_member(), NodeState.WAITING, "it is cordoned"),
+        ({"hooks": HOOKS}, a_member(), NodeState.WAITING, "hooks before it run, and it is cordoned"),
+        ({}, a_member(unschedulable=True), NodeState.WAITING, "its pods are evicted, within their budgets"),
+        (
+            {"paused": True},
+            a_member(unschedulable=True),
+            NodeState.WAITING,
+            "nothing until somebody resumes NodeRollout r",
+        ),
+        ({}, a_member(), NodeState.VERIFYING, "it takes pods again"),
+        ({"hooks": HOOKS}, a_member(), NodeState.VERIFYING, "hooks after it run, and it takes pods again"),
+    ],
+)
+def test_hooks_come_next_only_where_there_are_any(
+    spec: dict[str, Any], of: Member, state: NodeState, next_: str
+) -> None:
+    assert told(a_rollout(a_record("a", state), spec=spec), of=of).next == next_

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from shiplift.api.nodes import Blocker, NodeState, RolloutPass, RolloutPhase
-from shiplift.api.values import Estimate, Progress
+from shiplift.api.values import Condition, ConditionStatus, Estimate, Progress
 from shiplift.nodes.face.rollouts import RolloutsView, RolloutView, changes, rollouts_view, why
 from shiplift.nodes.face.rollouts_data import rollouts_data
 from shiplift.nodes.face.rollouts_layout import rollouts
@@ -222,7 +222,7 @@ def test_changes_are_told_once() -> None:
         "node a changing: its agent is at work",
     ]
     assert changes(after, after) == []
-    assert changes(None, before) == ["r running, 0/0 nodes"]
+    assert changes(None, before) == ["r running"]
 
 
 def test_programs_get_all_of_it() -> None:
@@ -239,3 +239,19 @@ def test_every_field_is_on_the_page_and_nothing_else_is() -> None:
     own = PAGE.read_text().partition("## `layers.nodes`")[2].partition("## `layers.")[0]
     found = {*fields(rollouts_data(view(BUSY))), *fields(rollouts_data(view(a_rollout())))}
     assert named(own) - {"rollouts"} == found
+
+
+def test_agents_that_are_not_heard_of_are_what_it_needs_and_no_error() -> None:
+    unheard = Condition(
+        type="Reconciling",
+        status=ConditionStatus.TRUE,
+        reason="AgentUnheard",
+        message="nothing was heard",
+        last_transition_time=MADE,
+    )
+    found = view(a_rollout(conditions=(unheard,), message="nothing was heard"))
+    assert (found.rollouts[0].needs, found.rollouts[0].stalled, found.stalled) == (
+        "nothing was heard",
+        "",
+        "",
+    )

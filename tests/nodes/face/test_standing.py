@@ -15,8 +15,9 @@ from shiplift.cli.stage_layout import Drawn, stage
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.nodes.face.rollouts import rollouts_view
-from shiplift.nodes.face.standing import PASSES, Stand, Standing, changes, standing
+from shiplift.nodes.face.standing import Stand, Standing, changes, standing
 from shiplift.nodes.face.standing_layout import headline, nodes
+from shiplift.nodes.model import PASSES
 from shiplift.view.look import look
 from tests.nodes.face.rollouts import NOW, a_record, a_rollout
 from tests.view.rows import Snapshot, node, pod
@@ -99,7 +100,7 @@ def test_every_state_of_a_record_has_a_word(state: NodeState) -> None:
 
 
 def test_every_pass_has_words() -> None:
-    assert set(PASSES) == {"", *(one.value for one in RolloutPass)}
+    assert set(PASSES) == set(RolloutPass)
 
 
 def test_before_there_is_a_rollout_nodes_are_ready_and_nothing_is_told() -> None:
@@ -128,11 +129,10 @@ def test_half_way_some_workers_are_changed_and_one_is_drained() -> None:
 def test_a_line_is_told_for_each_pass_and_each_node_that_comes_to_another_state() -> None:
     before = stands(a_rollout(a_record("data-2", NodeState.DRAINING), **RUNNING))
     assert list(changes(before, stands(BUSY))) == [
-        "pass Workers: workers, a few at a time",
-        "data-2: changing",
-        "data-3: draining, 1 pod is left; pod shop/cache is kept by PodDisruptionBudget shop/cache:"
-        " needs 1 of 1 pods healthy and has 1",
         "general-1: failed, the agent answered: no space left on device",
+        "pass Workers: packages of workers, a few nodes at a time",
+        "data-2: changing",
+        "data-3: draining, shop/cache waits for budget shop/cache",
         "general-2: verifying",
     ]
     assert list(changes(stands(BUSY), stands(BUSY))) == []

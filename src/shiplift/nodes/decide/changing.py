@@ -5,7 +5,7 @@ from __future__ import annotations
 from shiplift.agent.protocol import Result
 from shiplift.api.nodes import NodeState
 from shiplift.api.values import duration
-from shiplift.nodes.decide import draining, failing, guards, proving
+from shiplift.nodes.decide import draining, failing, guards, proving, silence
 from shiplift.nodes.decide.case import Case, Passed, unanswered
 from shiplift.nodes.model import Reason
 
@@ -59,8 +59,11 @@ def _at_work(case: Case) -> Passed:
     steps = () if case.cordoned or not case.operation.wants_cordon else (case.cordon(),)
     if case.late(limit):
         told = f"its agent has not been through for {int(limit.total_seconds())} s: it finishes or reverts"
+        if (since := silence.silent_since(case.view, case.member.uid, case.now)) is not None:
+            told += f"; {silence.told(since)}"
         return case.waits(Reason.TIMED_OUT, told, *steps)
-    return case.waits(Reason.CHANGING, "its agent is at work", *steps, due=case.since + limit)
+    found = case.waits(Reason.CHANGING, "its agent is at work", *steps, due=case.since + limit)
+    return _heard(case, found, "its agent has begun, and")
 
 
 def _uncordoned(case: Case) -> Passed:
@@ -81,7 +84,18 @@ def _unanswered(case: Case) -> Passed:
         told = f"its agent did not begin for {int(limit.total_seconds())} s; see whether it runs"
         return failing.silent(case, told)
     told = "its agent has not begun yet"
-    return case.waits(Reason.WAITS_FOR_AGENT, told, due=case.since + limit)
+    found = case.waits(Reason.WAITS_FOR_AGENT, told, due=case.since + limit)
+    return _heard(case, found, f"{told};")
+
+
+def _heard(case: Case, waits: Passed, so: str) -> Passed:
+    """The same, with how long nothing was heard of its agent, where that is long."""
+    uid = case.member.uid
+    since = silence.silent_since(case.view, uid, case.now)
+    if since is not None:
+        return case.waits(Reason.AGENT_UNHEARD, f"{so} {silence.told(since)}", *waits.steps, due=waits.due)
+    noticed = silence.noticed(case.view, uid, case.now)
+    return waits._replace(due=min(waits.due, noticed) if waits.due else noticed)
 
 
 def _ordering(case: Case) -> Passed:
@@ -95,7 +109,7 @@ def _ordering(case: Case) -> Passed:
     withheld = None if case.operation.wants_cordon else guards.withheld(case)
     if (wait := withheld or guards.unclaimed(case)) is not None:
         return wait
-    return case.waits(Reason.WAITS_FOR_AGENT, case.record.message, case.allow())
+    return case.waits(Reason.WAITS_FOR_AGENT, "its agent is asked to change it", case.allow())
 
 
 def _busy_elsewhere(case: Case) -> Passed:

@@ -163,7 +163,7 @@ def _record(course: Course, leg: Leg, member: Member) -> NodeStatus:
         uid=member.uid,
         state=_first_state(course, operation),
         reason=Reason.CHOSEN,
-        message=f"{operation.value}: it is next",
+        message=f"its turn has come ({operation.value})",
         last_transition_time=now,
         attempt=attempt,
         token=str(Token(uid, member.uid, operation, attempt)),

@@ -59,10 +59,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     def try_again(self) -> str:
         """What lets a node that has failed be tried again."""
         name = self.rollout.metadata.name
-        return (
-            f"once that is mended, `shiplift pause rollout/{name}` and then `shiplift resume rollout/{name}`"
-            " try it again"
-        )
+        return f"once that is mended, `shiplift resume rollout/{name}` tries it again"
 
     @property
     def status(self) -> NodeRolloutStatus:

@@ -104,9 +104,9 @@ def _failed(course: Course) -> list[NodeStatus]:
 def _told(course: Course, failed: list[NodeStatus]) -> str:
     first = failed[0]
     most = course.spec.max_failures
-    text = f"stopped: {len(failed)} of at most {most} node{'s' * (most != 1)} failed"
-    why = f"{first.reason}: {first.message}"
-    return f"{text}; node {first.name} ({first.state.value}): {why}; {course.try_again}"
+    text = f"{len(failed)} node{'s' * (len(failed) != 1)} failed (it stops at {most})"
+    left = " (quarantined)" if first.state is NodeState.QUARANTINED else ""
+    return f"{text}; node {first.name}{left}: {first.message or first.reason}; {course.try_again}"
 
 
 def _paused(course: Course) -> Line | None:

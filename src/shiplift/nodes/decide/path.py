@@ -16,6 +16,7 @@ import msgspec
 
 from shiplift.api.nodes import RolloutPass
 from shiplift.engine.versions import KUBELET_MAY_LAG, Order, Version, VersionError, parse
+from shiplift.nodes.names import ASKED
 
 Minor = tuple[int, int]
 VIA = "spec.via of the NodeRollout"
@@ -159,9 +160,10 @@ def _refuse_ahead(target: Version, running: Running) -> None:
     """What does not take part stays as it is: no kubelet may come to be ahead of it."""
     for place, text in running.others.items():
         if parse(text).line < target.line:
+            whose = "this cluster" if place == ASKED else f"node {place}"
             raise RefusedError(
-                f"{target} is ahead of the API server {place}, which runs {text} and takes no part;"
-                " upgrade it first, or let it take part"
+                f"{target} is of a later minor than the API server of {whose}, which runs {text} and which"
+                " this NodeRollout does not change; upgrade that first"
             )
 
 
@@ -170,6 +172,6 @@ def _refuse_left_behind(target: Version, outside: Mapping[str, str]) -> None:
     for name, text in outside.items():
         if parse(text).line < least:
             raise RefusedError(
-                f"node {name} takes no part and runs {text}, more than {KUBELET_MAY_LAG} minors below"
-                f" {target}; let it take part, or upgrade it first"
+                f"node {name}, which this NodeRollout does not change, runs {text}, more than"
+                f" {KUBELET_MAY_LAG} minors below {target}; upgrade it first, or let the selector match it"
             )

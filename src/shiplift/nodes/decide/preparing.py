@@ -3,15 +3,20 @@ is copied."""
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from shiplift.agent.protocol import Operation
 from shiplift.api.nodes import RolloutPass, Snapshot
 from shiplift.api.values import duration
 from shiplift.engine.step import Step
-from shiplift.nodes.decide import errands, wanted
+from shiplift.nodes.decide import errands, silence, wanted
 from shiplift.nodes.decide.course import Course, Line
 from shiplift.nodes.decide.errands import Errand, State
 from shiplift.nodes.decide.path import Leg
 from shiplift.nodes.model import Member, Reason
+
+_LOOK_AGAIN = timedelta(seconds=10)
+"""That an agent is heard of again need not be an event."""
 
 
 def prepared(course: Course) -> Line | None:
@@ -53,7 +58,27 @@ def _preparing(course: Course, found: list[Errand], left: list[Errand]) -> Line:
         name = waiting[0].member.name
         text += f"; does the agent of node {name} run? node.shiplift.dev/skip-rollout leaves it out"
         return Line(Reason.WAITS_FOR_AGENT, text, stalled=True, steps=tuple(steps))
-    return Line(Reason.STARTING, text, steps=tuple(steps))
+    return _heard(course, waiting, Line(Reason.STARTING, text, steps=tuple(steps)))
+
+
+def _heard(course: Course, waiting: list[Errand], line: Line) -> Line:
+    """The same, with the nodes of whose agents nothing is heard. It is looked at again though nothing
+    happens."""
+    since = {
+        one.member.name: at
+        for one in waiting
+        if (at := silence.silent_since(course.view, one.member.uid, course.now)) is not None
+    }
+    line = line._replace(due=course.now + _LOOK_AGAIN if waiting else None)
+    if not since:
+        return line
+    first, more = next(iter(since.items())), len(since) - 1
+    others = f" (and {more} more)" if more else ""
+    text = (
+        f"{line.message}; nothing was heard of the agent of node {first[0]}{others} since"
+        f" {first[1]:%H:%M:%S} UTC: see whether it runs; node.shiplift.dev/skip-rollout leaves a node out"
+    )
+    return line._replace(reason=Reason.AGENT_UNHEARD, message=text)
 
 
 def _prepare(course: Course, member: Member) -> Step:

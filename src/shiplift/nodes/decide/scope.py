@@ -67,8 +67,9 @@ def overlap(scope: Scope, taken: Mapping[str, str]) -> str:
     for member in scope.members:
         if (other := taken.get(member.uid)) is not None:
             return (
-                f"node {member.name} is in the scope of NodeRollout {other} too, which was there first:"
-                f" delete or abort {other}, or change a selector"
+                f"node {member.name} is in the scope of NodeRollout {other} too, which was there first and"
+                f" is in force until it is deleted: change the version of {other}, delete it, or change a"
+                " selector"
             )
     return ""
 

@@ -1,40 +1,63 @@
-"""`shiplift explain node/x`: what a node waits for, and what would unblock it. Nothing is written."""
+"""`shiplift explain node/x` and `rollout/x`: what it waits for, what would unblock it. Nothing is written."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
 
+from rich.console import RenderableType
+
 from shiplift.face.parts import ExplainPart, FaceError, Question, Reader
 from shiplift.facts import kinds
 from shiplift.facts.nodes import Node
 from shiplift.kube.watch import Watch
-from shiplift.nodes.face import explanation_layout
+from shiplift.nodes.face import explanation_layout, rollouts_layout
 from shiplift.nodes.face.explanation import Explanation, explanation
+from shiplift.nodes.face.rollouts import RolloutsView, rollouts_view
+from shiplift.nodes.names import ROLLOUT_WORDS
 from shiplift.nodes.observe.members import Members
 
 WORDS = frozenset({"no", "node", "nodes"})
 
 
-def explained(reader: Reader, question: Question, now: int) -> Explanation:
-    """All about the node that is meant."""
+def explained(reader: Reader, question: Question, now: int) -> Explanation | RolloutsView:
+    """All about the node or the rollout that is meant."""
+    if question.kind in ROLLOUT_WORDS:
+        return _rollout(reader, question.name, now)
     rollouts = sorted(reader.objects(kinds.NODE_ROLLOUT), key=lambda one: one.metadata.name)
     found = reader.collected([Watch(kinds.NODE), Watch(kinds.MACHINE)])
     members = Members().look(found.all(Node), found.customs(kinds.MACHINE))
     if question.name not in members:
-        raise FaceError(f"there is no node {question.name}", _may_be_meant(question.name, members))
+        hint = _may_be_meant("node", question.name, members) or "`kubectl get nodes` lists them"
+        raise FaceError(f"there is no node {question.name}", hint)
     return explanation(members[question.name], rollouts, now)
 
 
-def _may_be_meant(name: str, names: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, list(names), 3)
-    return f"is {' or '.join(close)} meant?" if close else "`kubectl get nodes` lists them"
+def _rollout(reader: Reader, name: str, now: int) -> RolloutsView:
+    """One rollout, as `shiplift status` shows it, with all of its nodes."""
+    found = {one.metadata.name: one for one in reader.objects(kinds.NODE_ROLLOUT)}
+    view = rollouts_view([found[name]], now, None) if name in found else None
+    if view is None:
+        hint = _may_be_meant("rollout", name, found) or "`kubectl get noderollouts` lists them"
+        raise FaceError(f"there is no NodeRollout {name}", hint)
+    return view
 
 
-EXPLAIN = ExplainPart[Explanation](
-    words=WORDS,
-    forms=("node/NAME",),
-    subject="node",
+def _may_be_meant(kind: str, name: str, names: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(names), 1)
+    return f"did you mean {kind}/{close[0]}?" if close else ""
+
+
+def picture(told: Explanation | RolloutsView) -> RenderableType:
+    if isinstance(told, RolloutsView):
+        return rollouts_layout.rollouts(told, None)
+    return explanation_layout.explanation(told)
+
+
+EXPLAIN = ExplainPart[Explanation | RolloutsView](
+    words=WORDS | ROLLOUT_WORDS,
+    forms=("node/NAME", "rollout/NAME"),
+    subject="node or rollout",
     explained=explained,
-    picture=explanation_layout.explanation,
+    picture=picture,
 )

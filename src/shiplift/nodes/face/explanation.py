@@ -12,26 +12,26 @@ import msgspec
 from shiplift.agent.protocol import fits
 from shiplift.api.nodes import NodeRollout, NodeState, NodeStatus, RolloutPhase
 from shiplift.api.values import selector_of
-from shiplift.nodes.face.rollouts import NodeLine, line_of, stalled, wanted
-from shiplift.nodes.model import Member
+from shiplift.nodes.face.rollouts import RUN_ONE, NodeLine, line_of, said, stalled, unseen, wanted
+from shiplift.nodes.model import Member, Reason
 from shiplift.nodes.names import CONTROL_PLANE, KUBERNETES
 from shiplift.view.values import plain
 
 NEXT = {
-    NodeState.WAITING: "hooks before it run, and it is cordoned",
+    NodeState.WAITING: "it is cordoned",
     NodeState.CORDONED: "its pods are evicted, within their budgets",
     NodeState.DRAINING: "when it is empty its agent is told to change it",
     NodeState.CHANGING: "when its agent is through, what it runs is looked at",
-    NodeState.VERIFYING: "hooks after it run, and it takes pods again",
+    NodeState.VERIFYING: "it takes pods again",
     NodeState.SOAKING: "it is as it should be, and takes pods again when what it waits for is there",
     NodeState.REVERTING: "its versions from before are put back, and it takes pods again",
     NodeState.FAILED: "nothing by itself",
     NodeState.QUARANTINED: "nothing by itself: it stays cordoned until it is tried again",
     NodeState.SKIPPED: "nothing: it is left as it is",
 }
-_TRY_AGAIN = (
-    "mend what failed, then `shiplift pause rollout/{0}` and `shiplift resume rollout/{0}` try it again"
-)
+_TRY_AGAIN = "mend what failed, then `shiplift resume rollout/{0}` tries it again"
+_SEE_AGENT = "see whether the agent of node {0} runs"
+_LEAVE_OUT = 'annotation node.shiplift.dev/skip-rollout: "true" leaves the node out'
 _HELPED = (NodeState.FAILED, NodeState.QUARANTINED)
 """Where a node is that somebody has to help."""
 _OVER = (RolloutPhase.COMPLETE, RolloutPhase.ABORTED)
@@ -82,14 +82,14 @@ def explanation(member: Member, rollouts: Sequence[NodeRollout], now: int) -> Ex
         version=member.row.kubelet_version,
         ready=member.row.ready,
         cordon=_cordon(member),
-        agent=_agent(member),
+        agent=_agent(member, line),
         rollout=rollout.metadata.name if rollout else "",
         wanted=wanted(rollout) if rollout else "",
         line=line,
         waits_for=plain(_waits_for(member, rollout, line)),
-        next=NEXT[line.state] if line else "",
+        next=_next(member, rollout, line) if rollout and line else "",
         blocked_by=line.blockers if line else (),
-        unblocked_by=tuple(_unblocked_by(rollout, line)),
+        unblocked_by=tuple(_unblocked_by(member, rollout, line)),
         software=_software(member, rollout),
     )
 
@@ -120,13 +120,27 @@ def _cordon(member: Member) -> str:
     return f"NodeRollout {member.cordoned_by}" if member.cordoned_by else "somebody else"
 
 
-def _agent(member: Member) -> str:
+def _next(member: Member, rollout: NodeRollout, line: NodeLine) -> str:
+    """What comes next, hooks where there are any; of a node that is cordoned already, not that it will be."""
+    text, hooks = NEXT[line.state], rollout.spec.hooks
+    if line.state is NodeState.WAITING and rollout.spec.paused:
+        return f"nothing until somebody resumes NodeRollout {rollout.metadata.name}"
+    if line.state is NodeState.WAITING and member.row.unschedulable:
+        text = NEXT[NodeState.CORDONED]
+    if line.state is NodeState.WAITING and hooks.before:
+        return f"hooks before it run, and {text}"
+    return f"hooks after it run, and {text}" if line.state is NodeState.VERIFYING and hooks.after else text
+
+
+def _agent(member: Member, line: NodeLine | None) -> str:
     if member.problem:
         return plain(f"cannot be understood: {member.problem}")
     if member.agent is None:
         return "has not been heard of"
     state = member.readiness
     work = "" if state is None else ", through with its last order" if state.ready else ", at work"
+    if work == ", at work" and line is not None and line.reason == Reason.AGENT_UNHEARD:
+        work = ", has begun its order and is not heard of"
     return plain(f"version {member.agent.version or 'unknown'}{work}")
 
 
@@ -141,13 +155,39 @@ def _waits_for(member: Member, rollout: NodeRollout | None, line: NodeLine | Non
         return "nothing: it runs what it should"
     if rollout.status.phase in _OVER:
         return f"nothing: NodeRollout {rollout.metadata.name} is over"
-    said = stalled(rollout) or rollout.status.message
-    return f"its turn; NodeRollout {rollout.metadata.name}: {said}"
+    return _no_turn(member, rollout)
 
 
-def _unblocked_by(rollout: NodeRollout | None, line: NodeLine | None) -> Iterable[str]:
-    if rollout is None:
+def _no_turn(member: Member, rollout: NodeRollout) -> str:
+    """Why it is not yet its turn."""
+    name = rollout.metadata.name
+    if unseen(rollout):
+        return f"an operator: none has looked at NodeRollout {name} yet"
+    if why := stalled(rollout):
+        return f"somebody: NodeRollout {name} does not go on: {why}"
+    if said(rollout, "Reconciling", Reason.AGENT_UNHEARD) and _asked(member):
+        return f"its agent, which has not answered; NodeRollout {name}: {rollout.status.message}"
+    return f"its turn; NodeRollout {name}: {rollout.status.message}"
+
+
+def _asked(member: Member) -> bool:
+    """Whether it has an order that its agent has not answered."""
+    answered = member.answer.token if member.answer else ""
+    return member.order is not None and str(member.order.token) != answered
+
+
+def _unblocked_by(member: Member, rollout: NodeRollout | None, line: NodeLine | None) -> Iterable[str]:
+    if rollout is None or rollout.status.phase in _OVER:
         return
+    if unseen(rollout):
+        yield RUN_ONE
+    unheard = line.reason == Reason.AGENT_UNHEARD if line else _asked(member)
+    if unheard and (line or said(rollout, "Reconciling", Reason.AGENT_UNHEARD)):
+        yield _SEE_AGENT.format(member.name)
+        if line is None:
+            yield _LEAVE_OUT
+    if line is None and stalled(rollout):
+        yield f"`shiplift explain rollout/{rollout.metadata.name}` tells what the rollout needs"
     if line is not None and line.state in _HELPED:
         yield _TRY_AGAIN.format(rollout.metadata.name)
     if rollout.spec.paused and not rollout.spec.abort:

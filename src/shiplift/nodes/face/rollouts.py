@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from shiplift.api.nodes import NodeRollout, NodeState, NodeStatus, RolloutPhase
-from shiplift.api.values import ConditionStatus
+from shiplift.api.values import Condition, ConditionStatus
 from shiplift.nodes.model import Reason, kept
 from shiplift.view.section import Arrival
 from shiplift.view.values import Eta, Heard, Share, ago, plain
@@ -38,6 +38,7 @@ _WORDS: dict[str, str] = {
     Reason.VERIFYING: "what its agent says is looked at",
 }
 """Why a node is where it is, in words, while its record only has the reason."""
+RUN_ONE = "`shiplift operator` runs one"
 MOST_NODES = 10
 """So many nodes are shown, the worst, unless all are asked for."""
 
@@ -78,7 +79,16 @@ class RolloutView(msgspec.Struct, frozen=True):
     arrival: Arrival
     hints: tuple[str, ...] = ()
     resting: str = ""
-    """Why nothing happens until somebody resumes it; empty where it is not paused."""
+    """Why nothing happens until somebody resumes it, or runs an operator; empty where something may."""
+    unheard: str = ""
+    """Of which agents nothing is heard; empty where all are."""
+    stopped: int | None = None
+    """For how long it has gone on only when somebody helps."""
+
+    @property
+    def needs(self) -> str:
+        """What somebody should look at."""
+        return self.stalled or self.unheard
 
 
 class RolloutsView(msgspec.Struct, frozen=True):
@@ -145,6 +155,8 @@ def _rollout(rollout: NodeRollout, now: int, *, silent: bool) -> RolloutView:
         lines=_lines(status.nodes, now),
         stalled=plain(stalled(rollout)),
         resting=_resting(rollout),
+        unheard=plain(said(rollout, "Reconciling", Reason.AGENT_UNHEARD)),
+        stopped=_stopped(rollout, now),
         arrival=_arrival(rollout),
         hints=tuple(_hints(rollout, silent=silent)),
     )
@@ -178,22 +190,38 @@ def _until(rollout: NodeRollout, now: int) -> int | None:
 
 def stalled(rollout: NodeRollout) -> str:
     """Why it goes on only when somebody helps; empty while it goes on by itself."""
-    return next(
-        (
-            one.message or one.reason
-            for one in rollout.status.conditions
-            if one.type == "Stalled" and one.status is ConditionStatus.TRUE
-        ),
-        "",
-    )
+    return said(rollout, "Stalled")
+
+
+def said(rollout: NodeRollout, condition: str, reason: str = "") -> str:
+    """What a condition that is true says; empty where it is not, or is for another reason."""
+    found = _condition(rollout, condition)
+    return (found.message or found.reason) if found and reason in ("", found.reason) else ""
+
+
+def _condition(rollout: NodeRollout, type_: str) -> Condition | None:
+    true = (one for one in rollout.status.conditions if one.status is ConditionStatus.TRUE)
+    return next((one for one in true if one.type == type_), None)
+
+
+def _stopped(rollout: NodeRollout, now: int) -> int | None:
+    found = _condition(rollout, "Stalled")
+    return ago(found.last_transition_time, now) if found else None
 
 
 def _resting(rollout: NodeRollout) -> str:
-    """That it is paused, once what was in flight is finished: it goes on only when somebody resumes it."""
+    """That no operator has looked at it; or that it is paused, once what was in flight is finished: it goes
+    on only when somebody resumes it."""
+    if unseen(rollout):
+        return f"no operator has looked at NodeRollout {rollout.metadata.name} yet: {RUN_ONE}"
     if not rollout.spec.paused or rollout.spec.abort or rollout.status.phase is not RolloutPhase.PAUSED:
         return ""
     flying = any(_flies(one) for one in rollout.status.nodes)
     return "" if flying else f"paused: `shiplift resume rollout/{rollout.metadata.name}` goes on"
+
+
+def unseen(rollout: NodeRollout) -> bool:
+    return not rollout.status.observed_generation
 
 
 def _flies(record: NodeStatus) -> bool:
@@ -223,9 +251,9 @@ def line_of(record: NodeStatus, now: int) -> NodeLine:
 def _hints(rollout: NodeRollout, *, silent: bool) -> Iterable[str]:
     name, status = rollout.metadata.name, rollout.status
     if silent:
-        yield "nothing happens until an operator runs again; `shiplift operator` runs one from here"
-    elif not status.observed_generation:
-        yield "no operator has looked at it yet; `shiplift operator` runs one"
+        yield f"nothing happens until an operator runs again; {RUN_ONE} from here"
+    elif unseen(rollout):
+        yield f"no operator has looked at it yet; {RUN_ONE}"
     elif status.observed_generation < rollout.metadata.generation:
         yield "the operator has not seen the last change of the spec yet"
     if rollout.spec.paused and not rollout.spec.abort:
@@ -246,8 +274,9 @@ def _changes(before: RolloutView | None, now: RolloutView) -> Iterable[str]:
         now.nodes,
         now.running_pass,
     ):
-        said = f": {now.message}" if now.message else ""
-        yield f"{now.name} {now.phase}, {now.nodes} nodes{said}"
+        counted = f", {now.nodes} nodes" if now.nodes.total else ""
+        text = f": {now.message}" if now.message else ""
+        yield f"{now.name} {now.phase}{counted}{text}"
     was = {one.name: (one.state, one.reason) for one in before.lines} if before else {}
     for one in now.lines:
         if was.get(one.name) != (one.state, one.reason):

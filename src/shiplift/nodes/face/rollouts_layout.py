@@ -31,8 +31,8 @@ def rollouts(view: RolloutsView, most: int | None, lines: int | None = None) -> 
     for one in view.rollouts:
         parts += [Text(), _rollout(one, most, lines)]
     if view.over:
-        earlier = "1 earlier rollout is" if view.over == 1 else f"{view.over:,} earlier rollouts are"
-        parts += [Text(), Text(f"{earlier} over", style="dim")]
+        others = "1 other rollout is" if view.over == 1 else f"{view.over:,} other rollouts are"
+        parts += [Text(), Text(f"{others} complete or aborted", style="dim")]
     return Group(*parts[1:])
 
 
@@ -59,10 +59,10 @@ def _about(view: RolloutView, lines: int | None) -> Iterable[tuple[str, Renderab
         yield "Pools", Sentence(", ".join(view.pools), lines=lines)
     if len(view.path) > 1:
         yield "Path", Sentence(" → ".join(view.path), lines=lines)
-    if view.message and view.message != view.stalled:
+    if view.message and view.message != view.needs:
         yield "Now", Sentence(view.message, lines=None if lines is None else max(2, lines))
-    if view.stalled:
-        yield "Needs", Sentence(view.stalled, lines=None if lines is None else max(2, lines))
+    if view.needs:
+        yield "Needs you", Sentence(view.needs, lines=None if lines is None else max(2, lines))
     if view.window is not None:
         yield "Window", Sentence(f"the next opens in {duration(view.window)}")
 
@@ -73,10 +73,17 @@ def _headline(view: RolloutView, title: str) -> str:
         title,
         view.wanted,
         f"pass {view.running_pass}" if view.running_pass and not over else "",
-        f"{'in' if over else 'for'} {duration(view.seconds)}" if view.seconds is not None else "",
+        _elapsed(view, over=over),
         _eta(view.eta) if view.eta else "",
     ]
     return ", ".join(one for one in more if one)
+
+
+def _elapsed(view: RolloutView, *, over: bool) -> str:
+    """How long it took, or has run; of one that is stopped, for how long it has been."""
+    if view.phase == "stopped" and view.stopped is not None:
+        return f"for {duration(view.stopped)}"
+    return "" if view.seconds is None else f"{'in' if over else 'for'} {duration(view.seconds)}"
 
 
 def _eta(eta: Eta) -> str:

@@ -6,6 +6,7 @@ when nothing is done to it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
@@ -15,6 +16,7 @@ from shiplift.agent.protocol import current_versions
 from shiplift.api.nodes import NodeState, RolloutPass
 from shiplift.facts.nodes import Node, is_control_plane
 from shiplift.nodes.face.rollouts import NodeLine, RolloutView, why
+from shiplift.nodes.model import PASSES
 from shiplift.nodes.names import API_SERVER
 from shiplift.view.cluster import ClusterView, NodeView
 from shiplift.view.section import Arrival
@@ -45,6 +47,7 @@ _STANDS = {
     NodeState.SKIPPED: Stand.WAITING,
 }
 """What is not here has failed."""
+_KEPT = re.compile(r"pod (\S+) is kept.*PodDisruptionBudget ([^\s:]+)")
 AT_WORK = frozenset({Stand.CORDONED, Stand.DRAINING, Stand.CHANGING, Stand.VERIFYING})
 
 
@@ -117,8 +120,14 @@ def _stand(
         state=state,
         ready_pods=view.pods.ready,
         other_pods=view.pods.total - view.pods.ready,
-        now=why(line) if line else "",
+        now=_now(line) if line else "",
     )
+
+
+def _now(line: NodeLine) -> str:
+    """What it waits for; of a pod that a budget keeps only these two, since columns are narrow."""
+    kept = _KEPT.match(line.blockers[0]) if line.blockers else None
+    return f"{kept[1]} waits for budget {kept[2]}" if kept else why(line)
 
 
 def _state(view: NodeView, line: NodeLine | None, rollout: RolloutView | None, target: str) -> Stand:
@@ -129,28 +138,22 @@ def _state(view: NodeView, line: NodeLine | None, rollout: RolloutView | None, t
     return Stand.CHANGED if view.version == target else Stand.WAITING
 
 
-PASSES = {
-    "": "",
-    RolloutPass.PREPARE.value: "every node sees that its packages can be had, and pulls images",
-    RolloutPass.CONTROL_PLANE.value: "etcd is copied, then the control plane is upgraded, one node at a time",
-    RolloutPass.CONTROL_PLANE_KUBELETS.value: "kubelets of the control plane, one node at a time",
-    RolloutPass.WORKERS.value: "workers, a few at a time",
-    RolloutPass.DONE.value: "",
-}
-"""What happens in each pass, in words."""
-
-
 def changes(before: Standing, now: Standing) -> Iterable[str]:
-    """A line for each pass that began and each node that came to another state; none before the rollout."""
+    """A line for each pass that began and each node that came to another state; none before the rollout. A
+    node that is through comes before the pass that began with that, one at work after it."""
     if now.rollout is None:
         return
-    was = before.rollout.running_pass if before.rollout else ""
-    if now.rollout.running_pass != was and (words := PASSES[now.rollout.running_pass]):
-        yield f"pass {now.rollout.running_pass}: {words}"
     then = {one.name: one.state for one in before.nodes}
-    for one in now.nodes:
-        if then.get(one.name) is not one.state and one.state in (*AT_WORK, Stand.FAILED, Stand.CHANGED):
-            yield f"{one.name}: {one.state}{_more(one)}"
+    other = [one for one in now.nodes if then.get(one.name) is not one.state]
+    yield from (_line(one) for one in other if one.state in (Stand.CHANGED, Stand.FAILED))
+    running, was = now.rollout.running_pass, before.rollout.running_pass if before.rollout else ""
+    if running not in ("", was, RolloutPass.DONE):
+        yield f"pass {running}: {PASSES[RolloutPass(running)]}"
+    yield from (_line(one) for one in other if one.state in AT_WORK)
+
+
+def _line(one: NodeStand) -> str:
+    return f"{one.name}: {one.state}{_more(one)}"
 
 
 def _more(one: NodeStand) -> str:

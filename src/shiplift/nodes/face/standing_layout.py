@@ -5,8 +5,10 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
+from shiplift.api.nodes import RolloutPass
 from shiplift.face.layout import bar, marks, table
 from shiplift.nodes.face.standing import NodeStand, Stand, Standing
+from shiplift.nodes.model import PASSES
 
 _WIDTHS = {"VERSION": 7, "STATE": 11, "PODS": 5}
 """As wide as what is common in them, or all columns would jump."""
@@ -16,10 +18,10 @@ _AT_WORK = ("→", "yellow")
 
 
 def headline(view: Standing) -> str:
-    """How far it is."""
+    """How far it is, and what happens in the pass that runs."""
     told = f"{bar(view.changed)} {view.changed} nodes run {view.target}"
     running = view.rollout.running_pass if view.rollout and not view.moved else ""
-    return f"{told}, pass {running}" if running else told
+    return f"{told}, pass {running}\n{PASSES[RolloutPass(running)]}" if running else told
 
 
 def nodes(view: Standing) -> Table:

@@ -24,11 +24,13 @@ from shiplift.kube.undoing import SETTLE_SECONDS, UndoError, Undoing, undo_until
 from shiplift.nodes.act.actor import Actor
 from shiplift.nodes.act.control_plane import ControlPlane
 from shiplift.nodes.decide.decision import decide
+from shiplift.nodes.decide.scope import in_flight
 from shiplift.nodes.model import Reason, Rolling
 from shiplift.nodes.names import CLAIMS
 from shiplift.nodes.observe.asking import asking
 from shiplift.nodes.observe.observer import Observer
 from shiplift.nodes.steps import CheckLease
+from shiplift.view.values import plain
 
 _UNDER_WAY = (Reason.ABORTING, Reason.DELETED, Reason.STALE_VIEW)
 
@@ -55,9 +57,27 @@ def undo_all(client: Client, store: Store, say: Callable[[str], None]) -> Undone
         outcomes = outcomes.remember([outcome], clock.now())
         return outcome
 
-    layer = Undoing(decide=decided, act=act, left=_left, looks=lambda step: isinstance(step, CheckLease))
+    layer = Undoing(decide=decided, act=act, left=_left, looks=_looks, waits=waits)
     changes, _ = undo_until_clean(layer, store, say)
     return Undone(changes)
+
+
+def _looks(step: Step) -> bool:
+    return isinstance(step, CheckLease)
+
+
+def waits(decision: Rolling) -> str:
+    """Which nodes are waited for, and what each waits for itself."""
+    told = [
+        f"node {record.name}: {plain(record.message or record.reason or record.state.value)}"
+        for one in decision.told
+        if one.reason in _UNDER_WAY
+        for record in one.status.nodes
+        if in_flight(record)
+    ]
+    named = [f"NodeRollout {one.rollout.metadata.name}: {plain(one.message)}" for one in decision.told]
+    more = f", and {len(told) - 3} more" if len(told) > 3 else ""
+    return f"waits for {'; '.join(told[:3] or named)}{more}" if told or named else ""
 
 
 def _left(decision: Rolling) -> bool:

@@ -9,10 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from shiplift.nodes.model import Member
-from shiplift.nodes.names import API_SERVER
-
-ASKED = "kubernetes"
-"""How the server that answers us is named: where it is it does not say."""
+from shiplift.nodes.names import API_SERVER, ASKED
 
 
 def api_servers(members: Iterable[Member], asked: Callable[[], str]) -> dict[str, str]:

@@ -29,7 +29,14 @@ from shiplift.nodes.observe.drains import Asked, Drains
 from shiplift.nodes.observe.holding import Holding, Moving, moving
 from shiplift.nodes.observe.members import Members, has_ours
 from shiplift.nodes.observe.news import Heard, News
-from shiplift.nodes.observe.rollouts import in_flight, kept_for, rollouts_of, states, touches_control_plane
+from shiplift.nodes.observe.rollouts import (
+    beats,
+    in_flight,
+    kept_for,
+    rollouts_of,
+    states,
+    touches_control_plane,
+)
 
 READS = (
     kinds.NODE,
@@ -76,7 +83,7 @@ class Observer:
         self._version = Kept(asking.version, 30.0, monotonic)
         self._claims = Kept(lambda: (asking.claims(),), 2.0, monotonic)
         self._own_pod = Kept(asking.own_pod, 300.0, monotonic)
-        self._watched = Watched()
+        self._watched, self._beats = Watched(), Watched()
         self._clean = False
         """Whether there is no rollout, and nothing of one on any node."""
         self.memory = Memory(Leases(), Jobs(monotonic), contested.Memory())
@@ -144,6 +151,7 @@ class Observer:
             migration=self._holding.look(snapshot, under_way, nodes, news.nodes),
             leases=self.memory.leases.seen(_verified(rollouts, members.values())),
             watched=self._watched.look(states(rollouts, members), self._now()),
+            heard=self._beats.look(beats(members.values()), self._now()),
             hooks=self.memory.jobs.look(self._asking.job),
             claims=self._claims.get()[0] if touches_control_plane(rollouts, members) else (),
             changes=dict(self.memory.changes.changes),

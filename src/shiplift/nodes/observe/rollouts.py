@@ -14,7 +14,7 @@ from shiplift.nodes.observe.drains import DRAINED, IN_FLIGHT
 _OF_CONTROL_PLANE = (RolloutPass.CONTROL_PLANE, RolloutPass.CONTROL_PLANE_KUBELETS)
 _DRAINING_SECONDS, _RECORDED_SECONDS = 1.0, 10.0
 """For how long a view is kept while nodes are drained, and while nodes are changed: what a drain waits for
-may be over without an event."""
+may be over without an event, and a mere heartbeat of an agent that prepares its node makes no new view."""
 
 
 def rollouts_of(snapshot: Snapshot) -> tuple[NodeRollout, ...]:
@@ -39,6 +39,13 @@ def states(rollouts: Iterable[NodeRollout], members: Mapping[str, Member]) -> It
         yield record.uid, (record.state, order.token if order is not None else None)
 
 
+def beats(members: Iterable[Member]) -> Iterator[tuple[str, Hashable]]:
+    """What agents with an order last said: the order, and how often they have written."""
+    for one in members:
+        if one.order is not None:
+            yield one.uid, (one.order.token, one.agent.heartbeat if one.agent is not None else None)
+
+
 def touches_control_plane(rollouts: Iterable[NodeRollout], members: Mapping[str, Member]) -> bool:
     """Whether a control-plane node is being changed, or may be soon."""
     return any(
@@ -56,5 +63,6 @@ def kept_for(rollouts: Collection[NodeRollout]) -> float:
     states = {record.state for _, record in in_flight(rollouts)}
     if not states.isdisjoint(DRAINED):
         return _DRAINING_SECONDS
-    runs = any(one.status.phase is RolloutPhase.RUNNING for one in rollouts)
+    preparing = any(one.status.running_pass is RolloutPass.PREPARE for one in rollouts)
+    runs = preparing or any(one.status.phase is RolloutPhase.RUNNING for one in rollouts)
     return _RECORDED_SECONDS if states or runs else float("inf")

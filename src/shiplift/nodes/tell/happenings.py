@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from shiplift.api.nodes import NodeRolloutStatus, NodeState, NodeStatus, RolloutPhase
 from shiplift.api.values import ConditionStatus
-from shiplift.nodes.model import Reason, kept
+from shiplift.nodes.model import PASSES, Reason, kept
 
 
 class Happening(NamedTuple):
@@ -47,9 +47,9 @@ def of_rollout(before: NodeRolloutStatus, after: NodeRolloutStatus) -> Iterator[
         yield Happening(end, after.message, warning=after.phase is RolloutPhase.ABORTED)
         return
     if after.start_time is not None and before.start_time is None:
-        yield Happening("Started", f"{after.progress.total} nodes; {after.message}")
+        yield Happening("Started", f"the first of {after.progress.total} nodes is begun")
     if after.running_pass is not None and after.running_pass is not before.running_pass:
-        yield Happening("PassStarted", f"pass {after.running_pass}: {after.message}")
+        yield Happening("PassStarted", f"pass {after.running_pass}: {PASSES[after.running_pass]}")
     was, now = _why(before), _why(after)
     if now and now != was:
         yield Happening(now, after.message, warning=now not in _BY_ITSELF)
@@ -63,7 +63,7 @@ def _why(status: NodeRolloutStatus) -> str:
     if stalled := said.get("Stalled"):
         return stalled
     reason = said.get("Reconciling", "")
-    return reason if reason in _BY_ITSELF else ""
+    return reason if reason in (*_BY_ITSELF, Reason.AGENT_UNHEARD) else ""
 
 
 def of_nodes(rollout: str, before: NodeRolloutStatus, after: NodeRolloutStatus) -> Iterator[OnNode]:
@@ -107,7 +107,8 @@ def _skipped(turn: _Turn) -> Happening | None:
 
 
 def _begun(turn: _Turn) -> Happening | None:
-    return Happening("RolloutBegun", turn.note) if turn.was is None else None
+    note = f"NodeRollout {turn.rollout}: its turn has come"
+    return Happening("RolloutBegun", note) if turn.was is None else None
 
 
 def _drained(turn: _Turn) -> Happening | None:
@@ -117,11 +118,18 @@ def _drained(turn: _Turn) -> Happening | None:
 
 
 def _changed(turn: _Turn) -> Happening | None:
-    changed = turn.now.state is NodeState.VERIFYING and turn.was and turn.was.state is not turn.now.state
-    return Happening("Changed", turn.note) if changed else None
+    """From the soak a node may come back to be looked at again: that is no change."""
+    changed = turn.now.state is NodeState.VERIFYING and turn.was and turn.was.state not in _CHANGED
+    note = f"NodeRollout {turn.rollout}: its agent is through, and what it says is looked at"
+    return Happening("Changed", note) if changed else None
 
 
-_TELLING = (_failed, _skipped, _begun, _drained, _changed)
+def _unheard(turn: _Turn) -> Happening | None:
+    unheard = turn.now.reason == Reason.AGENT_UNHEARD
+    return Happening(Reason.AGENT_UNHEARD, turn.note, warning=True) if unheard else None
+
+
+_TELLING = (_failed, _skipped, _begun, _drained, _changed, _unheard)
 
 
 def blocked(rollout: str, record: NodeStatus) -> Happening | None:

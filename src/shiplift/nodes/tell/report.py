@@ -6,8 +6,10 @@ are told at once, since steps wait for them; counts and estimates whenever it co
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
+from statistics import median
 
 import msgspec
 
@@ -52,7 +54,10 @@ _PHASES = {
     Reason.COMPLETE: RolloutPhase.COMPLETE,
     Reason.ABORTED: RolloutPhase.ABORTED,
     Reason.PAUSED: RolloutPhase.PAUSED,
+    Reason.ABORTING: RolloutPhase.ABORTING,
+    Reason.DELETED: RolloutPhase.DELETING,
     Reason.STARTING: RolloutPhase.PENDING,
+    Reason.AGENT_UNHEARD: RolloutPhase.PENDING,
 }
 
 
@@ -108,7 +113,7 @@ def _with_progress(common: NodeRolloutStatus, report: Report, course: Course) ->
         start_time=begun,
         complete_time=(before.complete_time or now) if pass_ is RolloutPass.DONE else None,
         next_window_time=timing.next_window(report.rollout, report.now),
-        eta=_eta(begun, done, total, now) if report.line.reason is Reason.ROLLING else None,
+        eta=_eta(report, begun, course, slots.limit) if report.line.reason is Reason.ROLLING else None,
         canary_start_time=_soaking_since(report, course),
         snapshot=report.line.snapshot or before.snapshot,
         operation=_operation(report),
@@ -124,9 +129,23 @@ def _pass(report: Report, course: Course) -> RolloutPass | None:
         return RolloutPass.DONE if line.done else before
     if line.stalled or line.reason in {Reason.PAUSED, Reason.ABORTED, Reason.ABORTING, Reason.DELETED}:
         return before
-    if course.unbegun or line.reason is Reason.STARTING:
+    if course.unbegun or line.reason in {Reason.STARTING, Reason.AGENT_UNHEARD}:
         return _start(course, line)
-    return course.leg.pass_ if course.leg is not None else before
+    next_ = course.leg.pass_ if course.leg is not None else before
+    return before if next_ is not before and before in _flown(report, course) else next_
+
+
+def _flown(report: Report, course: Course) -> set[RolloutPass]:
+    """The passes of nodes in flight: one is over when its last node was given back."""
+    planes = {one.uid for one in course.scope.control_planes}
+    found: set[RolloutPass] = set()
+    for record in filter(in_flight, report.nodes):
+        token = token_of(record.token or "")
+        if token is not None and token.operation in _OF_CONTROL_PLANE:
+            found.add(RolloutPass.CONTROL_PLANE)
+        else:
+            found.add(RolloutPass.CONTROL_PLANE_KUBELETS if record.uid in planes else RolloutPass.WORKERS)
+    return found
 
 
 def _start(course: Course, line: Line) -> RolloutPass | None:
@@ -161,7 +180,16 @@ def _soaking_since(report: Report, course: Course) -> datetime | None:
     return before if canary.soaked(course) or (pausing and canary.are_well(course)) else None
 
 
-def _eta(started: datetime | None, done: int, total: int, now: datetime) -> Estimate | None:
+def _eta(report: Report, started: datetime | None, course: Course, limit: int) -> Estimate | None:
+    """From what the last nodes took, so many at a time as may be; before there are any, from the pace."""
+    done, total, now = course.over, len(course.scope), report.now.replace(microsecond=0)
+    took = (*report.rollout.status.durations, *report.durations)
+    if took and done < total:
+        waves = math.ceil((total - done) / max(limit, 1))
+        likely, earliest, latest = (
+            now + timedelta(seconds=round(waves * one)) for one in (median(took), min(took), max(took))
+        )
+        return Estimate(likely=likely, earliest=earliest, latest=latest)
     found = progress.estimate(started, done, total, now)
     if found is None:
         return None
