@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from shiplift.agent.protocol import OUTCOME, current_key
-from shiplift.api.nodes import Canary, NodeState, RolloutPhase
+from shiplift.api.nodes import Canary, NodeState, RolloutPass, RolloutPhase
 from shiplift.api.values import LabelSelector, Window
 from shiplift.nodes.model import Reason
 from shiplift.nodes.names import API_SERVER
@@ -99,6 +99,11 @@ def test_what_was_prepared_for_another_version_is_prepared_again() -> None:
     steps = decided(stage).describe()
     assert all(one.startswith("order Prepare") for one in steps), steps
     assert all("1.36.9" in one for one in steps)
+    for _ in range(2):
+        stage.operator.round()
+    assert (stage.told.running_pass, stage.judge.cordoned) == (RolloutPass.PREPARE, []), (
+        "it is not answered yet"
+    )
 
 
 # --- versions that nobody knows ---

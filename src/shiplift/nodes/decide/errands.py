@@ -46,7 +46,8 @@ def seen(
     if wanted is not None and not unanswered(member) and not _is_about(member, wanted):
         return Errand(member, State.TO_ORDER)
     if _last(member, rollout, operation) and member.answer is not None:
-        if member.answer.result is Result.DONE:
+        asked_again = _stands(rollout, operation, member) and not _answers(member)
+        if member.answer.result is Result.DONE and not asked_again:
             return Errand(member, State.DONE)
         if _stands(rollout, operation, member) and _answers(member):
             return Errand(member, State.FAILED, member.answer.message or member.answer.result.value)
