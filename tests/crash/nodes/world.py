@@ -159,7 +159,8 @@ def _is_prepared(node: Json) -> bool:
 
 
 def _moved(state: State) -> bool:
-    """Whether the migration beside it has ended, and well."""
+    """Whether the migration beside it has ended, and well, and has cleaned up."""
     (migration,) = kind(state, "WorkloadMigration")
     status = migration.get("status") or {}
-    return status.get("state") == "NoUpgrade" and status.get("last", {}).get("outcome") == "Moved"
+    well = status.get("state") == "NoUpgrade" and status.get("last", {}).get("outcome") == "Moved"
+    return well and not list(kind(state, "WorkloadPlacement"))
