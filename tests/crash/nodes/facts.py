@@ -76,6 +76,12 @@ def outcome(node: Json) -> Outcome | None:
     return protocol.outcome_of(notes(node))
 
 
+def at_work(node: Json) -> bool:
+    """Whether its agent has claimed an order and is not through with it."""
+    said = readiness(node)
+    return said is not None and not said.ready
+
+
 def is_prepared(node: Json) -> bool:
     """Whether it has the order to be prepared, which its agent is through with, and nothing more of ours."""
     asked, answer = order(node), outcome(node)

@@ -40,7 +40,7 @@ class HalfWay(StrEnum):
 
     NOTHING = "nothing"
     LIFT = "a user lifts the budget that blocks a drain"
-    ABORT = "a user aborts when the first node is changed and the next has its order"
+    ABORT = "a user aborts when the first node is changed and the next is being changed"
     FAIL = "the change of a node fails, once it is prepared"
     LIE = "a thief of a node's credentials lies about it, while its agent is dead"
 

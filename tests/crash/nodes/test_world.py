@@ -75,12 +75,14 @@ def test_a_budget_is_lifted_when_a_drain_says_that_it_blocks() -> None:
     assert played(HalfWay.LIFT, start(), due) == [("web", {"spec": {"maxUnavailable": 1}})]
 
 
-@pytest.mark.parametrize("too_early", [("Node", marked(order=ORDERED)), ("Node", node("n-1", NEW))])
-def test_a_rollout_is_aborted_when_one_node_is_changed_and_another_has_its_order(
-    too_early: tuple[str, Json],
+CLAIMED, CHANGED = ("Node", marked(order=ORDERED, said=says(token()))), ("Node", node("n-1", NEW))
+
+
+@pytest.mark.parametrize("too_early", [[CLAIMED], [CHANGED], [CHANGED, ("Node", marked(order=ORDERED))]])
+def test_a_rollout_is_aborted_when_one_node_is_changed_and_another_is_being_changed(
+    too_early: list[tuple[str, Json]],
 ) -> None:
-    due = start(("Node", marked(order=ORDERED)), ("Node", node("n-1", NEW)))
-    assert len(played(HalfWay.ABORT, start(too_early), due)) == 1
+    assert len(played(HalfWay.ABORT, start(*too_early), start(CLAIMED, CHANGED))) == 1
 
 
 def test_a_node_is_broken_when_it_is_prepared() -> None:

@@ -81,10 +81,10 @@ class World:
         return True
 
     def _abort(self, state: State) -> bool:
-        """Once the first node is changed and the next has its order, which its agent may have claimed."""
+        """Once the first node is changed and the agent of the next has claimed its order."""
         nodes = list(kind(state, "Node"))
         changed = [one for one in nodes if facts.version(one) == NEW and not facts.marked(one)]
-        if not changed or not any(facts.marked(one) and facts.order(one) for one in nodes):
+        if not changed or not any(facts.marked(one) and facts.at_work(one) for one in nodes):
             return False
         uid = facts.rollout(state)["metadata"]["uid"]
         self._admin.patch(kinds.NODE_ROLLOUT, ROLLOUT, {"spec": {"abort": True}}, uid=uid)
