@@ -118,7 +118,7 @@ def test_what_no_layer_understands_is_answered_with_what_all_of_them_do(run: Run
 
 def test_one_layer_alone_can_be_undone(run: Run, migrate: Migrate, client: Client, rollout: str) -> None:
     migrate()
-    assert run("undo", "--yes", "--layers", "toy") == (0, "", "delete rollout one\ndone: 1 changes\n")
+    assert run("undo", "--yes", "--layers", "toy") == (0, "", "delete rollout one\ndone: 1 change\n")
     assert list(client.list(NODE_ROLLOUT)) == []
     assert run("undo", "--layers", "toys")[2] == (
         "error: there is no layer 'toys'\nhint: layers: workloads, toy\n"
