@@ -9,6 +9,7 @@ from rich.console import Console
 
 from shiplift.cli.drain import helping
 from shiplift.cli.drain_run import picture
+from shiplift.drain.model import Reason
 from shiplift.drain.telling import Standing
 
 main = importlib.import_module("shiplift.cli.main")
@@ -62,8 +63,9 @@ def test_on_a_terminal_what_is_left_is_drawn_and_not_all_of_it() -> None:
 
 
 def test_options_that_are_needed_together_are_told_together() -> None:
-    both = ["needs --delete-emptydir-data", "needs --evict-unmanaged", "ask somebody"]
+    both = [Reason.EMPTY_DIR, Reason.UNMANAGED, Reason.DAEMON_SET_GONE, Reason.DAEMON_SET_UNKNOWN]
     assert helping(both) == (
-        "--delete-emptydir-data together with --evict-unmanaged evicts all the same; ask somebody"
+        "--delete-emptydir-data together with --evict-unmanaged evicts all the same;"
+        " kubectl auth can-i get daemonsets.apps -A tells whether you may"
     )
-    assert helping(both[:1] * 2) == "--delete-emptydir-data evicts all the same"
+    assert helping(both[:1]) == "--delete-emptydir-data evicts all the same"

@@ -8,6 +8,7 @@ wanted. What is behind it is a `Door`. Watches pass event by event, as soon as e
 from __future__ import annotations
 
 import contextlib
+import functools
 import queue
 import socket
 import ssl
@@ -33,6 +34,10 @@ _STATUS = {
     Failure.ERROR: (500, "InternalError"),
     Failure.TIMEOUT: (504, "Timeout"),
 }
+
+
+Carrying = Callable[[], contextlib.AbstractContextManager[None]]
+"""What is asked of the server within it is carried out, also when whoever asks hangs up."""
 
 
 class Director(Protocol):
@@ -136,9 +141,8 @@ class Proxy:
             with self._lock:
                 self._open |= {near, far}
             try:
-                serving = _Connection(near, far, self._behind, self._director)
-                serving.carried_out = lambda: self._carried_out(near, far)
-                serving.serve()
+                carried_out = functools.partial(self._carried_out, near, far)
+                _Connection(near, far, self._behind, self._director, carried_out).serve()
             finally:
                 with self._lock:
                     self._open -= {near, far}
@@ -158,12 +162,13 @@ class Proxy:
 class _Connection:
     """One connection of whoever asks, and the one that stands for it at whoever answers."""
 
-    def __init__(self, near: socket.socket, far: socket.socket, behind: Door, director: Director) -> None:
-        self._near, self._far = near, far
+    def __init__(
+        self, near: socket.socket, far: socket.socket, behind: Door, director: Director, carried_out: Carrying
+    ) -> None:
+        self._near, self._far, self._carried_out = near, far, carried_out
         self._asked: BinaryIO = near.makefile("rb")
         self._told: BinaryIO = far.makefile("rb")
         self._behind, self._director = behind, director
-        self.carried_out: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
 
     def serve(self) -> None:
         with self._asked, self._told:
@@ -190,7 +195,7 @@ class _Connection:
     def _evict(self, head: Head, body: bytes) -> Head:
         """An eviction that is cut off half-way is granted and never carried out, and its budget lets nobody
         go for two minutes: that is Kubernetes' own, and takes longer than a run may."""
-        with self.carried_out():
+        with self._carried_out():
             return self._pass_on(head, body)
 
     def _pass_on(self, head: Head, body: bytes) -> Head:

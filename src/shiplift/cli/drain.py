@@ -35,6 +35,7 @@ app = App(
     " was found.",
 )
 _LONGEST_GRACE = 2**31 - 1
+_MAY_READ = "kubectl auth can-i get daemonsets.apps -A tells whether you may"
 
 
 def _flag(text: str) -> Parameter:
@@ -150,11 +151,18 @@ def _is_operator(pod: Pod) -> bool:
 def _helps() -> dict[Reason, str]:
     from shiplift.drain.model import Reason
 
+    needed = {reason: f"needs {option}" for reason, option in _options().items()}
+    return {**needed, Reason.DAEMON_SET_UNKNOWN: _MAY_READ}
+
+
+def _options() -> dict[Reason, str]:
+    """What lets a pod go that must not."""
+    from shiplift.drain.model import Reason
+
     return {
-        Reason.EMPTY_DIR: "needs --delete-emptydir-data",
-        Reason.UNMANAGED: "needs --evict-unmanaged",
-        Reason.DAEMON_SET_GONE: "needs --evict-unmanaged",
-        Reason.DAEMON_SET_UNKNOWN: "kubectl auth can-i get daemonsets.apps -A tells whether you may",
+        Reason.EMPTY_DIR: "--delete-emptydir-data",
+        Reason.UNMANAGED: "--evict-unmanaged",
+        Reason.DAEMON_SET_GONE: "--evict-unmanaged",
     }
 
 
@@ -212,19 +220,19 @@ def _in_the_way(node: str, found: Plan) -> CommandError:
 
     if found.cannot:
         reasons = dict.fromkeys(reason for one in found.cannot for reason in one.reasons)
-        what, hint = "must not go", helping(map(_helps().__getitem__, reasons))
+        what, hint = "must not go", helping(reasons)
     else:
         what, hint = "can never go", found.for_ever[0].unblocks
     number = counted(len(found.cannot) or len(found.for_ever))
     return CommandError(f"node {node} cannot be drained: {number} {what}; nothing was changed", hint)
 
 
-def helping(helps: Iterable[str]) -> str:
+def helping(reasons: Iterable[Reason]) -> str:
     """What lets all pods go that must not: options are needed together."""
-    known = dict.fromkeys(helps)
-    options = [one.removeprefix("needs ") for one in known if one.startswith("needs ")]
+    known, given = _options(), list(reasons)
+    options = dict.fromkeys(known[one] for one in given if one in known)
     both = [f"{' together with '.join(options)} evicts all the same"] if options else []
-    return "; ".join([*both, *(one for one in known if not one.startswith("needs "))])
+    return "; ".join([*both, *([_MAY_READ] if any(one not in known for one in given) else [])])
 
 
 def _empty(client: Client, work: Draining, node: str, limit: float) -> None:

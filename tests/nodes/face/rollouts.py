@@ -13,6 +13,15 @@ MADE = datetime(2026, 11, 1, 12, tzinfo=UTC)
 NOW = int((MADE + timedelta(hours=1)).timestamp())
 
 
+UNHEARD = Condition(
+    type="Reconciling",
+    status=ConditionStatus.TRUE,
+    reason="AgentUnheard",
+    message="nothing was heard",
+    last_transition_time=MADE,
+)
+
+
 def a_rollout(
     *records: NodeStatus,
     name: str = "r",

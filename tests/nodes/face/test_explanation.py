@@ -12,14 +12,14 @@ from benchmarks.rows import make
 from shiplift.agent.protocol import AGENT, CHANGES_ALLOWED, READY, Agent, current_key
 from shiplift.api.marks import CORDONED_BY, SKIP_ROLLOUT
 from shiplift.api.nodes import Blocker, Hooks, NodeRollout, NodeState, RolloutPhase
-from shiplift.api.values import Condition, ConditionStatus, Hook, LabelSelector, Software
+from shiplift.api.values import Hook, LabelSelector, Software
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.nodes.face import explanation_layout
 from shiplift.nodes.face.explanation import NEXT, Explanation, explanation
 from shiplift.nodes.model import Member
 from shiplift.nodes.observe.members import member
-from tests.nodes.face.rollouts import MADE, NOW, a_record, a_rollout
+from tests.nodes.face.rollouts import NOW, UNHEARD, a_record, a_rollout
 
 HOOK = Hook(name="one", namespace="ops", service_account_name="hook", job={})
 HOOKS = Hooks(before=(HOOK,), after=(HOOK,))
@@ -192,14 +192,7 @@ TOKEN = "Prepare.1.4f6f3a52-8f0e-4f0e-9d1c-0a6f5f1f7c11.b1d9c2de-52c1-4f57-9c55-
 
 
 def test_a_node_that_is_to_be_prepared_waits_for_its_agent_where_that_is_not_heard_of() -> None:
-    unheard = Condition(
-        type="Reconciling",
-        status=ConditionStatus.TRUE,
-        reason="AgentUnheard",
-        message="nothing was heard",
-        last_transition_time=MADE,
-    )
-    rollout = a_rollout(conditions=(unheard,), message="nothing was heard")
+    rollout = a_rollout(conditions=(UNHEARD,), message=UNHEARD.message)
     asked = a_member({CHANGES_ALLOWED: f'{{"protocol":1,"token":"{TOKEN}"}}'})
     assert told(rollout, of=asked).waits_for == (
         "its agent, which has not answered; NodeRollout r: nothing was heard"

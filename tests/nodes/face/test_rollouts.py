@@ -9,14 +9,14 @@ import pytest
 from rich.console import Console
 
 from shiplift.api.nodes import Blocker, NodeState, RolloutPass, RolloutPhase
-from shiplift.api.values import Condition, ConditionStatus, Estimate, Progress
+from shiplift.api.values import Estimate, Progress
 from shiplift.nodes.face.rollouts import RolloutsView, RolloutView, changes, rollouts_view, why
 from shiplift.nodes.face.rollouts_data import rollouts_data
 from shiplift.nodes.face.rollouts_layout import rollouts
 from shiplift.view.section import Arrival
 from shiplift.view.values import Heard
 from tests.cli.test_status_data import PAGE, fields, named
-from tests.nodes.face.rollouts import MADE, NOW, a_record, a_rollout
+from tests.nodes.face.rollouts import MADE, NOW, UNHEARD, a_record, a_rollout
 
 COMPLETE = {"phase": RolloutPhase.COMPLETE}
 ABORTED = {"phase": RolloutPhase.ABORTED}
@@ -242,14 +242,7 @@ def test_every_field_is_on_the_page_and_nothing_else_is() -> None:
 
 
 def test_agents_that_are_not_heard_of_are_what_it_needs_and_no_error() -> None:
-    unheard = Condition(
-        type="Reconciling",
-        status=ConditionStatus.TRUE,
-        reason="AgentUnheard",
-        message="nothing was heard",
-        last_transition_time=MADE,
-    )
-    found = view(a_rollout(conditions=(unheard,), message="nothing was heard"))
+    found = view(a_rollout(conditions=(UNHEARD,), message=UNHEARD.message))
     assert (found.rollouts[0].needs, found.rollouts[0].stalled, found.stalled) == (
         "nothing was heard",
         "",

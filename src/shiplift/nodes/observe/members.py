@@ -30,6 +30,10 @@ Place = tuple[str, bool]
 _NOWHERE: Place = ("", False)
 
 
+_TOLD = {"true": True, "false": False}
+"""What the annotation of a cordon from before says."""
+
+
 class Members:
     """Remembers what was read."""
 
@@ -46,9 +50,6 @@ class Members:
             found[row.name] = known if known is not None and same else member(row, place)
         self._known = found
         return found
-
-
-_TOLD = {"true": True, "false": False}
 
 
 def member(row: Node, place: Place = _NOWHERE) -> Member:
