@@ -119,7 +119,12 @@ def test_a_surge_that_is_not_ready_in_time_is_taken_back_and_tried_again_after_a
     line = wait_line(scene, "web", state="Blocked", reason="SurgeFailed")
     assert line["message"].startswith("its replica more was not Ready within 3s")
     scene.wait(lambda: "it was taken back" in scene.line("web")["message"])
-    assert replicas(scene, space) == 1
+    scene.wait(
+        lambda: scene.client.get(kinds.POD_DISRUPTION_BUDGET, "always", space)["status"]["expectedPods"] == 1
+    )
+    web = scene.client.get(kinds.DEPLOYMENT, "web", space)
+    raised_and_lowered_once = 3
+    assert (web["spec"]["replicas"], web["metadata"]["generation"]) == (1, raised_and_lowered_once)
     assert scene.places(space, "web") == ["old"]
     scene.change_migration(paused=True, progressDeadline="1m")
     scene.wait(lambda: scene.line("web").get("reason") == "Paused")

@@ -19,7 +19,7 @@ from shiplift.api.workloads import (
 from shiplift.engine.step import Step
 from shiplift.facts.meta import Labels
 from shiplift.facts.pods import Pod
-from shiplift.facts.workloads import HorizontalPodAutoscaler
+from shiplift.facts.workloads import HorizontalPodAutoscaler, PodDisruptionBudget
 from shiplift.room.booking import Booking, NoSlot
 from shiplift.workloads.decide import surging
 from shiplift.workloads.decide.decision import decide
@@ -419,6 +419,18 @@ def test_given_up_it_is_forgotten_when_its_budget_gives_way() -> None:
     nature.settle(world)
     (step,) = [one for one in decide(look(world), world.now).steps if isinstance(one, WritePlacement)]
     assert step.ledger == {}
+
+
+def test_given_up_it_is_not_forgotten_while_the_budget_still_counts_the_replica() -> None:
+    """The status of a budget is behind by a moment: with the replica more it seems to let one go."""
+    world = gave_up(raised())
+    (uid,) = world.documents
+    row = world.get(PodDisruptionBudget, uid)
+    assert row is not None
+    world.put(msgspec.structs.replace(row, min_available=2, expected_pods=3))
+    decision = decide(look(world), world.now)
+    assert decision.lines[WEB].reason is Reason.SURGE_FAILED
+    assert not [one for one in decision.steps if isinstance(one, WritePlacement)]
 
 
 def test_a_replica_that_went_to_an_old_node_is_taken_back_and_none_on_a_target_goes() -> None:

@@ -159,6 +159,13 @@ def _expected(books: Books, budget: PodDisruptionBudget) -> tuple[int, int]:
     return expected, pods + expected - replicas
 
 
+def counts_on_more(books: Books, budget: PodDisruptionBudget) -> bool:
+    """Whether the status of a budget counts on more pods than the owners of what it covers ask for: it is
+    behind them, or covers pods of nobody known."""
+    owners = [books.tallies[id_] for id_ in books.covers.get(budget.uid, ())]
+    return budget.expected_pods > sum(owner.row.replicas for owner in owners)
+
+
 def _covered_in_the_end(owner: Owner, budget: PodDisruptionBudget) -> int:
     """How many of its pods a budget covers when those that are missing are made."""
     if not owner.apart:

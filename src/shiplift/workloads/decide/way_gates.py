@@ -8,8 +8,10 @@ from shiplift.api.workloads import WorkloadState
 from shiplift.facts.pods import tolerated
 from shiplift.pdb.coverage import covering
 from shiplift.pdb.holds import is_hold
+from shiplift.pdb.verdicts import counts_on_more
 from shiplift.workloads.decide import brake, placements
 from shiplift.workloads.decide.books import Books
+from shiplift.workloads.decide.candidates import first_of_each
 from shiplift.workloads.decide.gate import PAUSED, Closed, closed
 from shiplift.workloads.decide.obstacles import never_evictable, surging
 from shiplift.workloads.marks import upgrade_taint
@@ -21,10 +23,23 @@ def surge_is_over(books: Books, tally: Tally) -> Closed | None:
     record = placements.record_of(books.view, tally.id)
     if record.surge is None:
         return None
-    if record.surge.is_taken_back and tally.away and never_evictable(books, tally)[0] is None:
+    if record.surge.is_taken_back and _budget_lets_go(books, tally):
         line = Line(WorkloadState.RELEASED, Reason.SURGING, "its budget lets pods go by now")
         return Closed(line, record=msgspec.structs.replace(record, surge=None))
     return surging(books, tally)
+
+
+def _budget_lets_go(books: Books, tally: Tally) -> bool:
+    """Whether a pod may go without a surge by now. As long as the replica more is there, or in the status of
+    the budget, its budget seems to let one go: who believes that raises it again and again."""
+    if not tally.away or tally.leaving or len(tally.pods) > tally.row.replicas:
+        return False
+    if any(books.allowances.of(tally, pod) > 0 for pod in first_of_each(tally)):
+        return True
+    budgets = [row for uid in covering(tally) if (row := books.view.budgets.get(uid)) is not None]
+    if any(counts_on_more(books.view, row) for row in budgets):
+        return False
+    return never_evictable(books, tally)[0] is None
 
 
 def not_all_there(books: Books, tally: Tally) -> Closed | None:
