@@ -74,9 +74,9 @@ ALL: tuple[Mutant, ...] = (
     Mutant(
         "pods of held workloads are evicted (N3)",
         "a rollout evicts what a migration holds, or is about to move",
-        "nodes/observe/drains.py",
-        "        if self._moving is None or self._moving.is_target(node):",
-        "        if self._moving is None or node:",
+        "nodes/observe/holding.py",
+        "        turns = self.turns.get(pod.namespace)",
+        "        turns = self.turns.get(pod.name)",
         (("beside-workloads", _CLEAN),),
     ),
     Mutant(
