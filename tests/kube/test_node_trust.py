@@ -229,3 +229,41 @@ def test_a_node_with_all_that_fits_into_it_can_still_be_written(admin: Client) -
     many = {f"part-{number:05}.example.org/x": "y" for number in range(7000)}
     thief = Thief(admin, annotations=many)
     thief.annotate({READY: "false x"})
+
+
+# --- what somebody makes of the policy ---
+
+
+def in_cluster() -> tuple[Json, Json]:
+    policy, binding = node_trust.manifests()
+    binding["spec"]["matchResources"] = {"matchPolicy": "Equivalent", "objectSelector": {}}
+    return policy, binding
+
+
+def test_as_installed_it_has_no_weakness_and_gone_it_has() -> None:
+    policy, binding = in_cluster()
+    assert node_trust.weakness(policy, binding) == ""
+    assert node_trust.weakness(None, None) == "ValidatingAdmissionPolicy shiplift-node-trust is gone"
+    assert node_trust.weakness(policy, None) == "ValidatingAdmissionPolicyBinding shiplift-node-trust is gone"
+
+
+@pytest.mark.parametrize("change", [{"failurePolicy": "Ignore"}, {"validations": []}])
+def test_a_policy_that_refuses_less_is_weak(change: Json) -> None:
+    policy, binding = in_cluster()
+    policy["spec"] |= change
+    assert "Policy shiplift-node-trust was changed" in node_trust.weakness(policy, binding)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"validationActions": ["Audit"]},
+        {"policyName": "other"},
+        {"matchResources": {"objectSelector": {"matchLabels": {"a": "b"}}}},
+        {"matchResources": {"excludeResourceRules": [{"resources": ["nodes"]}]}},
+    ],
+)
+def test_a_binding_that_binds_less_is_weak(change: Json) -> None:
+    policy, binding = in_cluster()
+    binding["spec"] |= change
+    assert "Binding shiplift-node-trust was changed" in node_trust.weakness(policy, binding)

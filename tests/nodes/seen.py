@@ -49,7 +49,10 @@ class Seen(World):
         self.claims: Claims | None = ()
         self.read_claims: Callable[[], Claims | None] = lambda: self.claims
         self.old: tuple[Kind, ...] = ()
-        asking = Asking(self._version, self._claims, self._job, lambda _: True, lambda: "own")
+        self.distrust = ""
+        asking = Asking(
+            self._version, self._claims, self._job, lambda _: True, lambda: "own", lambda: self.distrust
+        )
         self.clock: Callable[[], datetime] = lambda: AT
         self.observer = Observer(self, asking, self._clock, lambda: self.time)
         self.listeners.append(self.observer.heard)

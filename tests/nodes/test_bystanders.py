@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import pairwise
 
 import msgspec
@@ -227,3 +227,23 @@ def test_the_record_of_a_node_that_was_replaced_ends_with_it() -> None:
     assert old not in {one.uid for one in stage.told.nodes}
     stage.finish()
     stage.well()
+
+
+def test_without_the_policy_that_keeps_nodes_to_their_own_nothing_is_begun() -> None:
+    stage = Stage(1)
+    decision = decided(stage, distrust="ValidatingAdmissionPolicy shiplift-node-trust is gone")
+    why = (
+        "nothing is begun: ValidatingAdmissionPolicy shiplift-node-trust is gone, so a node could give itself"
+        " orders; `shiplift manifests` has it"
+    )
+    assert told(decision) == (Reason.NODES_NOT_TRUSTED, why, True)
+    assert (decision.steps, decision.look_again_after) == ((), timedelta(seconds=10))
+    stage.finish()
+    stage.well()
+
+
+def test_what_is_in_flight_when_that_policy_goes_is_finished() -> None:
+    stage = Stage(1)
+    stage.until(lambda: stage.judge.ordered)
+    before = decided(stage)
+    assert decided(stage, distrust="it is gone").steps == before.steps

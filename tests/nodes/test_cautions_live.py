@@ -6,6 +6,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from shiplift.facts import kinds
+from shiplift.kube import node_trust
 from shiplift.local.agents import FAILS
 from tests.nodes.rig import Scene
 from tests.operated import NEW, OLD
@@ -26,6 +27,19 @@ def test_nothing_is_begun_before_a_window_opens(scene: Scene) -> None:
     assert (opens.hour, opens.minute) == (later.hour, 0)
     assert (scene.cordoned(node), scene.version(node)) == (False, OLD)
     scene.change(kinds.NODE_ROLLOUT, rollout, {"spec": {"windows": [ALWAYS]}})
+    scene.phase(rollout, "Complete")
+    assert scene.version(node) == NEW
+
+
+def test_nothing_is_begun_while_nodes_are_not_kept_to_their_own(scene: Scene) -> None:
+    (node,) = scene.nodes(1)
+    binding = kinds.VALIDATING_ADMISSION_POLICY_BINDING
+    scene.change(binding, node_trust.NAME, {"spec": {"validationActions": ["Audit"]}})
+    rollout = scene.roll()
+    scene.rig.start()
+    until(lambda: "a node could give itself orders" in scene.status(rollout).get("message", ""))
+    assert (scene.cordoned(node), scene.version(node)) == (False, OLD)
+    scene.change(binding, node_trust.NAME, {"spec": {"validationActions": ["Deny"]}})
     scene.phase(rollout, "Complete")
     assert scene.version(node) == NEW
 

@@ -285,6 +285,19 @@ def test_claims_are_read_again_after_we_wrote_one_and_unknown_where_they_cannot_
     assert look(seen).claims is None
 
 
+def test_whether_nodes_are_kept_to_their_own_is_asked_while_there_is_a_rollout_and_until_they_are() -> None:
+    seen = at_rest()
+    seen.distrust = "gone"
+    assert look(seen).distrust == ""
+    seen.roll()
+    assert look(seen).distrust == "gone"
+    seen.time += 9
+    seen.distrust = ""
+    assert look(seen).distrust == "gone"
+    seen.time += 1
+    assert look(seen).distrust == ""
+
+
 JOB = ("ops", "pre-a-1")
 
 

@@ -33,6 +33,8 @@ from shiplift.facts.kinds import (
 from shiplift.kube.policies import Manifest, matched, named, object_of, text
 
 NAME = "shiplift-node-trust"
+KINDS = (VALIDATING_ADMISSION_POLICY, VALIDATING_ADMISSION_POLICY_BINDING)
+"""Of this name there is one of each."""
 _GIVEN_AT_CREATION = (TARGET_LABEL, OFF_TARGET_LABEL)
 """By the policy `shiplift-nodes` of the layer `workloads`, in the name of whoever makes the Node."""
 _WHO = "'node ' + object.metadata.name + ': credentials of a node may not '"
@@ -45,6 +47,26 @@ def manifests(name: str = NAME) -> list[Manifest]:
         object_of(VALIDATING_ADMISSION_POLICY, name, _policy()),
         object_of(VALIDATING_ADMISSION_POLICY_BINDING, name, bound),
     ]
+
+
+def weakness(policy: Manifest | None, binding: Manifest | None) -> str:
+    """Why these, as they are in a cluster, keep no node to what its agent may say; empty where they do."""
+    if policy is None:
+        return f"ValidatingAdmissionPolicy {NAME} is gone"
+    if binding is None:
+        return f"ValidatingAdmissionPolicyBinding {NAME} is gone"
+    if policy["spec"].get("failurePolicy") != "Fail" or not policy["spec"].get("validations"):
+        return f"ValidatingAdmissionPolicy {NAME} was changed, and refuses less than it should"
+    bound = binding["spec"]
+    denies = bound.get("policyName") == NAME and "Deny" in bound.get("validationActions", ())
+    if not denies or _is_narrowed(bound.get("matchResources") or {}):
+        return f"ValidatingAdmissionPolicyBinding {NAME} was changed, and refuses less than it should"
+    return ""
+
+
+def _is_narrowed(match: Manifest) -> bool:
+    """Whether a binding leaves out some of what its policy is about; empty selectors are the server's own."""
+    return any(match.get(key) for key in ("objectSelector", "resourceRules", "excludeResourceRules"))
 
 
 def _policy() -> Manifest:

@@ -95,6 +95,9 @@ RULES = (
     rule("", ["pods/eviction"], ["create"]),
     rule(kinds.GROUP, ["noderollouts"], ["get", "patch"]),
     rule(kinds.GROUP, ["noderollouts/status"], ["patch"]),
+    rule(
+        node_trust.KINDS[0].group, [one.plural for one in node_trust.KINDS], ["get"], names=[node_trust.NAME]
+    ),
 )
 """What is written may be read: to change it from what it is, or to see what became of a write whose answer
 was lost."""

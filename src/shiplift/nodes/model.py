@@ -62,6 +62,8 @@ class Reason(AnyReason):
     """What we see may be old, so nothing is begun."""
     UNREADABLE = "Unreadable"
     """Something that matters cannot be read."""
+    NODES_NOT_TRUSTED = "NodesNotTrusted"
+    """The policy that keeps a node's credentials from giving orders is gone: nothing is begun."""
     NO_HEALTHY_CONTROL_PLANE = "ControlPlaneUnhealthy"
     """A control-plane node is down: no other is touched."""
 
@@ -273,6 +275,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     """Jobs of ours, by namespace and name."""
     claims: Claims | None = ()
     """Of the control plane; None where they cannot be read: then no control-plane node is begun."""
+    distrust: str = ""
+    """Why what is on a Node may be an order that a node has given itself; empty where it is not."""
     changes: Changes = {}
     stale: tuple[Kind, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()

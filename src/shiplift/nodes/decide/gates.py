@@ -6,6 +6,7 @@ What refuses the rollout as a whole comes first, then what somebody asked for, t
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 
 from shiplift.api.nodes import NodeState, NodeStatus, OnBlockedDrain
 from shiplift.facts import kinds
@@ -16,6 +17,7 @@ from shiplift.nodes.names import FINALIZER
 from shiplift.nodes.steps import SetFinalizer
 
 Gate = Callable[[Course], Line | None]
+_LOOK_AGAIN = timedelta(seconds=10)
 
 
 def closed(course: Course) -> Line | None:
@@ -80,6 +82,14 @@ def _complete(course: Course) -> Line | None:
         reason = Reason.STOPPED if course.flying else Reason.QUARANTINED
         return Line(reason, _told(course, left), stalled=True)
     return Line(Reason.COMPLETE, f"all {len(course.scope)} nodes run what they should", done=True)
+
+
+def _distrusted(course: Course) -> Line | None:
+    """No event tells when the policy is there again."""
+    if not (why := course.view.distrust):
+        return None
+    text = f"nothing is begun: {why}, so a node could give itself orders; `shiplift manifests` has it"
+    return Line(Reason.NODES_NOT_TRUSTED, text, stalled=True, due=course.now + _LOOK_AGAIN)
 
 
 def _stopped(course: Course) -> Line | None:
@@ -161,6 +171,7 @@ GATES: tuple[Gate, ...] = (
     _unknown_control_plane,
     _refused,
     _complete,
+    _distrusted,
     timing.unusable,
     _paused,
     _stopped,

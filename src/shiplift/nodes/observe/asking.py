@@ -8,12 +8,14 @@ from typing import NamedTuple
 
 from shiplift.engine.claims import ClaimError, Claims
 from shiplift.facts import kinds
+from shiplift.facts.kinds import Kind
 from shiplift.facts.pods import Pod
-from shiplift.kube import served
+from shiplift.kube import node_trust, served
 from shiplift.kube.claims import ClaimBook
 from shiplift.kube.client import Client
 from shiplift.kube.errors import KubeError, NotFound
 from shiplift.kube.fence import whoami
+from shiplift.kube.policies import Manifest
 from shiplift.nodes.memory import JobName
 from shiplift.nodes.model import Hooked, HookState
 from shiplift.nodes.observe.hooks import hooked
@@ -32,6 +34,9 @@ class Asking(NamedTuple):
     """Whether the DaemonSet that a pod names is gone; None where that cannot be told."""
     own_pod: Callable[[], str]
     """The uid of the pod that we run in; empty where we run in none."""
+    distrust: Callable[[], str]
+    """Why what is on a Node may be an order that a node has given itself; empty where it is not, or where
+    that cannot be read."""
 
 
 def asking(client: Client, book: ClaimBook) -> Asking:
@@ -42,6 +47,7 @@ def asking(client: Client, book: ClaimBook) -> Asking:
         job=partial(_job, client),
         is_gone=partial(_is_gone, client),
         own_pod=partial(_own_pod, client),
+        distrust=partial(_distrust, client),
     )
 
 
@@ -88,3 +94,18 @@ def _own_pod(client: Client) -> str:
         return whoami(client).pod
     except KubeError:
         return ""
+
+
+def _distrust(client: Client) -> str:
+    try:
+        policy, binding = (_policy(client, kind) for kind in node_trust.KINDS)
+    except KubeError:
+        return ""
+    return node_trust.weakness(policy, binding)
+
+
+def _policy(client: Client, kind: Kind) -> Manifest | None:
+    try:
+        return client.get(kind, node_trust.NAME)
+    except NotFound:
+        return None

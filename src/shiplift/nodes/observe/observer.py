@@ -83,6 +83,7 @@ class Observer:
         self._version = Kept(asking.version, 30.0, monotonic)
         self._claims = Kept(lambda: (asking.claims(),), 2.0, monotonic)
         self._own_pod = Kept(asking.own_pod, 300.0, monotonic)
+        self._distrust = Kept(asking.distrust, 10.0, monotonic)
         self._watched, self._beats = Watched(), Watched()
         self._clean = False
         """Whether there is no rollout, and nothing of one on any node."""
@@ -129,6 +130,7 @@ class Observer:
             or not _same(view.outcomes, outcomes)
             or self.memory.jobs.due
             or view.claims is None
+            or view.distrust
         ):
             return False
         if view.stale != self._store.stale(*READS):
@@ -154,6 +156,7 @@ class Observer:
             heard=self._beats.look(beats(members.values()), self._now()),
             hooks=self.memory.jobs.look(self._asking.job),
             claims=self._claims.get()[0] if touches_control_plane(rollouts, members) else (),
+            distrust=self._distrust.get() if rollouts else "",
             changes=dict(self.memory.changes.changes),
             stale=snapshot.stale(*READS),
             unreadable=_unreadable(snapshot),
