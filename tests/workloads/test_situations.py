@@ -166,7 +166,7 @@ def test_a_held_pod_that_dies_while_others_have_cordoned_is_rescued(scene: Scene
     scene.cordon(*old.names())
     scene.drop(kinds.POD, scene.pods(space, "web")[0]["metadata"]["name"], space)
     scene.wait(lambda: "new" in scene.places(space, "web") and len(ready(scene, space, "web")) == 2)
-    exception = scene.status()["exceptions"][0]
+    exception = scene.wait(lambda: scene.status().get("exceptions"))[0]
     assert exception["workload"] == f"Deployment {space}/web"
     assert exception["pod"].startswith(f"{space}/web-")
     scene.open_gate()
