@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 import pytest
@@ -18,9 +19,17 @@ from shiplift.agent.protocol import (
     current_key,
     desired_key,
 )
+from shiplift.api.base import ObjectMeta
 from shiplift.api.marks import CORDONED_BY, TARGET_LABEL
 from shiplift.api.nodes import NodeState, RolloutPass
-from shiplift.api.workloads import Turn
+from shiplift.api.values import Condition, ConditionStatus
+from shiplift.api.workloads import (
+    MigrationState,
+    Turn,
+    WorkloadMigration,
+    WorkloadMigrationSpec,
+    WorkloadMigrationStatus,
+)
 from shiplift.engine.barrier import Gone
 from shiplift.engine.step import Answer, Outcome, Outcomes
 from shiplift.facts import kinds
@@ -31,7 +40,7 @@ from shiplift.kube.store import Snapshot
 from shiplift.nodes.model import Hooked, HookState, LeaseSeen, View
 from tests.drain.pods import a_budget
 from tests.model.world import NEW
-from tests.nodes.seen import Seen, record
+from tests.nodes.seen import AT, Seen, record
 
 NO_OUTCOMES = Outcomes()
 """As a loop has them that has done nothing."""
@@ -378,6 +387,41 @@ def test_nodes_with_pods_that_are_held_or_moved_are_named() -> None:
     }
     seen.migrate({"Deployment.web": Turn.RELEASED})
     assert look(seen).migration.holding["b"] == "pod shop/web-2 is being moved"
+
+
+def made(seen: Seen, status: WorkloadMigrationStatus | None = None, **spec: Any) -> None:
+    """A WorkloadMigration of generation 1, of which this is told."""
+    about = ObjectMeta(name="cluster", generation=1)
+    body = WorkloadMigration(
+        metadata=about, spec=WorkloadMigrationSpec(**spec), status=status or WorkloadMigrationStatus()
+    )
+    seen.put_custom(kinds.WORKLOAD_MIGRATION, "cluster", "", body)
+
+
+def told(reason: str, state: MigrationState) -> WorkloadMigrationStatus:
+    ready = Condition(type="Ready", status=ConditionStatus.FALSE, reason=reason, last_transition_time=AT)
+    return WorkloadMigrationStatus(observed_generation=1, state=state, target=NEW, conditions=(ready,))
+
+
+def test_until_a_migration_has_told_whose_turn_it_is_every_workload_is_held() -> None:
+    seen = rolling()
+    moved_pod(seen, "web-2", "b")
+    made(seen)
+    why = "pod shop/web-2 waits until WorkloadMigration cluster has told whose turn it is"
+    assert look(seen).migration.holding == {"b": why}
+    made(seen, told("Starting", MigrationState.UPGRADE))
+    assert look(seen).migration.holding == {"b": why}
+    made(seen, told("Moving", MigrationState.UPGRADE))
+    assert look(seen).migration.holding == {}
+
+
+def test_a_migration_that_has_nothing_to_do_or_is_aborted_holds_nobody() -> None:
+    seen = rolling()
+    moved_pod(seen, "web-2", "b")
+    made(seen, told("NoUpgrade", MigrationState.NO_UPGRADE))
+    assert look(seen).migration.holding == {}
+    made(seen, abort=True)
+    assert look(seen).migration.holding == {}
 
 
 def test_only_a_change_of_what_a_node_holds_makes_a_new_view() -> None:

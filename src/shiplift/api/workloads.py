@@ -95,6 +95,10 @@ class Cleanup(StrEnum):
     ON_NEXT_ROLLOUT = "OnNextRollout"
 
 
+MIGRATION_STARTS = "Starting"
+"""The reason of condition Ready of a migration that has not told yet whose turn it is."""
+
+
 class MigrationState(StrEnum):
     """Whether workloads are being moved."""
 

@@ -30,7 +30,7 @@ app = App(
 _TITLE = "shiplift demo"
 _PLAIN_WIDTH = 160
 """Where no terminal limits it, nothing is cut."""
-_PICTURE_WIDTH = 90
+_PICTURE_WIDTH = 106
 _LOOK = 0.5
 
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from shiplift.api.workloads import Edge as EdgeSpec
 from shiplift.api.workloads import (
+    MIGRATION_STARTS,
     Mode,
     OrderException,
     WorkloadMigration,
@@ -19,6 +19,7 @@ from shiplift.api.workloads import (
     WorkloadPlacementSpec,
     WorkloadState,
 )
+from shiplift.api.workloads import Edge as EdgeSpec
 from shiplift.engine.conditions import Reason as AnyReason
 from shiplift.engine.contested import Changes
 from shiplift.engine.decision import Decision
@@ -45,7 +46,7 @@ class Reason(AnyReason):
     """All nodes in scope run one version; nothing of ours is in the cluster."""
     NO_NODES = "NoNodes"
     """No node is in scope, so nothing can be said of where workloads run."""
-    STARTING = "Starting"
+    STARTING = MIGRATION_STARTS
     """The target is being written down before anything is done."""
     PREPARING = "Preparing"
     """Nodes are being marked and workloads held."""

@@ -4,6 +4,9 @@ While workloads are moved, pods of a workload that a WorkloadPlacement lists are
 that layer, until they are on a target node. In mode Template placements list nobody: the status of the
 WorkloadMigration does, and a pod that tolerates target nodes may go. Nodes are counted again when a pod of
 theirs has changed.
+
+A migration that was made and has not told yet whose turn it is may hold any workload: until it has, nobody
+else evicts pods of what it could move.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from typing import NamedTuple, Protocol, cast
 
 from shiplift.api.marks import TARGET_LABEL, UPGRADE_TAINT, label_value
 from shiplift.api.workloads import (
+    MIGRATION_STARTS,
     MigrationState,
     Mode,
     Turn,
@@ -44,9 +48,13 @@ class Moving(NamedTuple):
     template: bool
     turns: Mapping[str, Mapping[str, Turn]]
     """By namespace, then by owner."""
+    starting: bool = False
+    """Whether it has not told yet whose turn it is."""
 
     def turn(self, pod: Pod) -> Turn | None:
         """Whether a pod that is on an old node is held or moved; None where anybody may evict it."""
+        if self.starting:
+            return Turn.HELD if owner_key(pod) and not pod.finished else None
         turns = self.turns.get(pod.namespace)
         if not turns or pod.finished or (turn := turns.get(owner_key(pod))) is None:
             return None
@@ -57,6 +65,8 @@ class Moving(NamedTuple):
         if (turn := self.turn(pod)) is None:
             return ""
         why = "is being moved" if turn is Turn.RELEASED else "waits for its turn to be moved"
+        if self.starting:
+            why = "waits until WorkloadMigration cluster has told whose turn it is"
         return f"pod {pod.namespace}/{pod.name} {why}"
 
     def is_target(self, node: Node) -> bool:
@@ -70,14 +80,26 @@ class Moving(NamedTuple):
 
 def moving(migration: WorkloadMigration | None, placements: Iterable[Custom]) -> Moving | None:
     """The move that is under way; None where none is."""
-    if migration is None or migration.status.state is not MigrationState.UPGRADE:
+    if migration is None or migration.spec.abort:
         return None
     status = migration.status
-    if status.target is None or migration.spec.abort:
+    if _is_starting(migration):
+        return Moving(status.target or "", "", False, {}, starting=True)
+    if status.state is not MigrationState.UPGRADE or status.target is None:
         return None
     template = status.mode is Mode.TEMPLATE
     turns = _listed(status.workloads) if template else _placed(placements)
     return Moving(status.target, status.emptying, template, turns)
+
+
+def _is_starting(migration: WorkloadMigration) -> bool:
+    """Its first status says that it starts; the next comes after its placements."""
+    about, status = migration.metadata, migration.status
+    if about.deletion_timestamp:
+        return False
+    if status.state is not MigrationState.UPGRADE:
+        return status.observed_generation < about.generation
+    return any((one.type, one.reason) == ("Ready", MIGRATION_STARTS) for one in status.conditions)
 
 
 def _placed(placements: Iterable[Custom]) -> dict[str, Mapping[str, Turn]]:
