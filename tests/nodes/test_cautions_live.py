@@ -3,6 +3,8 @@ that come late, are replaced or drift."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from shiplift.facts import kinds
@@ -31,15 +33,24 @@ def test_nothing_is_begun_before_a_window_opens(scene: Scene) -> None:
     assert scene.version(node) == NEW
 
 
-def test_nothing_is_begun_while_nodes_are_not_kept_to_their_own(scene: Scene) -> None:
-    (node,) = scene.nodes(1)
+@contextlib.contextmanager
+def nodes_not_kept_to_their_own(scene: Scene) -> Iterator[None]:
+    """Their policy only notes what it should refuse."""
     binding = kinds.VALIDATING_ADMISSION_POLICY_BINDING
     scene.change(binding, node_trust.NAME, {"spec": {"validationActions": ["Audit"]}})
-    rollout = scene.roll()
-    scene.rig.start()
-    until(lambda: "a node could give itself orders" in scene.status(rollout).get("message", ""))
-    assert (scene.cordoned(node), scene.version(node)) == (False, OLD)
-    scene.change(binding, node_trust.NAME, {"spec": {"validationActions": ["Deny"]}})
+    try:
+        yield
+    finally:
+        scene.change(binding, node_trust.NAME, {"spec": {"validationActions": ["Deny"]}})
+
+
+def test_nothing_is_begun_while_nodes_are_not_kept_to_their_own(scene: Scene) -> None:
+    (node,) = scene.nodes(1)
+    with nodes_not_kept_to_their_own(scene):
+        rollout = scene.roll()
+        scene.rig.start()
+        until(lambda: "a node could give itself orders" in scene.status(rollout).get("message", ""))
+        assert (scene.cordoned(node), scene.version(node)) == (False, OLD)
     scene.phase(rollout, "Complete")
     assert scene.version(node) == NEW
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 
 from shiplift.api.workloads import (
-    MigrationState,
     Mode,
     OnBlockedWorkload,
     Turn,
@@ -25,7 +24,7 @@ from shiplift.workloads.decide import surging
 from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.decide.surging import Surging, surge
 from shiplift.workloads.model import Reason
-from shiplift.workloads.names import SKIP, SURGE_LEDGER
+from shiplift.workloads.names import SURGE_LEDGER
 from shiplift.workloads.record import RECORDS, Record, Surge
 from shiplift.workloads.steps import MarkPod, Scale, WritePlacement
 from tests.examples import tries
@@ -45,7 +44,7 @@ from tests.workloads.views import (
     tally,
     under_way,
 )
-from tests.workloads.world import NEW, OLD, SPACE, World
+from tests.workloads.world import NEW, OLD, World
 
 WEB = an_id("web")
 PLAN = Surge(2, 3)
@@ -521,81 +520,3 @@ def test_undone_marks_come_off() -> None:
     take(world, *next_of(world).steps)
     steps = surging.undo(tally(look(world), "web"), PLAN)
     assert [type(step) for step in steps] == [MarkPod, Scale]
-
-
-# --- of a workload that is not moved any more ---
-
-
-def with_floor() -> World:
-    """Raised, the floor of its autoscaler too."""
-    world = raised(Surge(2, 3, "web-scaler", 2))
-    world.autoscaler(WEB, 3, 5)
-    return world
-
-
-def play(world: World, rounds: int = 12) -> None:
-    operator = Operator(world)
-    for _ in range(rounds):
-        operator.round()
-        nature.tick(world)
-        world.pass_time(5)
-    operator.die()
-
-
-def records(world: World) -> dict[str, str]:
-    spec = said(world)
-    return dict(spec.ledger) if spec else {}
-
-
-def test_opted_out_in_the_middle_of_a_surge_all_is_as_it_was_while_others_are_moved() -> None:
-    world = with_floor()
-    change(world, "web", annotations=Labels({SKIP: "true"}))
-    play(world)
-    row = world.row_of(WEB)
-    assert row is not None
-    assert (row.replicas, scaler(world).min_replicas, records(world)) == (2, 2, {})
-    assert world.migration is not None
-    assert world.migration.status.state is MigrationState.UPGRADE
-
-
-def test_excluded_in_the_middle_of_a_surge_all_is_as_it_was_and_nothing_moves() -> None:
-    world = with_floor()
-    before = {pod.uid for pod in old_pods(world)}
-    world.migrate(exclude_namespaces=(SPACE,))
-    play(world)
-    row = world.row_of(WEB)
-    assert row is not None
-    assert (row.replicas, scaler(world).min_replicas, records(world)) == (2, 2, {})
-    assert world.migration is not None
-    assert world.migration.status.progress.total == 0
-    assert before & {pod.uid for pod in world.pods(WEB)}
-
-
-def test_of_a_workload_that_is_deleted_in_the_middle_of_a_surge_the_floor_goes_back() -> None:
-    world = with_floor()
-    gone = world.row_of(WEB)
-    assert gone is not None
-    world.remove(gone)
-    play(world)
-    assert (scaler(world).min_replicas, records(world)) == (2, {})
-
-
-def test_aborted_the_floor_goes_back_though_its_workload_is_gone() -> None:
-    world = with_floor()
-    gone = world.row_of(WEB)
-    assert gone is not None
-    world.remove(gone)
-    world.migrate(abort=True)
-    play(world)
-    assert scaler(world).min_replicas == 2
-    assert said(world) is None
-
-
-def test_of_a_workload_that_is_gone_a_floor_that_somebody_else_set_stays() -> None:
-    world = with_floor()
-    gone = world.row_of(WEB)
-    assert gone is not None
-    world.remove(gone)
-    world.put(msgspec.structs.replace(scaler(world), min_replicas=4))
-    play(world)
-    assert (scaler(world).min_replicas, records(world)) == (4, {})

@@ -18,6 +18,7 @@ from shiplift.nodes.steps import SetFinalizer
 
 Gate = Callable[[Course], Line | None]
 _LOOK_AGAIN = timedelta(seconds=10)
+"""No event tells when the policy that keeps nodes to their own is there again."""
 
 
 def closed(course: Course) -> Line | None:
@@ -85,7 +86,7 @@ def _complete(course: Course) -> Line | None:
 
 
 def _distrusted(course: Course) -> Line | None:
-    """No event tells when the policy is there again."""
+    """A node that could give itself orders could say anything of itself."""
     if not (why := course.view.distrust):
         return None
     text = f"nothing is begun: {why}, so a node could give itself orders; `shiplift manifests` has it"
