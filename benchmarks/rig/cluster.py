@@ -11,7 +11,7 @@ import contextlib
 import os
 import subprocess
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -118,8 +118,11 @@ class Rig:
 
 
 @contextlib.contextmanager
-def built(name: str, pools: Sequence[Pool]) -> Generator[Rig]:
-    """The rig, with these nodes and nothing else; nothing is left of it afterwards, however we end."""
+def built(name: str, pools: Sequence[Pool], environment: Mapping[str, str] | None = None) -> Generator[Rig]:
+    """The rig, with these nodes and nothing else; nothing is left of it afterwards, however we end.
+
+    `environment` is of the control plane's programs.
+    """
     with workspace() as folder:
         clusters = folder / "clusters"
         clusters.mkdir()
@@ -128,7 +131,8 @@ def built(name: str, pools: Sequence[Pool]) -> Generator[Rig]:
         guard.own(clusters)
         try:
             guard.start_once(clusters)
-            cluster.up(Settings(extra={**_FLAGS, Component.API_SERVER: audit.flags}), say, pools)
+            flags = {**_FLAGS, Component.API_SERVER: audit.flags}
+            cluster.up(Settings(extra=flags, environment=dict(environment or {})), say, pools)
             yield Rig(cluster, folder, audit)
         finally:
             cluster.down()

@@ -15,7 +15,7 @@ from benchmarks.rollout.leases import LeaseWatch
 from benchmarks.rollout.plan import NEW_VERSION, Size, Workload
 from benchmarks.rollout.timeline import NodeSeen, Timeline
 from benchmarks.server import endpoint
-from shiplift.agent.protocol import CHANGES_ALLOWED, READY
+from shiplift.agent.protocol import CHANGES_ALLOWED, READY, order_of
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.facts.meta import Row
@@ -136,6 +136,12 @@ def _node_seen(row: Node, at: float) -> NodeSeen:
         at=at,
         name=row.name,
         cordoned=row.unschedulable,
-        ordered=bool(order),
+        ordered=_wants_cordon(row),
         changed=through and row.kubelet_version == NEW_VERSION,
     )
+
+
+def _wants_cordon(row: Node) -> bool:
+    """Whether it has the order to change: one to prepare it may still be there when it is cordoned."""
+    order = order_of(row.annotations)
+    return order is not None and order.token.operation.wants_cordon

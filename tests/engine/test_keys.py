@@ -38,6 +38,13 @@ def test_the_earlier_wish_wins_whichever_comes_first():
     assert keys.take(100) is None
 
 
+def test_it_is_told_whether_a_key_is_due_sooner_than_before():
+    keys: Keys[str] = Keys()
+    assert [keys.add("a", at) for at in (5, 5, 7, 2)] == [True, False, False, True]
+    assert keys.take(2) == "a"
+    assert not keys.add("a", 3), "it is given out again when it is done, and not before"
+
+
 def test_keys_come_in_the_order_in_which_they_are_due():
     keys: Keys[str] = Keys()
     for key, at in (("c", 3), ("a", 1), ("b", 2), ("a2", 1)):

@@ -7,7 +7,6 @@ from shiplift.agent.protocol import CHANGES_ALLOWED
 from shiplift.api.marks import CORDONED_BEFORE, CORDONED_BY
 from shiplift.engine.budgets import max_unavailable
 from shiplift.engine.step import Step
-from shiplift.nodes.decide.ending import ERRANDS
 from shiplift.nodes.steps import Allow, Cordon, Release, Withdraw
 from tests.nodes.world import Machine, World
 
@@ -57,7 +56,7 @@ class Judge:
         if node is None:
             return
         assert not _at_work(node), f"{step.describe()}: its agent is at work on another order"
-        if step.order.token.operation in ERRANDS:
+        if step.order.token.operation.changes_nothing:
             return
         self.ordered.append(f"{step.order.token.operation.value} {step.name}")
         if not step.order.token.operation.wants_cordon:
@@ -119,5 +118,5 @@ def _is_away(node: Machine) -> bool:
 def _is_changed(node: Machine) -> bool:
     """Whether a control-plane node has a change of ours under way."""
     order = protocol.order_of(node.annotations)
-    changes = order is not None and order.token.operation not in ERRANDS
+    changes = order is not None and not order.token.operation.changes_nothing
     return CORDONED_BY in node.annotations or changes

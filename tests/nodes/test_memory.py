@@ -27,6 +27,16 @@ def test_a_lease_advances_when_another_time_stands_there(readings: list[str], se
     assert leases.seen({"u"}) == {"u": seen}
 
 
+def test_a_lease_that_is_renewed_while_it_is_looked_at_advances() -> None:
+    leases = Leases()
+    assert not leases.note("u", 0, "12:00")
+    leases.note_again("u", "12:01")
+    assert leases.seen({"u"}) == {"u": LeaseSeen(1, True)}
+    assert leases.note("u", 1, "12:01")
+    leases.note_again("nobody", "12:01")
+    assert leases.seen({"u", "nobody"}) == {"u": LeaseSeen(2, True)}
+
+
 def test_the_first_look_begins_anew() -> None:
     leases = Leases()
     for attempt, renewed in ((0, "12:00"), (1, "12:10"), (0, "12:20")):

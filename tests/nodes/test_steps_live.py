@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -363,6 +364,30 @@ def test_a_lease_that_is_renewed_is_seen_to_be(server: Server) -> None:
     server.client.patch(LEASE, name, later, NODE_LEASES, uid=lease["metadata"]["uid"])
     server.act(CheckLease(name, uid, 2))
     assert server.memory.leases.seen({uid}) == {uid: LeaseSeen(3, True)}
+
+
+def test_a_lease_that_is_renewed_while_it_is_looked_at_is_seen_at_that_look(server: Server) -> None:
+    _make_namespace(server)
+    name, uid = f"l{uuid.uuid4().hex[:8]}", "lease-uid"
+    spec = {"holderIdentity": name, "renewTime": "2026-11-01T12:00:00.000000Z"}
+    lease = server.client.create(LEASE, {"metadata": {"name": name}, "spec": spec}, NODE_LEASES).object
+    ended = threading.Event()
+
+    def renew() -> None:
+        for second in range(1, 50):
+            later = {"spec": {"renewTime": f"2026-11-01T12:00:{second:02}.000000Z"}}
+            server.client.patch(LEASE, name, later, NODE_LEASES, uid=lease["metadata"]["uid"])
+            if ended.wait(0.2):
+                return
+
+    kubelet = threading.Thread(target=renew)
+    kubelet.start()
+    try:
+        assert server.act(CheckLease(name, uid, 0)).ok
+    finally:
+        ended.set()
+        kubelet.join()
+    assert server.memory.leases.seen({uid}) == {uid: LeaseSeen(1, True)}
 
 
 def test_a_node_without_a_lease_renews_none(server: Server) -> None:

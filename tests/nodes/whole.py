@@ -67,6 +67,10 @@ class Api:
             raise NotFound(f"{kind} {name}", status=404)
         return found
 
+    def next_change(self, kind: Kind, name: str, *_: Any) -> Json | None:
+        """Nothing changes while somebody waits."""
+        return None
+
     def create(self, kind: Kind, body: Json, namespace: str = "") -> Written:
         about = {"uid": f"{kind.kind}/{body['metadata']['name']}", "resourceVersion": "1"}
         self.kept[kind.kind, body["metadata"]["name"]] = {**body, "metadata": {**body["metadata"], **about}}

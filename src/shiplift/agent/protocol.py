@@ -99,6 +99,11 @@ class Operation(Enum):
         return self is Operation.PACKAGES
 
     @property
+    def changes_nothing(self) -> bool:
+        """Whether the machine is afterwards as it was before."""
+        return self in {Operation.PREPARE, Operation.SNAPSHOT}
+
+    @property
     def names_version(self) -> bool:
         """Whether it is about a version of Kubernetes, besides packages."""
         return self in {Operation.PREPARE, Operation.UPGRADE_APPLY}

@@ -23,13 +23,15 @@ class Keys(Generic[K]):
         self._heap: list[tuple[float, int, K]] = []
         self._number = count()
 
-    def add(self, key: K, at: float) -> None:
-        """Ask for the key at that time; an earlier wish for it wins."""
+    def add(self, key: K, at: float) -> bool:
+        """Ask for the key at that time; an earlier wish for it wins. Whether it is now due sooner."""
         if at >= self._due.get(key, float("inf")):
-            return
+            return False
         self._due[key] = at
-        if key not in self._taken:
-            heapq.heappush(self._heap, (at, next(self._number), key))
+        if key in self._taken:
+            return False
+        heapq.heappush(self._heap, (at, next(self._number), key))
+        return True
 
     def take(self, now: float) -> K | None:
         """The key that has been due the longest, or None."""

@@ -452,8 +452,8 @@ class Loop(Generic[K, V, D]):
         self._changed.notify_all()
 
     def _add(self, key: K, after: timedelta) -> None:
-        self._keys.add(key, self._clock.monotonic() + after.total_seconds())
-        self._changed.notify_all()
+        if self._keys.add(key, self._clock.monotonic() + after.total_seconds()):
+            self._changed.notify_all()
 
     # anywhere
 

@@ -108,6 +108,26 @@ class Client:
         """The object as it is now, not as some cache has it."""
         return self._read(Request("GET", _path(kind, namespace, name), changes_nothing=True))
 
+    def next_change(
+        self, kind: Kind, name: str, namespace: str, resource_version: str, seconds: int
+    ) -> Object | None:
+        """The object as it is after its next change since that version; None where there is none in time, or
+        where nobody can tell any more: whoever has to know looks at it again."""
+        path = kind.path(_part(namespace)) if namespace else kind.path()
+        query = (
+            ("watch", "1"),
+            ("fieldSelector", f"metadata.name={_part(name)}"),
+            ("resourceVersion", resource_version),
+            ("timeoutSeconds", str(seconds)),
+        )
+        request = Request("GET", path, query, changes_nothing=True)
+        try:
+            line = self._transport.first_line(request, seconds + LOOK_SECONDS)
+        except Lost:
+            return None
+        event = _decode(request, line) if line else {}
+        return event["object"] if event.get("type") == "MODIFIED" else None
+
     def list(
         self,
         kind: Kind,

@@ -119,21 +119,27 @@ class Transport:
                     raise
         raise AssertionError("the last attempt returns or raises")
 
-    def _with_new_credentials(self, request: Request, deadline: float) -> bytes:
+    def first_line(self, request: Request, timeout: float) -> bytes:
+        """The first line of an answer that goes on; empty where it ends without one. Never tried again."""
+        return self._with_new_credentials(request, time.monotonic() + timeout, _read_line)
+
+    def _with_new_credentials(self, request: Request, deadline: float, read: _Reader | None = None) -> bytes:
         if self._closed.is_set():
             raise Unreachable(f"{request}: the client is closed")
         self._credentials.ssl_context()  # notices rotated certificates, which retires idle connections
         headers = self._request_headers()
         try:
-            return self._once(request, headers, deadline)
+            return self._once(request, headers, deadline, read or _read)
         except Unauthorized:
             self._credentials.invalidate(headers)
-        return self._once(request, self._request_headers(), deadline)
+        return self._once(request, self._request_headers(), deadline, read or _read)
 
     def _request_headers(self) -> list[tuple[str, str]]:
         return self._credentials.headers() + self._acting_as
 
-    def _once(self, request: Request, headers: list[tuple[str, str]], deadline: float) -> bytes:
+    def _once(
+        self, request: Request, headers: list[tuple[str, str]], deadline: float, read: _Reader
+    ) -> bytes:
         try:
             with self._http.stream(
                 request.method,
@@ -143,7 +149,7 @@ class Transport:
                 headers=[*headers, ("Content-Type", request.content_type)] if request.body else headers,
                 extensions={"timeout": _TimeLeft(deadline), **self._asking(request)},
             ) as response:
-                return _read(request, response, deadline)
+                return read(request, response, deadline)
         except httpx2.DecodingError:
             raise BadAnswer(f"{request}: the answer's compression is broken") from None
 
@@ -186,6 +192,23 @@ class _TimeLeft:
         """As the connection pool asks for it."""
         left = max(self._deadline - time.monotonic(), _SHORTEST)
         return min(left, CONNECT_SECONDS) if stage == "connect" else left
+
+
+_Reader = Callable[[Request, httpx2.Response, float], bytes]
+"""What is taken of an answer, by when."""
+
+
+def _read_line(request: Request, response: httpx2.Response, deadline: float) -> bytes:
+    if response.status_code >= 300:
+        return _read(request, response, deadline)
+    line = bytearray()
+    for chunk in response.iter_bytes():
+        line += chunk
+        if b"\n" in chunk:
+            break
+        if len(line) > request.limit:
+            raise BadAnswer(f"{request}: the answer is larger than {request.limit} bytes")
+    return bytes(line.partition(b"\n")[0])
 
 
 def _read(request: Request, response: httpx2.Response, deadline: float) -> bytes:

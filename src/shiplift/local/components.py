@@ -43,6 +43,8 @@ class Settings(msgspec.Struct, frozen=True):
     port: int = 0
     etcd_data: str = ""
     extra: dict[Component, tuple[str, ...]] = {}
+    environment: dict[str, str] = {}
+    """Of its programs, besides what they inherit."""
     timing: Timing = Timing()
 
 

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -33,15 +33,17 @@ class Process(msgspec.Struct, frozen=True):
                 os.kill(self.pid, number)
 
 
-def spawn(command: Sequence[str | Path], log: Path, home: Path) -> Process:
+def spawn(
+    command: Sequence[str | Path], log: Path, home: Path, environment: Mapping[str, str] | None = None
+) -> Process:
     """Start in a session of its own (a terminal's Ctrl-C is for us to handle), output to the log file."""
     arguments = [str(part) for part in command]
-    environment = {key: os.environ[key] for key in _INHERITED if key in os.environ} | {"HOME": str(home)}
+    inherited = {key: os.environ[key] for key in _INHERITED if key in os.environ}
     output = (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     pid = os.posix_spawn(
         arguments[0],
         arguments,
-        environment,
+        {**inherited, "HOME": str(home), **(environment or {})},
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
             output,

@@ -31,7 +31,7 @@ def start(layout: Layout, known: State, component: Component) -> State:
     command: list[str | Path] = [program, *arguments(component, layout, known.settings, known.ports)]
     # no Ctrl-C may come between a process and its being written down
     with process.signals_held():
-        started = _spawn(program, command, layout, component)
+        started = _spawn(command, layout, component, known.settings.environment)
         known = msgspec.structs.replace(known, processes={**known.processes, component: started})
         try:
             state.write(layout.folder, known)
@@ -41,14 +41,16 @@ def start(layout: Layout, known: State, component: Component) -> State:
     return known
 
 
-def _spawn(program: Path, command: list[str | Path], layout: Layout, component: Component) -> process.Process:
+def _spawn(
+    command: list[str | Path], layout: Layout, component: Component, environment: dict[str, str]
+) -> process.Process:
     try:
-        return process.spawn(command, layout.log(component), layout.folder)
+        return process.spawn(command, layout.log(component), layout.folder, environment)
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise
         raise LocalError(
-            f"cannot start {program}: {error.strerror}", "is it a program for this computer?"
+            f"cannot start {command[0]}: {error.strerror}", "is it a program for this computer?"
         ) from error
 
 

@@ -110,7 +110,7 @@ PART = LayerPart(
     RULES,
     manifests=(*authors.node_hooks(), *node_trust.manifests()),
     collector=RolloutCollector,
-    rules_in={NODE_LEASES: (rule(kinds.LEASE.group, [kinds.LEASE.plural], ["get"]),)},
+    rules_in={NODE_LEASES: (rule(kinds.LEASE.group, [kinds.LEASE.plural], ["get", "watch"]),)},
     granted_rules=tuple(hook_rules()),
     claims=CLAIMS,
     of_others=(kinds.MACHINE, kinds.WORKLOAD_MIGRATION, kinds.WORKLOAD_PLACEMENT),

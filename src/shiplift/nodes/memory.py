@@ -34,14 +34,24 @@ class Leases:
         self._lock = threading.Lock()
         self._read: dict[str, _Reading] = {}
 
-    def note(self, uid: str, attempt: int, renewed: str) -> None:
-        """This stood in the node's Lease at that look; the first begins anew."""
+    def note(self, uid: str, attempt: int, renewed: str) -> bool:
+        """This stood in the node's Lease at that look; the first begins anew. Whether it is renewed."""
         with self._lock:
             known = self._read.get(uid)
             if attempt == 0 or known is None:
                 known = _Reading(renewed, LeaseSeen())
-            advancing = known.seen.advancing or (bool(renewed) and renewed != known.first)
-            self._read[uid] = _Reading(known.first, LeaseSeen(attempt + 1, advancing))
+            return self._note(uid, known, attempt + 1, renewed)
+
+    def note_again(self, uid: str, renewed: str) -> None:
+        """This stood there a moment later, at the same look."""
+        with self._lock:
+            if (known := self._read.get(uid)) is not None:
+                self._note(uid, known, known.seen.attempt, renewed)
+
+    def _note(self, uid: str, known: _Reading, attempt: int, renewed: str) -> bool:
+        advancing = known.seen.advancing or (bool(renewed) and renewed != known.first)
+        self._read[uid] = _Reading(known.first, LeaseSeen(attempt, advancing))
+        return advancing
 
     def seen(self, of: Collection[str]) -> dict[str, LeaseSeen]:
         """What was seen of these nodes, by uid; all others are forgotten."""

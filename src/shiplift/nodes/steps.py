@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import ClassVar
 
 from shiplift.agent.protocol import Order
 from shiplift.engine.step import Step
+
+_LEASES_AT_ONCE = 16
 
 
 class NodeStep(Step, frozen=True):
@@ -112,7 +115,13 @@ class Withdraw(NodeStep, frozen=True):
 
 
 class CheckLease(Step, frozen=True):
-    """See whether a node renews its Lease; nothing is changed. Read live, for nodes being verified only."""
+    """See whether a node renews its Lease; nothing is changed. Read live, for nodes being verified only.
+
+    It takes up to a second, so nobody waits for it; where very many nodes are verified they take turns, so
+    that threads are left for evictions.
+    """
+
+    aside: ClassVar[bool] = True
 
     name: str
     uid: str
@@ -122,6 +131,10 @@ class CheckLease(Step, frozen=True):
     @property
     def key(self) -> str:
         return f"lease {self.uid}"
+
+    @property
+    def lane(self) -> str:
+        return f"lease {zlib.crc32(self.uid.encode()) % _LEASES_AT_ONCE}"
 
     def describe(self) -> str:
         return f"see whether node {self.name} renews its Lease"

@@ -216,7 +216,7 @@ def test_failures_that_were_ordered_happen_and_putting_back_works(stage: Stage) 
 
 
 @pytest.mark.usefixtures("agents")
-def test_a_node_with_an_order_renews_its_lease(stage: Stage) -> None:
+def test_a_node_that_is_to_be_changed_renews_its_lease(stage: Stage) -> None:
     node = stage.add(annotations={FAILS: Failure.NEVER_READY})
     token = node.order()
     until(lambda: node.claimed(token))

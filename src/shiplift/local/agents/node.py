@@ -36,7 +36,7 @@ class Timing(msgspec.Struct, frozen=True):
     heartbeat: float = 60.0
     """An agent at rest; each a little sooner, by its name, so that they do not come all together."""
     lease: float = 0.0
-    """The Lease of a node that has an order; 0 leaves it to kwok, which renews every ten seconds."""
+    """The Lease of a node that is to be changed; 0 leaves it to kwok, which renews every ten seconds."""
 
 
 class SimulatedAgent:
@@ -78,7 +78,7 @@ class SimulatedAgent:
             self._door.report({"nodeInfo": dict(self._machine.unreported)})
             self._machine.reported()
         elif not self._machine.silent:
-            if protocol.CHANGES_ALLOWED in row.annotations:
+            if _is_to_change(row):
                 self._lease.renew(now)
             self._tell(self._loop.once(now).says)
 
@@ -86,8 +86,8 @@ class SimulatedAgent:
         if self._machine.silent:
             # what a failure has stopped goes on when its annotation is gone, and that is heard
             return self._machine.next_at or now + _LONG
-        ordered = protocol.CHANGES_ALLOWED in self._door.row.annotations
-        times = (self._machine.next_at, self._loop.due, self._lease.due if ordered else None)
+        lease = self._lease.due if _is_to_change(self._door.row) else None
+        times = (self._machine.next_at, self._loop.due, lease)
         return max(min((time for time in times if time is not None), default=now + _AGAIN), now + 0.001)
 
     def _tell(self, line: str) -> None:
@@ -95,6 +95,15 @@ class SimulatedAgent:
         if line and line != self._said:
             self._say(line if line.startswith("node ") else f"node {self._name}: {line}")
         self._said = line
+
+
+def _is_to_change(row: Node) -> bool:
+    """Whether it has an order after which somebody looks at its Lease; one that cannot be read may be."""
+    try:
+        order = protocol.order_of(row.annotations)
+    except protocol.ProtocolError:
+        return True
+    return order is not None and not order.token.operation.changes_nothing
 
 
 class _Door:

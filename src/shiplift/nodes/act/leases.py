@@ -6,24 +6,40 @@ from __future__ import annotations
 from shiplift.engine.step import Outcome
 from shiplift.facts.kinds import LEASE
 from shiplift.kube.client import Client
-from shiplift.kube.errors import NotFound
+from shiplift.kube.errors import Forbidden, NotFound
 from shiplift.kube.outcomes import Json
 from shiplift.nodes.memory import Leases
 from shiplift.nodes.names import NODE_LEASES
 from shiplift.nodes.steps import CheckLease
 
+_SECONDS = 1
+"""For how long a look at a Lease waits for its renewal."""
+
 
 def check(client: Client, leases: Leases, step: CheckLease) -> Outcome:
-    """Note when it was last renewed; a node without a Lease renews none."""
-    leases.note(step.uid, step.attempt, _renewed(client, step.name))
+    """Note when it was last renewed, and whether it is again a moment later; a node without a Lease renews
+    none."""
+    try:
+        found = client.get(LEASE, step.name, NODE_LEASES)
+    except NotFound:
+        leases.note(step.uid, step.attempt, "")
+        return Outcome.done(step)
+    if leases.note(step.uid, step.attempt, _renewed(found)):
+        return Outcome.done(step)
+    if (later := _next(client, step.name, found["metadata"]["resourceVersion"])) is not None:
+        leases.note_again(step.uid, _renewed(later))
     return Outcome.done(step)
 
 
-def _renewed(client: Client, name: str) -> str:
-    """As it stands there, empty where nothing does."""
+def _next(client: Client, name: str, version: str) -> Json | None:
+    """The Lease after its next change. Who may not watch it reads it again at the next look."""
     try:
-        found = client.get(LEASE, name, NODE_LEASES)
-    except NotFound:
-        return ""
-    spec: Json = found.get("spec") or {}
+        return client.next_change(LEASE, name, NODE_LEASES, version, _SECONDS)
+    except Forbidden:
+        return None
+
+
+def _renewed(lease: Json) -> str:
+    """As it stands there, empty where nothing does."""
+    spec: Json = lease.get("spec") or {}
     return str(spec.get("renewTime") or "")

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shiplift.agent.protocol import Operation
 from shiplift.api.nodes import NodeRollout, NodeState
 from shiplift.nodes.decide import resting
 from shiplift.nodes.decide.case import Case, Passed, ours, unanswered
 from shiplift.nodes.model import Member, Reason, Records, View
 from shiplift.nodes.steps import Release
 
-ERRANDS = frozenset((Operation.PREPARE, Operation.SNAPSHOT))
-"""Orders that change nothing on a node, and that nothing is written down of."""
 _NAMED = frozenset((NodeState.FAILED, NodeState.QUARANTINED, NodeState.SKIPPED))
 _UNBEGUN = frozenset((NodeState.WAITING, NodeState.CORDONED, NodeState.DRAINING, NodeState.CHANGING))
 
@@ -56,7 +53,7 @@ def leftovers(view: View, rollout: NodeRollout, records: Records, *, errands: bo
             continue
         if member.uid in records or (member.cordoned_by != name and not ours(member.order, rollout)):
             continue
-        errand = member.order is not None and member.order.token.operation in ERRANDS
+        errand = member.order is not None and member.order.token.operation.changes_nothing
         if (errand and not errands and not member.opted_out) or at_work(member):
             continue
         yield release(member, uncordon=member.cordoned_by == name and not member.cordoned_before)

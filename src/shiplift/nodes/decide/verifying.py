@@ -21,9 +21,9 @@ from shiplift.nodes.model import LeaseSeen, Reason
 from shiplift.nodes.names import KUBEADM, KUBELET
 from shiplift.nodes.steps import CheckLease
 
-_QUICK_LOOKS, _QUICKLY, _LATER = 8, timedelta(seconds=0.25), timedelta(seconds=1)
-"""A kubelet renews its Lease as it starts: it is looked at four times a second at first."""
-_LEASE_LOOKS = 48
+_BETWEEN_LOOKS = timedelta(seconds=0.25)
+"""Each waits up to a second for the Lease to be renewed."""
+_LEASE_LOOKS = 36
 """A kubelet that is there renews its Lease within 40 s; a new leader has seen nothing of it yet."""
 
 
@@ -114,13 +114,11 @@ def _lease(case: Case) -> Doubt | None:
     if seen.advancing:
         return None
     step = CheckLease(case.member.name, case.member.uid, seen.attempt)
+    doubt_ = Doubt(Reason.NOT_READY, "it has not renewed its Lease yet", sure=seen.attempt > _LEASE_LOOKS)
     last = case.view.outcomes.of(step)
-    between = _QUICKLY if seen.attempt <= _QUICK_LOOKS else _LATER
-    again = last.at + between if last is not None and last.at is not None else case.now
-    steps = (step,) if again <= case.now else ()
-    due = max(again, case.now + between) if steps else again
-    sure = seen.attempt > _LEASE_LOOKS
-    return Doubt(Reason.NOT_READY, "it has not renewed its Lease yet", steps=steps, due=due, sure=sure)
+    again = last.at + _BETWEEN_LOOKS if last is not None and last.at is not None else case.now
+    under_way = step.key in case.view.outcomes.running
+    return doubt_._replace(steps=(step,)) if under_way or again <= case.now else doubt_._replace(due=again)
 
 
 CHECKS: tuple[Check, ...] = (_packages, _kubelet, _api_server, _restarted, _ready, _lease)

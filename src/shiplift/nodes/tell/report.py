@@ -37,6 +37,7 @@ MOST_NODES = 1000
 _LONGEST = 1000
 _MOST_BLOCKERS, _LONGEST_BLOCKER = 200, 400
 _AT_REST = frozenset((Reason.COMPLETE, Reason.ABORTED))
+_TO_THE_CHANGE = frozenset((NodeState.CORDONED, NodeState.DRAINING, NodeState.CHANGING))
 _ORDER = (
     NodeState.QUARANTINED,
     NodeState.FAILED,
@@ -269,7 +270,7 @@ def _essence(status: NodeRolloutStatus) -> tuple[object, ...]:
     """What decisions, or people who wait, depend on."""
     said = tuple((one.type, one.status, one.reason, one.observed_generation) for one in status.conditions)
     nodes = tuple(
-        (one.uid, one.state, one.reason, one.attempt, one.token, one.before, one.software, one.hooks)
+        (one.uid, _standing(one), one.attempt, one.token, one.before, one.software, one.hooks)
         for one in status.nodes
     )
     return (
@@ -282,6 +283,11 @@ def _essence(status: NodeRolloutStatus) -> tuple[object, ...]:
         said,
         nodes,
     )
+
+
+def _standing(record: NodeStatus) -> object:
+    """How far it is until its agent is through, the node itself says: that may be written down later."""
+    return None if record.state in _TO_THE_CHANGE else (record.state, record.reason)
 
 
 WEIGHT: Weight[NodeRolloutStatus] = Weight(
