@@ -15,7 +15,7 @@ from shiplift.facts import kinds
 from shiplift.kube.client import Client
 
 LAYER = "nodes"
-_ROOMY = {"GOGC": "400"}
+_ROOMY = {"GOGC": "800"}
 """The control plane's programs tidy their memory seldom: a fifth of their CPU on two cores, and what is
 measured is not theirs."""
 
