@@ -118,7 +118,7 @@ def test_a_signed_but_broken_binary_is_refused(make: Make, content: bytes, why: 
 def test_a_binary_that_does_not_end_is_refused(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shiplift.quorum.binary._RUN_SECONDS", 0.5)
     with pytest.raises(Refused, match="did not say its version within"):
-        checked(make(script("exec sleep 60")))
+        checked(make(script("exec /bin/sleep 60")))
 
 
 def test_a_binary_of_another_version_than_the_tag_is_refused(make: Make) -> None:

@@ -130,7 +130,6 @@ class Speaking:
     """A TLS server that says one thing to whoever comes."""
 
     def __init__(self, folder: Path) -> None:
-        pki.write_all(folder)
         self.tls = ssl.create_default_context(cafile=str(folder / "ca.crt"))
         self._own = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._own.load_cert_chain(folder / "server.crt", folder / "server.key")
@@ -165,8 +164,8 @@ class Speaking:
 @pytest.fixture
 def pair(tmp_path: Path) -> Iterator[tuple[Speaking, Speaking, Https]]:
     """Two hosts that are allowed, and the way to them."""
-    one, other = Speaking(tmp_path / "one"), Speaking(tmp_path / "other")
-    one.tls.load_verify_locations(tmp_path / "other/ca.crt")
+    pki.write_all(tmp_path / "pki")
+    one, other = Speaking(tmp_path / "pki"), Speaking(tmp_path / "pki")
     yield one, other, Https(frozenset({one.host, other.host}), one.tls, 10)
     one.close()
     other.close()

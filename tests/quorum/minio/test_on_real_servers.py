@@ -17,7 +17,6 @@ from shiplift.quorum.engines.minio import Credentials, MinIO
 from shiplift.quorum.engines.protocol import (
     Answered,
     HostAnswer,
-    Lost,
     Refused,
     Reply,
     Server,
@@ -176,16 +175,30 @@ def test_four_servers_switch_together_and_no_process_is_another(
         until(lambda: all(one.sings for one in servers.engine().canary(servers.all, None)), 60, 0.5)
 
 
-def swap(servers: Servers, url: str) -> None:
-    """As a controller does it: through a server that runs the old version, until none does."""
+def swap(servers: Servers, url: str, which: tuple[int, ...] = (0, 1, 2, 3)) -> None:
+    """As a controller does it: through a server that runs the old version, until none of these does.
+
+    A server that is the only new one does not serve: at its start it waits for another that has its binary.
+    """
     for _ in range(_TRIES):
-        asked = [(server, servers.engine().ask(server)) for server in servers.all]
-        old = [server for server, told in asked if isinstance(told, Told) and told.version == OLD]
+        found = servers.versions()
+        old = [servers.all[at] for at in which if found[at] == OLD]
         if not old:
-            return
+            break
         reply = servers.engine().switch(old[0], url)
-        assert isinstance(reply, Answered | Lost), reply
-        until(lambda: all(map(_serves, map(servers.engine().ask, servers.all))), 60, 0.1)
+        assert isinstance(reply, Answered), reply
+        done = [server for server in servers.all if _switched(reply, server)]
+        until(lambda done=done: all(_version(servers, server) == NEW for server in done), 60, 0.1)
+    until(lambda: all(_serves(servers.engine().ask(server)) for server in servers.all), 60, 0.1)
+
+
+def _switched(reply: Answered, server: Server) -> bool:
+    return any(host.verdict is Verdict.DONE for host in reply.hosts if server.owns(host.endpoint))
+
+
+def _version(servers: Servers, server: Server) -> str:
+    answer = servers.engine().ask(server)
+    return answer.version if isinstance(answer, Told) else ""
 
 
 def _serves(answer: Told | Silent) -> bool:
@@ -203,7 +216,7 @@ def test_a_server_that_could_not_write_is_switched_later_through_itself_and_a_ne
         in_the_way.mkdir()
         staged = whole(lambda: engine.stage(servers.all[0], url))
         assert by_server(servers, staged)[3] is Verdict.READ_ONLY
-        until_switched(servers, url, (0, 1, 2))
+        swap(servers, url, (0, 1, 2))
         assert servers.versions() == [NEW, NEW, NEW, OLD]
         through_new = engine.stage(servers.all[0], url)
         assert verdicts(through_new) == {Verdict.AT_TARGET}
@@ -212,17 +225,6 @@ def test_a_server_that_could_not_write_is_switched_later_through_itself_and_a_ne
         assert by_server(servers, resumed) == [Verdict.AT_TARGET] * 3 + [Verdict.DONE]
         swap(servers, url)
         assert servers.versions() == [NEW] * 4
-
-
-def until_switched(servers: Servers, url: str, which: tuple[int, ...]) -> None:
-    for _ in range(_TRIES):
-        found = servers.versions()
-        old = [at for at in which if found[at] == OLD]
-        if not old:
-            return
-        servers.engine().switch(servers.all[old[0]], url)
-        until(lambda: all(servers.versions()), 60, 0.1)
-        until(lambda: all(map(_serves, map(servers.engine().ask, servers.all))), 60, 0.1)
 
 
 def by_server(servers: Servers, reply: Answered) -> list[Verdict]:
