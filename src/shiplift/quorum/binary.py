@@ -112,11 +112,11 @@ def _said(program: Path, engine: Engine) -> str | None:
 
 def _run(program: Path) -> str | None:
     """With no rights, no settings of ours, nothing to write to but an empty folder."""
-    as_nobody = {"user": _NOBODY, "group": _NOBODY, "extra_groups": ()} if os.geteuid() == 0 else {}
+    nobody = _NOBODY if os.geteuid() == 0 else None
     with tempfile.TemporaryDirectory(prefix="shiplift-run-") as folder, tempfile.TemporaryFile() as output:
         try:
             done = subprocess.run(
-                [_within_reach(program, Path(folder)) if as_nobody else program, "--version"],
+                [program if nobody is None else _within_reach(program, Path(folder)), "--version"],
                 env={"HOME": folder, "PATH": ""},
                 cwd=folder,
                 stdin=subprocess.DEVNULL,
@@ -125,7 +125,9 @@ def _run(program: Path) -> str | None:
                 timeout=_RUN_SECONDS,
                 check=False,
                 start_new_session=True,
-                **as_nobody,
+                user=nobody,
+                group=nobody,
+                extra_groups=None if nobody is None else (),
             )
         except OSError as error:
             return _unless_foreign(program, error)

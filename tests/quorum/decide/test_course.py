@@ -174,6 +174,12 @@ def test_a_server_that_says_nothing_stops_everything_but_the_wait() -> None:
         assert (decision.steps, decision.line.reason) == ((), Reason.WAITS_FOR_SERVERS)
 
 
+def test_servers_that_are_old_again_after_the_hold_was_lifted_are_held_again_first() -> None:
+    servers = (switched(0), switched(1), member(2), member(3))
+    decision = decided(pools=(begun(held=False),), members=servers)
+    assert decision.steps == (Begin("minio", "uid-set", NEW, IMAGE, WAS),)
+
+
 # making anew is gated
 
 

@@ -227,7 +227,7 @@ def allowed(state: State, step: Step) -> bool:
     all_well = all(server.new and server.started for server in state.servers)
     rules = {
         Validate: lambda: True,
-        Begin: lambda: not state.sets["ab".index(step.pool)].begun,
+        Begin: lambda: state.sets["ab".index(step.pool)] != Set(True, True),
         PutBack: lambda: not any(server.new or server.new_image for server in state.servers),
         Stage: lambda: _through_old(state, step),
         Switch: lambda: _through_old(state, step) and _held_and_staged(state),

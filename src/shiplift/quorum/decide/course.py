@@ -70,8 +70,10 @@ def _at_target(scene: Scene) -> bool:
 
 
 def _update_sets(scene: Scene) -> QuorumDecision:
+    pools = scene.unmarked or scene.not_held
     steps = tuple(
-        Begin(pool.name, pool.uid, scene.target, scene.image, pool.image) for pool in scene.unmarked
+        Begin(pool.name, pool.uid, scene.target, scene.image, pool.swap.before if pool.swap else pool.image)
+        for pool in pools
     )
     line = Line(Reason.UPDATING_STATEFUL_SETS, f"pods made anew will run {scene.image}")
     return _act(QuorumStep.UPDATE_STATEFUL_SETS, line, steps)
@@ -82,7 +84,8 @@ def _begun(scene: Scene, swap: Swap, now: datetime) -> QuorumDecision:
         return _rest(_where(scene), _silence(scene), requeue(_SOON))
     if _goes_back(scene, swap, now):
         return _put_back(scene)
-    if scene.unmarked:
+    if scene.unmarked or (scene.old and scene.not_held):
+        # a server that is old again, after all were new: whoever drains must not come in between
         return _update_sets(scene)
     if blocked := _blocked(scene):
         return _replace(blocked)

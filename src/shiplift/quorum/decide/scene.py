@@ -35,6 +35,11 @@ class Scene(msgspec.Struct, frozen=True):
         return tuple(pool for pool in self.view.pools if pool.swap and pool.swap.held)
 
     @property
+    def not_held(self) -> tuple[Pool, ...]:
+        """Marked, and their pods may be moved."""
+        return tuple(pool for pool in self.view.pools if pool.swap and not pool.swap.held)
+
+    @property
     def silent(self) -> tuple[Member, ...]:
         return tuple(member for member in self.view.members if member.told is None)
 

@@ -12,7 +12,7 @@ import hashlib
 import http.client
 import ssl
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -78,7 +78,7 @@ class Https:
     @contextmanager
     def _answer(
         self, url: str, headers: Mapping[str, str], deadline: float
-    ) -> Iterator[http.client.HTTPResponse]:
+    ) -> Generator[http.client.HTTPResponse]:
         with contextlib.ExitStack() as stack, _network_errors(url):
             yield self._followed(url, dict(headers), deadline, stack)
 
@@ -135,7 +135,7 @@ def _headers(answer: http.client.HTTPResponse) -> dict[str, str]:
 
 
 @contextmanager
-def _network_errors(url: str) -> Iterator[None]:
+def _network_errors(url: str) -> Generator[None]:
     try:
         yield
     except ssl.SSLError as error:

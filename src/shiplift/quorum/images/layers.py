@@ -13,7 +13,7 @@ import gzip
 import io
 import tarfile
 import zlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
@@ -83,7 +83,8 @@ def _hides(entry: tarfile.TarInfo, name: str, wanted: frozenset[str]) -> set[str
     if last.startswith(_WHITEOUT):
         target = f"{folder}/{last.removeprefix(_WHITEOUT)}".lstrip("/")
         return _below(target, wanted) | ({target} & wanted)
-    return (set() if entry.isdir() else _below(name, wanted)) | ({name} & wanted)
+    below: set[str] = set() if entry.isdir() else _below(name, wanted)
+    return below | ({name} & wanted)
 
 
 def _below(folder: str, wanted: frozenset[str]) -> set[str]:
@@ -124,7 +125,7 @@ def _written(archive: tarfile.TarFile, entry: tarfile.TarInfo, target: Path) -> 
 
 
 @contextmanager
-def _reading(layer: Path) -> Iterator[tarfile.TarFile]:
+def _reading(layer: Path) -> Generator[tarfile.TarFile]:
     """The archive, and what it does not keep to as errors of ours."""
     with layer.open("rb") as raw:
         try:

@@ -59,7 +59,7 @@ def discard(image: Image, cache: Path) -> None:
 
 
 def _pull(image: Image, registry: Registry, name: str, temporary: Path) -> Path:
-    packed = []
+    packed: list[Path] = []
     for number, part in enumerate(image.layers):
         target = temporary / f"layer-{number}"
         registry.blob(part, target)
