@@ -7,13 +7,20 @@ every field but `spec.tolerations` stays as it was, those that a later Kubernete
 template's labels and annotations, by which others give pods sidecars and roles in clouds. Replicas are
 changed through `scale`, which has no template.
 
+One exception: where a Role of its namespace gives our user the verb `swap` on quorumservices, images of the
+containers of StatefulSets may be changed too, and nothing else of these containers.
+
 It fails closed (`Fail`), which the fence cannot: it needs no parameter, and its one match condition reads
 only who asks. So nobody but our user ever meets it.
 """
 
 from __future__ import annotations
 
-from shiplift.facts.kinds import VALIDATING_ADMISSION_POLICY, VALIDATING_ADMISSION_POLICY_BINDING
+from shiplift.facts.kinds import (
+    QUORUM_SERVICE,
+    VALIDATING_ADMISSION_POLICY,
+    VALIDATING_ADMISSION_POLICY_BINDING,
+)
 from shiplift.kube.policies import Manifest, named, object_of, text
 
 NAME = "shiplift-bounds"
@@ -24,6 +31,8 @@ _WITH_POD_SPECS = {
     "batch": ["cronjobs", "jobs"],
 }
 _FREE = "tolerations"
+SWAP = "swap"
+"""The verb on quorumservices that lets images be changed."""
 
 
 def manifests(username: str, name: str = NAME) -> list[Manifest]:
@@ -68,10 +77,27 @@ def _variables() -> dict[str, str]:
         "was": _template("oldObject"),
         "about": "request.resource.resource != 'pods' && ['labels', 'annotations'].exists(key,"
         " variables.now.?metadata[?key].orValue({}) != variables.was.?metadata[?key].orValue({}))",
-        "changed": f"{was}.filter(key, key != '{_FREE}' && ({differs}))"
+        "swaps": _swaps(f"{now}.containers", f"{was}.containers"),
+        "changed": f"{was}.filter(key, key != '{_FREE}' && ({differs})"
+        " && !(key == 'containers' && variables.swaps))"
         f" + {now}.filter(key, key != '{_FREE}' && !(key in {was}))"
         " + (variables.about ? ['metadata'] : [])",
     }
+
+
+def _swaps(now: str, was: str) -> str:
+    """Of a StatefulSet's containers only images differ, and our user may swap in that namespace. Who may is
+    asked last: it is a question to the authorizer."""
+    kept = "before.all(key, key == 'image' || (key in after && after[key] == before[key]))"
+    no_more = "after.all(key, key == 'image' || key in before)"
+    same = f"{was}.exists(before, before.name == after.name && {kept} && {no_more})"
+    group, plural = QUORUM_SERVICE.group, QUORUM_SERVICE.plural
+    may = (
+        f"authorizer.group({text(group)}).resource({text(plural)}).namespace(request.namespace)"
+        f".check({text(SWAP)}).allowed()"
+    )
+    is_set = "request.resource.resource == 'statefulsets'"
+    return f"{is_set} && size({now}) == size({was}) && {now}.all(after, {same}) && {may}"
 
 
 def _template(thing: str) -> str:
