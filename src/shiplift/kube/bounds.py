@@ -52,7 +52,7 @@ def _policy(username: str) -> Manifest:
         "variables": named(_variables()),
         "validations": [
             {
-                "expression": "size(variables.changed) == 0",
+                "expression": f"size(variables.changed) == 0 || ({_only_swaps()})",
                 "messageExpression": f"'of a pod spec {_FREE} may be changed and nothing else, not '"
                 " + variables.changed.join(', ')",
                 "reason": "Forbidden",
@@ -77,26 +77,22 @@ def _variables() -> dict[str, str]:
         "was": _template("oldObject"),
         "about": "request.resource.resource != 'pods' && ['labels', 'annotations'].exists(key,"
         " variables.now.?metadata[?key].orValue({}) != variables.was.?metadata[?key].orValue({}))",
-        "swaps": _swaps(f"{now}.containers", f"{was}.containers"),
-        "changed": f"{was}.filter(key, key != '{_FREE}' && ({differs})"
-        " && !(key == 'containers' && variables.swaps))"
+        "changed": f"{was}.filter(key, key != '{_FREE}' && ({differs}))"
         f" + {now}.filter(key, key != '{_FREE}' && !(key in {was}))"
         " + (variables.about ? ['metadata'] : [])",
     }
 
 
-def _swaps(now: str, was: str) -> str:
-    """Of a StatefulSet's containers only images differ, and our user may swap in that namespace. Who may is
-    asked last: it is a question to the authorizer."""
+def _only_swaps() -> str:
+    """Of a StatefulSet's containers only images differ, and our user may swap in that namespace. Not a
+    variable: the message is made from variables, and may not ask the authorizer."""
+    now, was = "variables.now.spec.containers", "variables.was.spec.containers"
     kept = "before.all(key, key == 'image' || (key in after && after[key] == before[key]))"
     no_more = "after.all(key, key == 'image' || key in before)"
     same = f"{was}.exists(before, before.name == after.name && {kept} && {no_more})"
-    group, plural = QUORUM_SERVICE.group, QUORUM_SERVICE.plural
-    may = (
-        f"authorizer.group({text(group)}).resource({text(plural)}).namespace(request.namespace)"
-        f".check({text(SWAP)}).allowed()"
-    )
-    is_set = "request.resource.resource == 'statefulsets'"
+    asked = f"authorizer.group({text(QUORUM_SERVICE.group)}).resource({text(QUORUM_SERVICE.plural)})"
+    may = f"{asked}.namespace(request.namespace).check({text(SWAP)}).allowed()"
+    is_set = "request.resource.resource == 'statefulsets' && variables.changed == ['containers']"
     return f"{is_set} && size({now}) == size({was}) && {now}.all(after, {same}) && {may}"
 
 

@@ -99,8 +99,12 @@ def _image_of_before(live: Json, record: Record) -> Operations:
 
 
 def _record(live: Json) -> Record | None:
-    text = (live["metadata"].get("annotations") or {}).get(SWAP)
+    text = _marks(live, "annotations").get(SWAP)
     return None if text is None else Record.read(text)
+
+
+def _marks(live: Json, field: str) -> dict[str, str]:
+    return live["metadata"].get(field) or {}
 
 
 def _containers(live: Json) -> list[Json]:
@@ -117,17 +121,17 @@ def _replaced(path: str, now: object, value: object) -> Operations:
 
 
 def _with(live: Json, field: str, values: dict[str, str]) -> Operations:
-    have = live["metadata"].get(field)
-    if have is None and values:
+    have = _marks(live, field)
+    if not have and values:
         return [{"op": "add", "path": f"/metadata/{field}", "value": values}]
-    missing = {key: value for key, value in values.items() if (have or {}).get(key) != value}
+    missing = {key: value for key, value in values.items() if have.get(key) != value}
     return [
         {"op": "add", "path": f"/metadata/{field}/{_escaped(key)}", "value": missing[key]} for key in missing
     ]
 
 
 def _without(live: Json, field: str, keys: tuple[str, ...]) -> Operations:
-    have = live["metadata"].get(field) or {}
+    have = _marks(live, field)
     return [{"op": "remove", "path": f"/metadata/{field}/{_escaped(key)}"} for key in keys if key in have]
 
 
