@@ -19,6 +19,18 @@ def pytest_configure(config: pytest.Config) -> None:
     examples.load(whole=not config.getoption("--no-clusters"))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """MinIO's programs take minutes to build and servers of it seconds to start: like clusters."""
+    if config.getoption("--no-clusters"):
+        config.hook.pytest_deselected(items=[item for item in items if _starts_minio(item)])
+        items[:] = [item for item in items if not _starts_minio(item)]
+
+
+def _starts_minio(item: pytest.Item) -> bool:
+    return "minio_programs" in getattr(item, "fixturenames", ())
+
+
 @pytest.fixture(autouse=True)
 def _own_logs() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction] - pytest calls it
     """What a test runs in this process may send logs to the stderr of that test, which is closed after it."""

@@ -1,5 +1,6 @@
 """What is left to do before a node is empty: the pure part of the package `drain`, asked about one node of a
-snapshot. Pods that the layer `workloads` holds or moves are not evicted here."""
+snapshot. Pods that the layer `workloads` holds or moves are not evicted here, and none of a StatefulSet whose
+binary a quorum service swaps."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from shiplift.api.values import duration
 from shiplift.api.workloads import Turn
 from shiplift.drain.blocking import Refusal, is_free
 from shiplift.drain.filters import Around, judge_all, of_daemon_set
-from shiplift.drain.holds import MIGRATION
+from shiplift.drain.holds import MIGRATION, by_quorum
 from shiplift.drain.model import Hold, Judgement, Presence, Settings, Wait, Why
 from shiplift.drain.plan import Plan, Scene, blockers, plan, spending
 from shiplift.drain.volumes import Volume, attached, claims_that_stay
@@ -24,7 +25,7 @@ from shiplift.facts.kinds import POD
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod
 from shiplift.facts.storage import PersistentVolume, PersistentVolumeClaim, VolumeAttachment
-from shiplift.facts.workloads import DaemonSet, PodDisruptionBudget
+from shiplift.facts.workloads import DaemonSet, PodDisruptionBudget, StatefulSet
 from shiplift.kube.store import Snapshot
 from shiplift.nodes.model import Drain, Evictable
 from shiplift.nodes.observe.holding import Moving
@@ -118,6 +119,14 @@ class Drains:
         return [row for row in self._budgets.get(pod.namespace, ()) if row.selects(pod.labels)]
 
     def _hold(self, node: Node, pod: Pod) -> Hold | None:
+        return self._by_quorum(pod) or self._by_migration(node, pod)
+
+    def _by_quorum(self, pod: Pod) -> Hold | None:
+        owner = pod.controller
+        row = self._snapshot.by_uid(StatefulSet, owner.uid) if owner else None
+        return None if row is None else by_quorum(pod, row.annotations)
+
+    def _by_migration(self, node: Node, pod: Pod) -> Hold | None:
         if self._moving is None or self._moving.is_target(node):
             return None
         turn = self._moving.turn(pod)

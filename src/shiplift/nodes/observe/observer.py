@@ -42,6 +42,7 @@ READS = (
     kinds.NODE,
     kinds.POD,
     kinds.DAEMON_SET,
+    kinds.STATEFUL_SET,
     kinds.POD_DISRUPTION_BUDGET,
     kinds.PERSISTENT_VOLUME,
     kinds.PERSISTENT_VOLUME_CLAIM,
