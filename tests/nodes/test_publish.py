@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+import msgspec
 import pytest
 
 from shiplift.api.base import ObjectMeta
@@ -92,6 +93,28 @@ def test_records_are_written_at_once_and_words_once_a_second() -> None:
         Seen(NODE_ROLLOUT, 8)
     ]
     assert len(server.written) == 2
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "at_once"),
+    [
+        (NodeState.CORDONED, NodeState.DRAINING, False),
+        (NodeState.DRAINING, NodeState.CHANGING, False),
+        (NodeState.CHANGING, NodeState.VERIFYING, True),
+        (NodeState.CHANGING, NodeState.QUARANTINED, True),
+    ],
+)
+def test_how_far_a_node_is_until_its_agent_is_through_is_written_later(
+    before: NodeState, after: NodeState, at_once: bool
+) -> None:
+    server = Server()
+    old, new = (
+        NodeRolloutStatus(nodes=(msgspec.structs.replace(RECORD, state=state),)) for state in (before, after)
+    )
+    server.tell(told(NOTHING, old))
+    server.now += 0.1
+    (later,) = server.tell(told(old, new))
+    assert isinstance(later, Seen) is at_once
 
 
 def test_rollouts_have_a_pace_each() -> None:
