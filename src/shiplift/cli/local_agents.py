@@ -27,7 +27,7 @@ def agents(
     change: Annotated[str, Parameter(help="How long an order takes, as 2s or 500ms.")] = "2s",
     reboot: Annotated[str, Parameter(help="How long a restart takes.")] = "1s",
     lease: Annotated[
-        str, Parameter(help="How often nodes that are to be changed renew their Lease; 0s leaves that to kwok.")
+        str, Parameter(help="How often a node to be changed renews its Lease; 0s leaves that to kwok.")
     ] = "1s",
     heartbeat: Annotated[str, Parameter(help="How often agents at rest say that they live.")] = "60s",
 ) -> None:
