@@ -7,7 +7,7 @@ What is there is changed only after it was shown and somebody agreed, in the ver
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from cyclopts import App, Parameter
 
@@ -177,18 +177,14 @@ def _shown(found: UpgradeConfig, changed: Spec) -> list[str]:
     return lines
 
 
-def _word(value: object) -> str:
+def _word(value: Any) -> str:
     import msgspec
 
     if isinstance(value, dict) and "version" in value:
-        return str(value["version"])
-    return (
-        "nothing"
-        if value is None
-        else value
-        if isinstance(value, str)
-        else msgspec.json.encode(value).decode()
-    )
+        return str(cast("Spec", value)["version"])
+    if value is None or isinstance(value, str):
+        return value or "nothing"
+    return msgspec.json.encode(value).decode()
 
 
 def _write(client: Client, shown: UpgradeConfig, changed: Spec) -> None:

@@ -9,5 +9,9 @@ from shiplift.kube.outcomes import Json
 
 def marked(live: Json, why: str) -> Edit:
     """What makes the mark say `why`, or be gone where that is empty; nothing where it is so."""
-    have = (live["metadata"].get("annotations") or {}).get(UPGRADE_HOLD, "")
-    return Edit({} if have == why else {"metadata": {"annotations": {UPGRADE_HOLD: why or None}}})
+    notes: Json = live["metadata"].get("annotations") or {}
+    return Edit(
+        {}
+        if notes.get(UPGRADE_HOLD, "") == why
+        else {"metadata": {"annotations": {UPGRADE_HOLD: why or None}}}
+    )

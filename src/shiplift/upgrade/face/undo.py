@@ -51,7 +51,8 @@ def _undone(view: View) -> Iterator[Step]:
 
 def _is_over(live: dict[str, Any]) -> bool:
     """Whether no operator begins anything for it."""
-    upgraded = (live.get("status") or {}).get("phase") == UpgradePhase.UPGRADED
+    status: dict[str, Any] = live.get("status") or {}
+    upgraded = status.get("phase") == UpgradePhase.UPGRADED
     return bool(live["spec"].get("abort") or live["metadata"].get("deletionTimestamp") or upgraded)
 
 

@@ -96,7 +96,7 @@ def _phase(one: UpgradeConfig) -> str:
     if one.spec.abort and status.reason != Reason.ABORTED:
         return "aborting"
     if status.reason in (Reason.ABORTED, Reason.PAUSED):
-        return status.reason.lower()
+        return str(status.reason).lower()
     return status.phase.value.lower() if status.phase else "not begun"
 
 
