@@ -42,6 +42,8 @@ class DeleteRollout(Step, frozen=True):
 
     name: str
     uid: str
+    version: str
+    """The resourceVersion that was seen."""
 
     @property
     def key(self) -> str:
@@ -131,6 +133,8 @@ class DeleteMigration(Step, frozen=True):
     """The WorkloadMigration that we made."""
 
     uid: str
+    version: str
+    """The resourceVersion that was seen."""
 
     @property
     def key(self) -> str:

@@ -33,7 +33,7 @@ def take(client: Client, step: MigrationStep) -> Outcome:
             body = {"metadata": {"name": MIGRATION, "labels": labels}, "spec": step.spec}
             return done(step, client.create(_KIND, body))
         case DeleteMigration():
-            return done(step, client.delete(_KIND, MIGRATION, uid=step.uid))
+            return done(step, client.delete(_KIND, MIGRATION, uid=step.uid, resource_version=step.version))
         case SetTarget():
             return change(client, step, _subject(step.uid), lambda live: _retargeted(live, step.target))
         case PutBackTarget():

@@ -19,7 +19,9 @@ def take(client: Client, step: MakeRollout | DeleteRollout | HoldRollout) -> Out
             body = {"metadata": {"name": step.name, "labels": labels}, "spec": step.spec}
             return done(step, client.create(NODE_ROLLOUT, body))
         case DeleteRollout():
-            return done(step, client.delete(NODE_ROLLOUT, step.name, uid=step.uid))
+            return done(
+                step, client.delete(NODE_ROLLOUT, step.name, uid=step.uid, resource_version=step.version)
+            )
         case HoldRollout():
             subject = Subject(NODE_ROLLOUT, step.name, "", step.uid, "rollout")
             return change(client, step, subject, lambda live: marked(live, step.why))

@@ -68,7 +68,7 @@ def deleted(rollouts: Iterable[NodeRollout]) -> Iterator[Step]:
     for rollout in rollouts:
         about = rollout.metadata
         if about.deletion_timestamp is None:
-            yield DeleteRollout(about.name, about.uid)
+            yield DeleteRollout(about.name, about.uid, about.resource_version)
 
 
 def _let_go(view: View) -> Iterator[Step]:

@@ -124,11 +124,11 @@ def given_back(view: View, target: str, *, reached: bool) -> tuple[Step, ...]:
     migration = view.migration
     if migration is None or not is_touched(migration):
         return ()
-    uid = migration.metadata.uid
+    about = migration.metadata
     if is_made(migration):
-        return () if migration.metadata.deletion_timestamp else (DeleteMigration(uid),)
+        return () if about.deletion_timestamp else (DeleteMigration(about.uid, about.resource_version),)
     before = _target_before(migration)
-    return (PutBackTarget(uid, keep=reached and bool(before) and versions.normal(before) != target),)
+    return (PutBackTarget(about.uid, keep=reached and bool(before) and versions.normal(before) != target),)
 
 
 def _target_before(migration: WorkloadMigration) -> str:

@@ -27,4 +27,4 @@ def _deleted(course: Course) -> Iterator[Step]:
     for rollout in course.rollouts:
         about = rollout.metadata
         if rollout.spec.abort and about.deletion_timestamp is None:
-            yield DeleteRollout(about.name, about.uid)
+            yield DeleteRollout(about.name, about.uid, about.resource_version)
