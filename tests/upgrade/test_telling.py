@@ -44,7 +44,6 @@ def test_each_step_of_an_upgrade_is_an_event() -> None:
         "ControlPlane",
         "Workloads",
         "Nodes",
-        "Workloads",
         "CleaningUp",
         "Upgraded",
     ]

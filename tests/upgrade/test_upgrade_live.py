@@ -4,10 +4,17 @@ rights of nodes."""
 from __future__ import annotations
 
 from shiplift.api.marks import UPGRADE_HOLD, UPGRADE_LEDGER
+from shiplift.cli.access import followed
 from shiplift.facts import kinds
 from shiplift.kube.account import Account
 from shiplift.kube.fence import whoami
+from shiplift.nodes.controller import PART as NODES
+from shiplift.nodes.face.undo import undo_all as undo_nodes
 from shiplift.operator import install
+from shiplift.upgrade.controller import PART as UPGRADE
+from shiplift.upgrade.face.undo import undo_all as undo_upgrade
+from shiplift.workloads.controller import PART as WORKLOADS
+from shiplift.workloads.face.undo import undo_all as undo_workloads
 from tests.audit import Audit
 from tests.operated import NEW, OLD, SPACE
 from tests.until import until
@@ -133,3 +140,20 @@ def test_deleted_in_the_middle_it_goes_in_order(scene: Upgrading) -> None:
     until(lambda: not list(scene.client.list(kinds.UPGRADE_CONFIG)), 60)
     assert scene.traces() == []
     assert scene.migration() is None
+
+
+def test_everything_is_undone_without_an_operator(scene: Upgrading) -> None:
+    _, nodes, _ = scene.cluster()
+    scene.client.create(kinds.WORKLOAD_MIGRATION, {"metadata": {"name": "cluster"}, "spec": {}})
+    scene.ask()
+    scene.rig.start()
+    until(lambda: WORKERS in scene.rollouts(), 60)
+    scene.rig.stop()
+    said: list[str] = []
+    for part, undo in ((UPGRADE, undo_upgrade), (WORKLOADS, undo_workloads), (NODES, undo_nodes)):
+        with followed(scene.rig.cluster.credentials(), part.watches) as store:
+            undo(scene.client, store, said.append)
+    assert said[0] == "the upgrade is aborted, so that no operator begins again"
+    assert scene.traces() == []
+    assert "finalizers" not in scene.client.get(kinds.UPGRADE_CONFIG, "cluster")["metadata"]
+    assert OLD in {scene.version(one) for one in nodes}

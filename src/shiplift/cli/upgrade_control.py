@@ -134,7 +134,7 @@ def _granted(upgrade: UpgradeConfig) -> Spec | None:
     if upgrade.spec.approval is not Approval.MANUAL:
         raise CommandError(
             "there is nothing to approve: the upgrade asks nobody",
-            "spec.approval: Manual waits for an approval",
+            "spec.approval of UpgradeConfig cluster is not Manual",
         )
     if plan is None or upgrade.status.observed_generation < upgrade.metadata.generation:
         raise CommandError(

@@ -94,5 +94,6 @@ PART = LayerPart(
     RULES,
     manifests=tuple(authors.approvals()),
     collector=UpgradeCollector,
+    undone_without=READS[1:],
     of_others=(kinds.NODE_ROLLOUT, kinds.WORKLOAD_MIGRATION),
 )

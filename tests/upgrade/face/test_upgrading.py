@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,6 +31,7 @@ from shiplift.upgrade.face.upgrading import UpgradeView, changes, upgrade_view
 from shiplift.upgrade.face.upgrading_data import upgrade_data
 from shiplift.view.section import Arrival
 from shiplift.view.values import Heard
+from tests.cli.test_status_data import fields, named
 
 MADE = datetime(2026, 11, 1, 12, tzinfo=UTC)
 NOW = int((MADE + timedelta(minutes=10)).timestamp())
@@ -111,7 +113,7 @@ def test_before_the_start_plan_and_findings_are_shown() -> None:
         "Upgrade    pending from v1.35.4 to v1.36.3\n"
         "Plan       nodes to v1.36.3\n"
         "Preflight  SKEW (Blocker): too far behind\n"
-        "Needs you  do"
+        "Needs you  approve it"
     )
 
 
@@ -188,3 +190,11 @@ def test_that_the_objects_of_a_conducted_layer_are_gone_is_no_reason_to_give_up(
 def test_who_waited_for_one_that_was_aborted_is_told_what_to_do() -> None:
     gone = view(upgrade(spec={"abort": True}, reason="Aborted"))
     assert given_up(gone).message == "the upgrade to v1.36.3 was aborted: what was upgraded stays so"
+
+
+def test_every_field_is_on_the_page_and_nothing_else_is() -> None:
+    page = Path(__file__).parents[3] / "docs" / "reference" / "status.md"
+    own = page.read_text().partition("## `layers.upgrade`")[2].partition("## `layers.")[0]
+    end = datetime.fromtimestamp(NOW, UTC)
+    data = upgrade_data(view(running(eta=Estimate(likely=end))))
+    assert named(own) - {"steps", "eta"} == set(fields(data))

@@ -134,8 +134,8 @@ def _too_late(course: Course) -> Line | None:
     if at is None or within is None or course.now <= at + duration(within):
         return None
     text = (
-        f"it could not start within {within} of {_time(at)} (spec.startDeadline);"
-        " give it another spec.upgradeAt, or a longer deadline"
+        f"it could not start within {within} of {_time(at)};"
+        " change spec.upgradeAt of UpgradeConfig cluster, or spec.startDeadline of it"
     )
     return Line(Reason.TOO_LATE, text, stalled=True, at=Stage.DUE)
 

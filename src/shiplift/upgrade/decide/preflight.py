@@ -89,7 +89,7 @@ def _capacity(course: Course) -> Finding | None:
     return Finding(
         code="CAPACITY",
         severity=Severity.WARNING,
-        message="spec.capacityReservation is passed over: no layer of this release makes pools grow",
+        message="spec.capacityReservation of UpgradeConfig cluster is passed over: no pool of ours grows",
         hint="add a node to each pool yourself where pods need the room",
     )
 

@@ -28,13 +28,15 @@ from shiplift.upgrade.steps import SetFinalizer
 
 
 def undo_all(client: Client, store: Store, say: Callable[[str], None]) -> Undone:
-    """How many changes it took. The store watches what the layer reads."""
+    """How many changes it took. The store watches what the layer reads; of layers that are not installed
+    there is nothing to undo."""
     store.wait_settled(list(_aborted(client, say)), SETTLE_SECONDS)
     observer = Observer(store, lambda: "")
 
     def decided() -> Conducted:
         view = observer.observe(Outcomes())
-        return Conducted(steps=() if view.stale else tuple(_undone(view)), now=clock.now())
+        blind = UPGRADE_CONFIG in view.stale
+        return Conducted(steps=() if blind else tuple(_undone(view)), now=clock.now())
 
     layer = Undoing(decide=decided, act=Actor(client).act, left=lambda _: False)
     changes, _ = undo_until_clean(layer, store, say)
