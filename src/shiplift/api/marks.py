@@ -41,6 +41,15 @@ QUORUM_HOLD = "shiplift.dev/quorum-hold"
 """The annotation on a StatefulSet whose pods must stay while its binary is swapped; its value is the name of
 the QuorumService."""
 
+UPGRADE_HOLD = "shiplift.dev/upgrade-hold"
+"""The annotation on an object of a layer by which the conductor keeps that layer from beginning anything: its
+value says why. It counts as a pause, and leaves the user's own `paused` and `approved` alone."""
+UPGRADE_LEDGER = "shiplift.dev/upgrade-ledger"
+"""The annotation on a user's WorkloadMigration that says which target it had before the conductor gave it
+another."""
+UPGRADE_UID = "shiplift.dev/upgrade-uid"
+"""The label on what the conductor has made: the uid of the UpgradeConfig that it was made for."""
+
 MANAGED_BY = "app.kubernetes.io/managed-by"
 MANAGER = "shiplift"
 """The value of `MANAGED_BY` on all that we make."""

@@ -326,7 +326,7 @@ class UpgradeConfigStatus(Status, frozen=True, kw_only=True):
     target_version: VersionOrMinor | None = None
     """Where the running upgrade goes; frozen once it has started."""
     start_time: Time | None = None
-    """When the running upgrade started; validation ends here."""
+    """When the upgrade that runs, or the last one, started; absent while a new one waits for its start."""
     retried: Count = 0
     """The last `spec.retry` that was acted upon."""
     plan: Plan | None = None
