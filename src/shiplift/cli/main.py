@@ -45,6 +45,11 @@ COMMANDS = (
     Command(
         "alerts", "shiplift.cli.manifests:alerts_app", "Print alerts for Prometheus, as a PrometheusRule."
     ),
+    Command(
+        "catalog",
+        "shiplift.cli.catalog:app",
+        "Look into catalogs of operators: versions, ways from one to another, what blocks.",
+    ),
     Command("crds", "shiplift.cli.crds:app", "Print the CustomResourceDefinitions."),
     Command(
         "demo",
