@@ -1,4 +1,4 @@
-"""`shiplift catalog`: what is in a catalog of operators, which version leads where, and what keeps a cluster back."""
+"""`shiplift catalog`: what catalogs of operators have, which version leads where, what blocks a cluster."""
 
 from __future__ import annotations
 
@@ -19,17 +19,23 @@ if TYPE_CHECKING:
     from shiplift.operators.catalog.paths import Answer, Objection
     from shiplift.operators.sources import Imported
 
-app = App(name="catalog", help="Look into catalogs of operators: versions, ways from one to another, what blocks.")
+app = App(
+    name="catalog", help="Look into catalogs of operators: versions, ways from one to another, what blocks."
+)
 
 Source = Annotated[
     Path, Parameter(help="A folder that `import` wrote, folders of OLM bundles, or a file-based catalog.")
 ]
-ChannelName = Annotated[str, Parameter(name="--channel", show_default=False, help="Default: the package's own.")]
+ChannelName = Annotated[
+    str, Parameter(name="--channel", show_default=False, help="Default: the package's own.")
+]
 From = Annotated[str, Parameter(name="--from", help="The version that is installed, or its full name.")]
 To = Annotated[str, Parameter(name="--to", show_default=False, help="Default: the head of the channel.")]
 ForKubernetes = Annotated[
     str,
-    Parameter(name="--kubernetes", show_default=False, help="Only through versions for this one, such as 1.36."),
+    Parameter(
+        name="--kubernetes", show_default=False, help="Only through versions for this one, such as 1.36."
+    ),
 ]
 _SHOWN = 20
 """So many faults are told one by one."""
@@ -58,7 +64,9 @@ def import_(
     from shiplift.operators import sources
 
     if not output and not name:
-        raise CommandError("import needs --output FOLDER, --name NAME, or both", "shiplift catalog import --help")
+        raise CommandError(
+            "import needs --output FOLDER, --name NAME, or both", "shiplift catalog import --help"
+        )
     imported = _load(source)
     catalog = imported.catalog
     _tell_faults(catalog.faults)
@@ -190,13 +198,13 @@ def check(
 ) -> None:
     """Say which operators block a version of Kubernetes. Exit 1: some do.
 
-    Looked at: the oldest and the newest version of Kubernetes that an operator says it runs on, and kinds in its
-    manifests that this version of Kubernetes does not serve.
+    Looked at: the oldest and the newest version of Kubernetes that an operator says it runs on, and kinds in
+    its manifests that this version of Kubernetes does not serve.
 
     Parameters
     ----------
     installed
-        What is installed, as PACKAGE@VERSION; may be given several times. Without it: the head of every package.
+        What is installed, as PACKAGE@VERSION; may be given several times. Without: the head of every package.
     """
     from shiplift.operators.catalog.kubernetes import objections
 
@@ -205,13 +213,14 @@ def check(
     looked_at = [_named(catalog, one) for one in installed] if installed else list(_heads(catalog))
     blocked = [(package, bundle, why) for package, bundle in looked_at for why in objections(bundle, version)]
     if blocked:
-        _show_blocked(catalog, blocked, version)
+        _show_blocked(blocked, version)
         count = len({bundle.name for _, bundle, _ in blocked})
         raise CommandError(
             f"{count} of {_counted(len(looked_at), 'operator')} cannot run on Kubernetes {version}",
             "upgrade them to a version that can, before the cluster",
         )
-    say(f"nothing that the catalog knows of {_counted(len(looked_at), 'operator')} speaks against Kubernetes {version}")
+    operators = _counted(len(looked_at), "operator")
+    say(f"nothing that the catalog knows of {operators} speaks against Kubernetes {version}")
 
 
 def _load(source: Path) -> Imported:
@@ -220,7 +229,9 @@ def _load(source: Path) -> Imported:
     try:
         return sources.load(source)
     except sources.SourceError as error:
-        raise CommandError(str(error), "name a folder that `shiplift catalog import` wrote, or one to import") from error
+        raise CommandError(
+            str(error), "name a folder that `shiplift catalog import` wrote, or one to import"
+        ) from error
 
 
 def _print_manifests(imported: Imported, name: str, namespace: str, folder: Path | None) -> None:
@@ -244,7 +255,9 @@ def _check_name(name: str) -> None:
     from shiplift.operators.catalog.names import is_label
 
     if not is_label(name):
-        raise CommandError(f"{name!r} is no name of a catalog", "lower-case letters, digits and -, as in community")
+        raise CommandError(
+            f"{name!r} is no name of a catalog", "lower-case letters, digits and -, as in community"
+        )
 
 
 def _tell_faults(faults: Iterable[Fault]) -> None:
@@ -277,7 +290,9 @@ def _list_channels(package: Package) -> None:
     for channel in package.channels:
         heads = ChannelGraph(package, channel)
         default = "yes" if channel.name == package.default_channel else "-"
-        rows.append((channel.name, default, _heads_of(heads), str(len(channel.entries)), channel.deprecated or "-"))
+        rows.append(
+            (channel.name, default, _heads_of(heads), str(len(channel.entries)), channel.deprecated or "-")
+        )
     _show(("CHANNEL", "DEFAULT", "HEAD", "VERSIONS", "DEPRECATED"), rows)
 
 
@@ -308,9 +323,10 @@ def _show_way(answer: Answer) -> None:
     _show(("HOP", "VERSION", "NAME", "BY", "DEPRECATED"), rows)
 
 
-def _show_blocked(catalog: Catalog, blocked: list[tuple[Package, Bundle, str]], version: Kubernetes) -> None:
+def _show_blocked(blocked: list[tuple[Package, Bundle, str]], version: Kubernetes) -> None:
     rows = [
-        (package.name, bundle.version, why, _way_out(package, bundle, version)) for package, bundle, why in blocked
+        (package.name, bundle.version, why, _way_out(package, bundle, version))
+        for package, bundle, why in blocked
     ]
     _show(("PACKAGE", "VERSION", "WHY", "WAY OUT"), rows)
 
@@ -322,7 +338,9 @@ def _way_out(package: Package, bundle: Bundle, version: Kubernetes) -> str:
     from shiplift.operators.catalog.paths import reachable
 
     start = _installed(package, bundle.name)
-    reached = [one for channel in package.channels for one in reachable(ChannelGraph(package, channel), start)]
+    reached = [
+        one for channel in package.channels for one in reachable(ChannelGraph(package, channel), start)
+    ]
     fit = [one for one in reached if not objections(one.bundle, version)]
     return f"upgrade to {min(fit, key=lambda one: one.version).bundle.version}" if fit else "-"
 
@@ -423,7 +441,9 @@ def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text)
     except OSError as error:
-        raise CommandError(f"cannot write {path}: {error.strerror}", "name a file in a folder of yours") from error
+        raise CommandError(
+            f"cannot write {path}: {error.strerror}", "name a file in a folder of yours"
+        ) from error
 
 
 def _counted(number: int, noun: str) -> str:

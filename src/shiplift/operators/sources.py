@@ -1,7 +1,7 @@
 """Where a catalog comes from: an index of ours, folders of OLM bundles, or a file-based catalog.
 
-Kept true: a file that cannot be read costs itself; links that lead out of the source are not followed; nothing
-larger than anybody means is read.
+Kept true: a file that cannot be read costs itself; links are not followed; nothing larger than anybody means
+is read.
 """
 
 from __future__ import annotations

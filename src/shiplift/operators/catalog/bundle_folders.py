@@ -12,7 +12,7 @@ import msgspec
 
 from shiplift.operators.catalog import csv, payload
 from shiplift.operators.catalog.documents import UnreadableError, documents
-from shiplift.operators.catalog.model import Bundle, Crd, Fault, FaultKind, Package, PackageNeed
+from shiplift.operators.catalog.model import Bundle, Crd, Fault, FaultKind, Package
 from shiplift.operators.catalog.releases import Release
 from shiplift.operators.catalog.releases import package as released
 from shiplift.operators.catalog.semver import SemverError, parse
@@ -70,11 +70,11 @@ def package(folder: PackageFolder) -> Built:
 
 def _mode(folder: PackageFolder, faults: list[Fault]) -> str:
     try:
-        found = [one for one in documents(folder.ci) if isinstance(one, dict)]
+        found = [cast("Json", one) for one in documents(folder.ci) if isinstance(one, dict)]
     except UnreadableError as error:
         faults.append(Fault(folder.name, FaultKind.FILE, f"ci.yaml: {error}"))
         return ""
-    mode = cast("Json", found[0]).get("updateGraph") if found else None
+    mode = found[0].get("updateGraph") if found else None
     return str(mode or "")
 
 
@@ -100,7 +100,7 @@ def _release(package: str, folder: BundleFolder) -> tuple[Release, bytes]:
         default_channel=said.get(f"{_PREFIX}channel.default.v1", "").strip(),
         replaces=spec.replaces or "",
         skips=tuple(spec.skips or ()),
-        skip_range=csv.annotations(version).get(csv.SKIP_RANGE, ""),
+        skip_range=csv.annotated(version).get(csv.SKIP_RANGE, ""),
     )
     return release, packed
 
@@ -133,11 +133,11 @@ def _bundle(
         name=name,
         version=spec.version or "",
         min_kubernetes=spec.min_kube_version or "",
-        max_kubernetes=csv.annotations(version).get(csv.MAX_KUBERNETES, ""),
+        max_kubernetes=csv.annotated(version).get(csv.MAX_KUBERNETES, ""),
         max_openshift=needs.max_openshift,
         owned=_distinct(owned, needs.owned),
         required=_distinct(csv.crds(described.required), needs.required),
-        packages=cast("tuple[PackageNeed, ...]", tuple(sorted(set(needs.packages)))),
+        packages=tuple(sorted(set(needs.packages))),
         apis=apis,
         uninstallable=(*csv.uninstallable(version), *(["combined constraints"] if needs.constraints else [])),
         payload=digest,
@@ -196,7 +196,9 @@ def _metadata(folder: BundleFolder, name: str) -> Any:
 def _manifests(folder: BundleFolder) -> list[Json]:
     found: list[Json] = []
     for name, data in sorted(folder.manifests.items()):
-        objects = [cast("Json", one) for one in _documents(f"manifests/{name}", data) if isinstance(one, dict)]
+        objects = [
+            cast("Json", one) for one in _documents(f"manifests/{name}", data) if isinstance(one, dict)
+        ]
         found += [one for one in objects if one.get("kind")]
     return found
 

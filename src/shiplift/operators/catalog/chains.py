@@ -15,7 +15,7 @@ UNUSABLE = (FaultKind.NO_HEAD, FaultKind.SEVERAL_HEADS, FaultKind.CYCLE)
 def findings(channel: Channel) -> Iterator[Finding]:
     """What is wrong with the chain: at most one thing, the first that is found."""
     where = f"channel {channel.name}"
-    tops = heads(channel.entries)
+    tops = list(heads(channel.entries))
     if not tops:
         yield FaultKind.NO_HEAD, f"{where}: each version is replaced by another, so it leads nowhere"
     elif len(tops) > 1:
@@ -45,7 +45,7 @@ def _along(channel: Channel, head: str) -> Iterator[Finding]:
         )
 
 
-def listed(names: tuple[str, ...] | list[str], most: int = 4) -> str:
+def listed(names: list[str], most: int = 4) -> str:
     """The first few by name, and how many more."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

@@ -100,13 +100,13 @@ def read(document: Any) -> ClusterServiceVersion:
     return msgspec.convert(document, ClusterServiceVersion)
 
 
-def annotations(csv: ClusterServiceVersion) -> dict[str, str]:
+def annotated(csv: ClusterServiceVersion) -> dict[str, str]:
     return csv.metadata.annotations or {}
 
 
 def properties(csv: ClusterServiceVersion) -> list[Property]:
     """Those in its annotation; a `msgspec.DecodeError` where that is no list of them."""
-    text = annotations(csv).get(PROPERTIES, "")
+    text = annotated(csv).get(PROPERTIES, "")
     return msgspec.json.decode(text, type=list[Property]) if text else []
 
 
@@ -119,7 +119,9 @@ def uninstallable(csv: ClusterServiceVersion) -> tuple[str, ...]:
     spec, found = csv.spec, list[str]()
     if spec.webhookdefinitions:
         found.append("webhooks")
-    if spec.apiservicedefinitions and (spec.apiservicedefinitions.owned or spec.apiservicedefinitions.required):
+    if spec.apiservicedefinitions and (
+        spec.apiservicedefinitions.owned or spec.apiservicedefinitions.required
+    ):
         found.append("API services")
     strategy = spec.install.strategy if spec.install else None
     if strategy != "deployment":
@@ -172,7 +174,9 @@ def _required(value: Any) -> PackageNeed:
 def dependencies(document: Any) -> Needs:
     """What `metadata/dependencies.yaml` says; there `olm.gvk` and `olm.package` are what is required."""
     listed = msgspec.convert(document, _Dependencies).dependencies or []
-    packages = [msgspec.convert(one.value, _OldPackageRequired) for one in listed if one.type == "olm.package"]
+    packages = [
+        msgspec.convert(one.value, _OldPackageRequired) for one in listed if one.type == "olm.package"
+    ]
     return Needs(
         required=tuple(_gvk(one.value) for one in listed if one.type == "olm.gvk"),
         packages=tuple(PackageNeed(one.package_name, one.version) for one in packages),

@@ -78,7 +78,7 @@ def _of_yaml(text: str, size: int) -> list[Any]:
     if size > MOST_YAML:
         raise UnreadableError(f"it is YAML of more than {MOST_YAML >> 20} MiB; write it as JSON")
     try:
-        found = list(yaml.load_all(text, Loader=_LOADER))  # noqa: S506 - a safe one
+        found = list(yaml.load_all(text, Loader=_LOADER))
     except yaml.YAMLError as error:
         raise UnreadableError(f"it is no YAML: {_place(error)}") from error
     except (RecursionError, ValueError, OverflowError, TypeError) as error:
@@ -109,6 +109,6 @@ def _size(value: Any, sizes: dict[int, int], depth: int) -> int:
         raise UnreadableError("it is nested too deeply, or something in it contains itself")
     key = id(cast("object", value))
     if key not in sizes:
-        inner = value.values() if isinstance(value, dict) else value
-        sizes[key] = 1 + sum(_size(one, sizes, depth + 1) for one in cast("list[Any]", inner))
+        inner: Any = cast("Any", value).values() if isinstance(value, dict) else value
+        sizes[key] = 1 + sum(_size(one, sizes, depth + 1) for one in inner)
     return sizes[key]

@@ -172,7 +172,9 @@ class _Builder:
             return wanted
         known = {channel.name for channel in self._pieces.channels}
         why = "cannot be followed" if wanted in known else "is not there"
-        self._fault(FaultKind.DEFAULT_CHANNEL, f"default channel {wanted[:80]!r} {why}" if wanted else _NO_DEFAULT)
+        self._fault(
+            FaultKind.DEFAULT_CHANNEL, f"default channel {wanted[:80]!r} {why}" if wanted else _NO_DEFAULT
+        )
         return ""
 
     def _bundles(self) -> dict[str, Bundle]:
@@ -236,11 +238,15 @@ class _Builder:
             by_version[bundle.version].append(bundle.name)
         for version, names in by_version.items():
             if len(names) > 1:
-                self._fault(FaultKind.VERSION_TWICE, f"{chains.listed(sorted(names))} are all version {version}")
+                self._fault(
+                    FaultKind.VERSION_TWICE, f"{chains.listed(sorted(names))} are all version {version}"
+                )
 
     def _deprecated(self, package: Package) -> Package:
         if len(self._pieces.deprecations) > 1:
-            self._fault(FaultKind.DEPRECATION, "several documents say what is deprecated; none of them is read")
+            self._fault(
+                FaultKind.DEPRECATION, "several documents say what is deprecated; none of them is read"
+            )
             return package
         said = {
             (one.reference.schema, one.reference.name or ""): one.message

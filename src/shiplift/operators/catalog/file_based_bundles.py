@@ -126,7 +126,7 @@ def _metadata(listed: list[csv.Property], manifests: list[Json]) -> _Metadata:
         if payload.is_csv(manifest):
             spec = csv.read(manifest)
             return _Metadata(
-                csv.annotations(spec),
+                csv.annotated(spec),
                 spec.spec.customresourcedefinitions,
                 spec.spec.apiservicedefinitions,
                 spec.spec.min_kube_version,

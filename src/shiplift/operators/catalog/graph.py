@@ -1,8 +1,8 @@
 """Which version takes over from which, in one channel.
 
-Kept true: a version is a successor of an installed one when it is higher and `replaces` names the installed one,
-or `skips` has it, or `skipRange` covers its version. Whether the installed one is in the channel, or in the
-catalog at all, does not matter.
+Kept true: a version is a successor of an installed one when it is higher and `replaces` names the installed
+one, or `skips` has it, or `skipRange` covers its version. Whether the installed one is in the channel, or in
+the catalog at all, does not matter.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def heads(entries: Iterable[Entry]) -> tuple[str, ...]:
 
 
 def installed(package: Package, name: str) -> Installed | None:
-    """What somebody calls by a name or a version, which the catalog may have or not; none where it is neither."""
+    """What somebody calls by name or version, whether the catalog has it or not; none where it is neither."""
     if bundle := package.bundle(name):
         return Installed(bundle.name, parse(bundle.version))
     try:

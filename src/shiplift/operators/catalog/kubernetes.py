@@ -1,6 +1,6 @@
 """Which versions of operators keep a cluster from a version of Kubernetes, and why.
 
-Kept true: what a bundle says about Kubernetes and cannot be understood counts as an objection: unknown is not "fine".
+Kept true: what a bundle says about Kubernetes and cannot be understood is an objection: unknown is not fine.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An `OperatorCatalog` and the ConfigMaps that hold it: the index in pieces, the manifests of each bundle apart."""
+"""An `OperatorCatalog` and the ConfigMaps that hold it: the index in pieces, manifests bundle by bundle."""
 
 from __future__ import annotations
 
@@ -30,11 +30,17 @@ def in_folder(name: str, path: str) -> Json:
 def in_config_maps(name: str, namespace: str, index: bytes, payloads: Payloads) -> Iterator[Json]:
     """The ConfigMaps, and then the catalog that is made of them."""
     for number, begin in enumerate(range(0, len(index), _PIECE)):
-        yield _config_map(f"{name}-index-{number:03}", namespace, name, INDEX_PART, index[begin : begin + _PIECE])
+        yield _config_map(
+            f"{name}-index-{number:03}", namespace, name, INDEX_PART, index[begin : begin + _PIECE]
+        )
     for digest, data in sorted(payloads.items()):
         if len(data) > _PIECE:
-            raise TooLargeError(f"the manifests {digest} are too large for a ConfigMap: {len(data):,} bytes packed")
-        yield _config_map(f"{name}-{digest.removeprefix('sha256:')[:40]}", namespace, name, PAYLOAD_PART, data)
+            raise TooLargeError(
+                f"the manifests {digest} are too large for a ConfigMap: {len(data):,} bytes packed"
+            )
+        yield _config_map(
+            f"{name}-{digest.removeprefix('sha256:')[:40]}", namespace, name, PAYLOAD_PART, data
+        )
     labels = {CATALOG_LABEL: name, PART_LABEL: INDEX_PART}
     yield _catalog(name, {"configMaps": {"namespace": namespace, "selector": {"matchLabels": labels}}})
 

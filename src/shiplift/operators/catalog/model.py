@@ -59,7 +59,7 @@ class Fault(msgspec.Struct, frozen=True, order=True):
 
 
 class Crd(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """One version of a CustomResourceDefinition; the name may be unknown where only group and kind are given."""
+    """One version of a CustomResourceDefinition; its plural is not known where only group and kind are."""
 
     kind: str
     version: str

@@ -1,7 +1,7 @@
 """The way from an installed version to another, hop by hop, or in plain words why there is none.
 
-Kept true: a way has as few hops as there can be, and among equals goes by the highest versions; every hop is a
-successor of the one before it, and none of them is a version that the cluster does not allow.
+Kept true: a way has as few hops as there can be, and among equals goes by the highest versions; every hop is
+a successor of the one before it, and none of them is a version that the cluster does not allow.
 """
 
 from __future__ import annotations
@@ -48,7 +48,11 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 def answer(
-    package: Package, channel: str, start: Installed, goal: Bundle | None = None, objection: Objection | None = None
+    package: Package,
+    channel: str,
+    start: Installed,
+    goal: Bundle | None = None,
+    objection: Objection | None = None,
 ) -> Answer:
     """From what is installed to that version, or else to the head of the channel."""
     graph = graph_of(package, channel)
@@ -118,7 +122,9 @@ def _without_a_way(channel: str, start: Installed, goal: Bundle) -> Answer | Non
         return Answer(Why.THERE, f"{start.name} is what channel {channel} leads to; there is nothing newer")
     if start.version >= parse(goal.version):
         message = f"{start.version} is not below {goal.version}, which channel {channel} leads to"
-        return Answer(Why.BACKWARDS, message, hint="an upgrade never goes back; pin the older version instead")
+        return Answer(
+            Why.BACKWARDS, message, hint="an upgrade never goes back; pin the older version instead"
+        )
     return None
 
 
@@ -141,8 +147,9 @@ def _told_apart(package: Package, graph: ChannelGraph, start: Installed, goal: B
     channel, hint = graph.channel.name, _elsewhere(package, graph, start)
     if furthest:
         top = furthest[0].bundle
-        message = f"{start.version} leads to {top.version} in channel {channel}, and no version takes over from that"
-        return Answer(Why.DEAD_END, f"{message} on the way to {goal.version}", hint=hint)
+        message = f"{start.version} leads to {top.version} in channel {channel}"
+        message = f"{message}, and no version takes over from that on the way to {goal.version}"
+        return Answer(Why.DEAD_END, message, hint=hint)
     message = f"no version of channel {channel} takes over from {start.name}"
     return Answer(Why.NOTHING_FOLLOWS, f"{message}: {_next_above(graph, start)}", hint=hint)
 

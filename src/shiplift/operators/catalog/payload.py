@@ -46,7 +46,7 @@ def gunzip(data: bytes, most: int) -> bytes:
 
 
 def apis(manifests: Iterable[Json]) -> tuple[str, ...]:
-    """The kinds of the manifests, as `apps/v1 Deployment`; OLM's own ClusterServiceVersion is none of them."""
+    """The kinds of the manifests, as `apps/v1 Deployment`; a ClusterServiceVersion is none of them."""
     found = {f"{one.get('apiVersion')} {one.get('kind')}" for one in manifests if one.get("kind") != _CSV}
     return tuple(sorted(found))
 

@@ -1,12 +1,13 @@
-"""A package drawn: a row a channel, a column a version, an arrow from each version to the one that takes over.
+"""A package drawn: a row a channel, a column a version, an arrow from each version to what follows it.
 
-The picture is one SVG without scripts, fonts or links; what somebody wrote into a catalog is text in it and nothing else.
+The picture is one SVG without scripts, fonts or links. What somebody wrote into a catalog is text in it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from xml.sax.saxutils import escape
+from html import escape
+from itertools import pairwise
 
 import msgspec
 
@@ -54,15 +55,17 @@ def draw(package: Package, channels: Iterable[Channel], way: Iterable[str] = ())
     """The channels of the package; `way` are the names of versions that somebody goes through, in order."""
     page = _Page(package, channels)
     steps = tuple(way)
-    hops = set(zip(steps, steps[1:], strict=False))
+    hops = set(pairwise(steps))
     body = [line for row, channel in enumerate(page.channels) for line in _channel(page, row, channel, hops)]
-    size = f'width="{page.width:.0f}" height="{page.height:.0f}" viewBox="0 0 {page.width:.0f} {page.height:.0f}"'
+    width, height = f"{page.width:.0f}", f"{page.height:.0f}"
+    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    name = _text(package.name)
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="12">',
-            f"<title>{_text(package.name)}</title>",
+            f"<title>{name}</title>",
             '<rect width="100%" height="100%" fill="#ffffff"/>',
-            f'<text x="16" y="28" font-size="17" font-weight="bold" fill="{_INK}">{_text(package.name)}</text>',
+            f'<text x="16" y="28" font-size="17" font-weight="bold" fill="{_INK}">{name}</text>',
             *_legend(),
             *body,
             *_axis(page),
@@ -99,9 +102,8 @@ def _arrows(page: _Page, rows: Mapping[str, int], entry: Entry, hops: set[tuple[
     edges += [(name, 1) for name in entry.skips if name in rows]
     edges += [(entry.replaces, 0)] if entry.replaces in rows else []
     for before, style in edges:
-        stroke = _LEGEND[style][1]
-        if (before, entry.name) in hops:
-            stroke = f'stroke="{_WAY}" stroke-width="3"'
+        taken = (before, entry.name) in hops
+        stroke = f'stroke="{_WAY}" stroke-width="3"' if taken else f'{_LEGEND[style][1]} stroke-width="1.6"'
         yield _arrow(page.place(rows[before], before), page.place(rows[entry.name], entry.name), stroke)
     if entry.replaces and entry.replaces not in rows:
         yield _from_outside(page.place(rows[entry.name], entry.name), entry.replaces)
@@ -125,9 +127,11 @@ def _arrow(begin: _Place, end: _Place, stroke: str) -> str:
     rise = 0 if columns < 1.5 else min(14 + 4 * columns, 46)
     middle = (begin.x + end.x) / 2
     tip = end.x - _DOT - 2
-    curve = f"M{begin.x:.1f} {begin.y:.1f}Q{middle:.1f} {begin.y - 2 * rise:.1f} {tip:.1f} {end.y - rise / 6:.1f}"
+    curve = (
+        f"M{begin.x:.1f} {begin.y:.1f}Q{middle:.1f} {begin.y - 2 * rise:.1f} {tip:.1f} {end.y - rise / 6:.1f}"
+    )
     head = f"M{tip - 5:.1f} {end.y - rise / 6 - 4:.1f}l5 4l-5 4"
-    return f'<path d="{curve}{head}" fill="none" stroke-width="1.6" {stroke}/>'
+    return f'<path d="{curve}{head}" fill="none" {stroke}/>'
 
 
 def _from_outside(end: _Place, name: str) -> str:

@@ -1,9 +1,9 @@
 """Ranges of versions, as OLM writes them: `>=1.0.0 <1.2.0 || 2.x`.
 
 Kept true: a range holds just the versions that blang/semver's `ParseRange` says, its oddities included, since
-catalogs were written against it: a part of one character is overlooked, `1.x.x` ends at 1.1.0, and an operator
-that it does not know means "equal" before a wildcard. Only a range of which an alternative is empty, which
-crashes there, is refused here.
+catalogs were written against it: a part of one character is overlooked, `1.x.x` ends at 1.1.0, and a
+comparison that it does not know means "equal" before a wildcard. Only a range of which an alternative is
+empty, which crashes there, is refused here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """From the versions that a package has released to its channels, by the package's update graph.
 
-Kept true: in `replaces-mode` a version takes over from what it names, and the highest version of a channel is its
-head; in `semver-mode` each version takes over from the next lower one of the channel, whatever it names; in
-`semver-skippatch-mode` only the highest patch of each minor stays, and takes over from the others of that minor.
+Kept true: in `replaces-mode` a version takes over from what it names, and the highest version of a channel is
+its head; in `semver-mode` each version takes over from the next lower one of the channel, whatever it names;
+in `semver-skippatch-mode` only the highest patch of each minor stays, and takes over from the others of it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ def package(name: str, releases: Iterable[Release], mode: str) -> Built:
     faults += [_homeless(name, one) for one in usable if not one.channels]
     if not in_channels:
         return None, [*faults, Fault(name, FaultKind.NO_CHANNEL, "no version of it is in a channel")]
-    channels = [_channel(name, channel, in_channels, graph, faults) for channel in _channel_names(in_channels)]
+    channels = [
+        _channel(name, channel, in_channels, graph, faults) for channel in _channel_names(in_channels)
+    ]
     bundles = tuple(one.bundle for one in _ascending(in_channels))
     return Package(name, _default(in_channels), tuple(channels), bundles), faults
 
@@ -117,7 +119,7 @@ def _ascending(releases: Iterable[Release]) -> list[Release]:
 
 
 def _default(releases: Sequence[Release]) -> str:
-    """What the highest version that names one says; else the first channel, by name, of the highest version."""
+    """What the highest version that names one says; else the first channel, by name, of the highest."""
     ascending = _ascending(releases)
     named = [one.default_channel for one in ascending if one.default_channel]
     known = set(_channel_names(releases))
@@ -145,7 +147,9 @@ def _one_of_each(package: str, channel: str, ascending: list[Release], faults: l
         kept.append(first)
         for other in others:
             message = f"channel {channel}: {other.bundle.name} and {first.bundle.name} are the same version; "
-            faults.append(Fault(package, FaultKind.VERSION_TWICE, f"{message}{other.bundle.name} is left out"))
+            faults.append(
+                Fault(package, FaultKind.VERSION_TWICE, f"{message}{other.bundle.name} is left out")
+            )
     return kept
 
 
@@ -158,8 +162,7 @@ def _chain(ascending: list[Release]) -> Iterator[Entry]:
 
 def _skipping_patches(ascending: list[Release]) -> Iterator[Entry]:
     lines = [
-        list(group)
-        for _, group in groupby(ascending, key=lambda one: parse(one.bundle.version).minor_line)
+        list(group) for _, group in groupby(ascending, key=lambda one: parse(one.bundle.version).minor_line)
     ]
     tops: list[Release | None] = [None, *(line[-1] for line in lines)]
     for (before, top), line in zip(pairwise(tops), lines, strict=True):
