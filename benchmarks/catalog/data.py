@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from shiplift.operators.catalog import csv, releases
-from shiplift.operators.catalog.documents import documents
+from shiplift.operators.catalog.documents import UnreadableError, documents
 from shiplift.operators.catalog.model import Bundle, Crd, Fault, Package, PackageNeed
 from shiplift.operators.catalog.releases import Release
 
@@ -60,8 +60,12 @@ class Row(msgspec.Struct, rename="camel"):
 
 
 def _needs(text: str) -> csv.Needs:
-    found = documents(text.encode()) if text else []
-    return csv.dependencies(found[0]) if found else csv.Needs()
+    """Of a few, the file is no YAML; the rows are about more than that."""
+    try:
+        found = documents(text.encode()) if text else []
+        return csv.dependencies(found[0]) if found else csv.Needs()
+    except (UnreadableError, msgspec.ValidationError):
+        return csv.Needs()
 
 
 def folder() -> Path:

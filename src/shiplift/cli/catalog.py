@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from shiplift.cli import access
+from shiplift.cli import catalog_reading as reading
 from shiplift.cli.output import CommandError, say
 
 if TYPE_CHECKING:
     from shiplift.operators.catalog.graph import ChannelGraph, Installed
     from shiplift.operators.catalog.kubernetes import Kubernetes
-    from shiplift.operators.catalog.model import Bundle, Catalog, Channel, Fault, Package
+    from shiplift.operators.catalog.model import Bundle, Catalog, Package
     from shiplift.operators.catalog.paths import Answer, Objection
     from shiplift.operators.sources import Imported
 
@@ -37,8 +37,6 @@ ForKubernetes = Annotated[
         name="--kubernetes", show_default=False, help="Only through versions for this one, such as 1.36."
     ),
 ]
-_SHOWN = 20
-"""So many faults are told one by one."""
 
 
 @app.command(name="import")
@@ -67,17 +65,20 @@ def import_(
         raise CommandError(
             "import needs --output FOLDER, --name NAME, or both", "shiplift catalog import --help"
         )
-    imported = _load(source)
+    imported = reading.load(source)
     catalog = imported.catalog
-    _tell_faults(catalog.faults)
+    reading.tell_faults(catalog.faults)
     if not catalog.packages:
         raise CommandError(f"{source} has no package that can be used", "what is wrong is told above")
     if output:
         sources.write(imported, output)
     if name:
         _print_manifests(imported, name, namespace, output)
-    left_out = f", {_counted(len(catalog.faults), 'fault')}" if catalog.faults else ""
-    packages, bundles = _counted(len(catalog.packages), "package"), _counted(catalog.bundles, "version")
+    left_out = f", {reading.counted(len(catalog.faults), 'fault')}" if catalog.faults else ""
+    packages, bundles = (
+        reading.counted(len(catalog.packages), "package"),
+        reading.counted(catalog.bundles, "version"),
+    )
     say(f"{packages} with {bundles}{left_out}{f'; written to {output}' if output else ''}")
 
 
@@ -90,13 +91,13 @@ def list_(source: Source, package: str = "", /) -> None:
     package
         The package whose channels are listed.
     """
-    catalog = _load(source).catalog
+    catalog = reading.load(source).catalog
     if package:
-        _list_channels(_package(catalog, package))
-        _tell_faults([fault for fault in catalog.faults if fault.package == package])
+        _list_channels(reading.package(catalog, package))
+        reading.tell_faults([fault for fault in catalog.faults if fault.package == package])
     else:
         _list_packages(catalog)
-        _tell_faults(catalog.faults)
+        reading.tell_faults(catalog.faults)
 
 
 @app.command
@@ -120,12 +121,12 @@ def graph(
     """
     from shiplift.operators.catalog import picture
 
-    found = _package(_load(source).catalog, package)
-    drawn = [_channel(found, channel)] if channel else found.channels
+    found = reading.package(reading.load(source).catalog, package)
+    drawn = [reading.channel(found, channel)] if channel else found.channels
     way: list[str] = []
     if from_:
-        start = _installed(found, from_)
-        answer = _answer(found, _channel(found, channel).name, start)
+        start = reading.installed(found, from_)
+        answer = _answer(found, reading.channel(found, channel).name, start)
         way = [start.name, *(hop.bundle.name for hop in answer.way)]
     svg = picture.draw(found, drawn, way)
     if output:
@@ -188,6 +189,9 @@ def why(
         sys.stdout.write(f"hint: {plain(answer.hint)}\n")
 
 
+app.command("shiplift.cli.catalog_crds:crds", name="crds")
+
+
 @app.command
 def check(
     source: Source,
@@ -208,30 +212,19 @@ def check(
     """
     from shiplift.operators.catalog.kubernetes import objections
 
-    version = _kubernetes(kubernetes)
-    catalog = _load(source).catalog
+    version = reading.kubernetes(kubernetes)
+    catalog = reading.load(source).catalog
     looked_at = [_named(catalog, one) for one in installed] if installed else list(_heads(catalog))
     blocked = [(package, bundle, why) for package, bundle in looked_at for why in objections(bundle, version)]
     if blocked:
         _show_blocked(blocked, version)
         count = len({bundle.name for _, bundle, _ in blocked})
         raise CommandError(
-            f"{count} of {_counted(len(looked_at), 'operator')} cannot run on Kubernetes {version}",
+            f"{count} of {reading.counted(len(looked_at), 'operator')} cannot run on Kubernetes {version}",
             "upgrade them to a version that can, before the cluster",
         )
-    operators = _counted(len(looked_at), "operator")
+    operators = reading.counted(len(looked_at), "operator")
     say(f"nothing that the catalog knows of {operators} speaks against Kubernetes {version}")
-
-
-def _load(source: Path) -> Imported:
-    from shiplift.operators import sources
-
-    try:
-        return sources.load(source)
-    except sources.SourceError as error:
-        raise CommandError(
-            str(error), "name a folder that `shiplift catalog import` wrote, or one to import"
-        ) from error
 
 
 def _print_manifests(imported: Imported, name: str, namespace: str, folder: Path | None) -> None:
@@ -260,17 +253,6 @@ def _check_name(name: str) -> None:
         )
 
 
-def _tell_faults(faults: Iterable[Fault]) -> None:
-    from shiplift.view.values import plain
-
-    listed = list(faults)
-    for fault in listed[:_SHOWN]:
-        about = f"{fault.package}: " if fault.package else ""
-        say(f"{fault.kind}: {plain(about + fault.message)}")
-    if len(listed) > _SHOWN:
-        say(f"and {len(listed) - _SHOWN:,} more faults")
-
-
 def _list_packages(catalog: Catalog) -> None:
     from shiplift.operators.catalog.graph import ChannelGraph
 
@@ -280,7 +262,7 @@ def _list_packages(catalog: Catalog) -> None:
         head = ChannelGraph(package, default).head if default else None
         counts = (str(len(package.channels)), str(len(package.bundles)))
         rows.append((package.name, package.default_channel or "-", head.version if head else "-", *counts))
-    _show(("PACKAGE", "DEFAULT", "HEAD", "CHANNELS", "VERSIONS"), rows)
+    reading.show(("PACKAGE", "DEFAULT", "HEAD", "CHANNELS", "VERSIONS"), rows)
 
 
 def _list_channels(package: Package) -> None:
@@ -293,7 +275,7 @@ def _list_channels(package: Package) -> None:
         rows.append(
             (channel.name, default, _heads_of(heads), str(len(channel.entries)), channel.deprecated or "-")
         )
-    _show(("CHANNEL", "DEFAULT", "HEAD", "VERSIONS", "DEPRECATED"), rows)
+    reading.show(("CHANNEL", "DEFAULT", "HEAD", "VERSIONS", "DEPRECATED"), rows)
 
 
 def _heads_of(graph: ChannelGraph) -> str:
@@ -302,25 +284,12 @@ def _heads_of(graph: ChannelGraph) -> str:
     return f"{head.version if head else '-'}{f' (and {more} more)' if more > 0 else ''}"
 
 
-def _show(headers: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
-    from rich.text import Text
-
-    from shiplift.face import layout
-    from shiplift.view.values import plain
-
-    table = layout.table(*headers, wraps=headers[-1:])
-    for row in rows:
-        table.add_row(*(Text(plain(cell)) for cell in row))
-    access.show(access.terminal(), table)
-    sys.stdout.flush()
-
-
 def _show_way(answer: Answer) -> None:
     rows = [
         (str(number), hop.bundle.version, hop.bundle.name, hop.by.value, hop.bundle.deprecated or "-")
         for number, hop in enumerate(answer.way, 1)
     ]
-    _show(("HOP", "VERSION", "NAME", "BY", "DEPRECATED"), rows)
+    reading.show(("HOP", "VERSION", "NAME", "BY", "DEPRECATED"), rows)
 
 
 def _show_blocked(blocked: list[tuple[Package, Bundle, str]], version: Kubernetes) -> None:
@@ -328,7 +297,7 @@ def _show_blocked(blocked: list[tuple[Package, Bundle, str]], version: Kubernete
         (package.name, bundle.version, why, _way_out(package, bundle, version))
         for package, bundle, why in blocked
     ]
-    _show(("PACKAGE", "VERSION", "WHY", "WAY OUT"), rows)
+    reading.show(("PACKAGE", "VERSION", "WHY", "WAY OUT"), rows)
 
 
 def _way_out(package: Package, bundle: Bundle, version: Kubernetes) -> str:
@@ -337,7 +306,7 @@ def _way_out(package: Package, bundle: Bundle, version: Kubernetes) -> str:
     from shiplift.operators.catalog.kubernetes import objections
     from shiplift.operators.catalog.paths import reachable
 
-    start = _installed(package, bundle.name)
+    start = reading.installed(package, bundle.name)
     reached = [
         one for channel in package.channels for one in reachable(ChannelGraph(package, channel), start)
     ]
@@ -345,51 +314,12 @@ def _way_out(package: Package, bundle: Bundle, version: Kubernetes) -> str:
     return f"upgrade to {min(fit, key=lambda one: one.version).bundle.version}" if fit else "-"
 
 
-def _package(catalog: Catalog, name: str) -> Package:
-    found = catalog.package(name)
-    if found:
-        return found
-    import difflib
-
-    close = difflib.get_close_matches(name, [package.name for package in catalog.packages], n=1)
-    hint = f"did you mean {close[0]}?" if close else "shiplift catalog list names the packages"
-    raise CommandError(f"there is no package {name!r} in this catalog", hint)
-
-
-def _channel(package: Package, name: str) -> Channel:
-    found = package.channel(name or package.default_channel)
-    if found:
-        return found
-    known = ", ".join(channel.name for channel in package.channels)
-    if not name:
-        raise CommandError(f"package {package.name} has no default channel", f"--channel, one of {known}")
-    raise CommandError(f"package {package.name} has no channel {name!r}", f"one of {known}")
-
-
-def _installed(package: Package, name: str) -> Installed:
-    from shiplift.operators.catalog.graph import installed
-
-    found = installed(package, name)
-    if found:
-        return found
-    hint = "a version as in 1.2.0, or a full name that the catalog has"
-    raise CommandError(f"package {package.name} has no version {name!r}", hint)
-
-
-def _bundle(package: Package, name: str) -> Bundle:
-    found = package.bundle(name)
-    if found:
-        return found
-    hint = f"shiplift catalog graph draws the versions of {package.name}"
-    raise CommandError(f"package {package.name} has no version {name!r}", hint)
-
-
 def _asked(source: Path, package: str, from_: str, to: str, channel: str, kubernetes: str) -> Answer:
-    found = _package(_load(source).catalog, package)
-    goal = _bundle(found, to) if to else None
-    start = _installed(found, from_)
-    objection = _objection(_kubernetes(kubernetes)) if kubernetes else None
-    return _answer(found, _channel(found, channel).name, start, goal, objection)
+    found = reading.package(reading.load(source).catalog, package)
+    goal = reading.bundle(found, to) if to else None
+    start = reading.installed(found, from_)
+    objection = _objection(reading.kubernetes(kubernetes)) if kubernetes else None
+    return _answer(found, reading.channel(found, channel).name, start, goal, objection)
 
 
 def _answer(
@@ -410,21 +340,12 @@ def _objection(version: Kubernetes) -> Objection:
     return lambda bundle: "; ".join(objections(bundle, version))
 
 
-def _kubernetes(text: str) -> Kubernetes:
-    from shiplift.operators.catalog.kubernetes import read
-
-    found = read(text)
-    if found is None:
-        raise CommandError(f"{text!r} is not a Kubernetes version", "write it like 1.36 or v1.36.3")
-    return found
-
-
 def _named(catalog: Catalog, text: str) -> tuple[Package, Bundle]:
     name, at, version = text.partition("@")
     if not at:
         raise CommandError(f"{text!r} names no version", "write it as PACKAGE@VERSION")
-    package = _package(catalog, name)
-    return package, _bundle(package, version)
+    package = reading.package(catalog, name)
+    return package, reading.bundle(package, version)
 
 
 def _heads(catalog: Catalog) -> Iterable[tuple[Package, Bundle]]:
@@ -444,7 +365,3 @@ def _write(path: Path, text: str) -> None:
         raise CommandError(
             f"cannot write {path}: {error.strerror}", "name a file in a folder of yours"
         ) from error
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

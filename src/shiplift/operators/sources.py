@@ -13,12 +13,12 @@ from pathlib import Path
 
 import msgspec
 
-from shiplift.operators.catalog import bundle_folders, index
+from shiplift.operators.catalog import bundle_folders, index, payload
 from shiplift.operators.catalog.bundle_folders import BundleFolder, PackageFolder
 from shiplift.operators.catalog.documents import MOST_JSON, UnreadableError, documents
 from shiplift.operators.catalog.file_based import Documents
 from shiplift.operators.catalog.model import Catalog, Fault, FaultKind
-from shiplift.operators.catalog.payload import Payloads
+from shiplift.operators.catalog.payload import Json, Payloads
 
 INDEX = "index.json.gz"
 PAYLOADS = "bundles"
@@ -188,3 +188,12 @@ def _replace(path: Path, data: bytes) -> None:
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     unfinished.write_bytes(data)
     unfinished.replace(path)
+
+
+def manifests(source: Path, imported: Imported, digest: str) -> list[Json]:
+    """The manifests of that digest: as imported, or from the folder of an index."""
+    data = imported.payloads.get(digest)
+    if data is None:
+        folder = source if source.is_dir() else source.parent
+        data = _bytes(folder / PAYLOADS / f"{digest.removeprefix('sha256:')}.json.gz", _MOST_MANIFEST)
+    return payload.unpacked(digest, data)
