@@ -111,7 +111,7 @@ def test_what_blocks_is_told_with_the_way_out(capsys: pytest.CaptureFixture[str]
 def test_where_nothing_blocks_that_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "check", EXAMPLE, "--kubernetes", "1.36")
     assert (code, out) == (0, "")
-    assert err == "nothing that the catalog knows of 1 operator speaks against Kubernetes 1.36\n"
+    assert err == "nothing that is known of 1 operator speaks against Kubernetes 1.36\n"
 
 
 def test_a_picture_is_drawn(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
+from shiplift.cli import catalog_check, catalog_crds
 from shiplift.cli import catalog_reading as reading
 from shiplift.cli.output import CommandError, say
 
@@ -23,9 +23,6 @@ app = App(
     name="catalog", help="Look into catalogs of operators: versions, ways from one to another, what blocks."
 )
 
-Source = Annotated[
-    Path, Parameter(help="A folder that `import` wrote, folders of OLM bundles, or a file-based catalog.")
-]
 ChannelName = Annotated[
     str, Parameter(name="--channel", show_default=False, help="Default: the package's own.")
 ]
@@ -41,7 +38,7 @@ ForKubernetes = Annotated[
 
 @app.command(name="import")
 def import_(
-    source: Source,
+    source: reading.Source,
     /,
     *,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"], show_default=False)] = None,
@@ -83,7 +80,7 @@ def import_(
 
 
 @app.command(name="list")
-def list_(source: Source, package: str = "", /) -> None:
+def list_(source: reading.Source, package: str = "", /) -> None:
     """List the packages of a catalog, or the channels of one package.
 
     Parameters
@@ -102,7 +99,7 @@ def list_(source: Source, package: str = "", /) -> None:
 
 @app.command
 def graph(
-    source: Source,
+    source: reading.Source,
     package: str,
     /,
     *,
@@ -137,7 +134,7 @@ def graph(
 
 @app.command
 def path(
-    source: Source,
+    source: reading.Source,
     package: str,
     /,
     *,
@@ -163,7 +160,7 @@ def path(
 
 @app.command
 def why(
-    source: Source,
+    source: reading.Source,
     package: str,
     /,
     *,
@@ -189,42 +186,8 @@ def why(
         sys.stdout.write(f"hint: {plain(answer.hint)}\n")
 
 
-app.command("shiplift.cli.catalog_crds:crds", name="crds")
-
-
-@app.command
-def check(
-    source: Source,
-    /,
-    *,
-    kubernetes: Annotated[str, Parameter(help="The version of Kubernetes, such as 1.36.")],
-    installed: Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)] = (),
-) -> None:
-    """Say which operators block a version of Kubernetes. Exit 1: some do.
-
-    Looked at: the oldest and the newest version of Kubernetes that an operator says it runs on, and kinds in
-    its manifests that this version of Kubernetes does not serve.
-
-    Parameters
-    ----------
-    installed
-        What is installed, as PACKAGE@VERSION; may be given several times. Without: the head of every package.
-    """
-    from shiplift.operators.catalog.kubernetes import objections
-
-    version = reading.kubernetes(kubernetes)
-    catalog = reading.load(source).catalog
-    looked_at = [_named(catalog, one) for one in installed] if installed else list(_heads(catalog))
-    blocked = [(package, bundle, why) for package, bundle in looked_at for why in objections(bundle, version)]
-    if blocked:
-        _show_blocked(blocked, version)
-        count = len({bundle.name for _, bundle, _ in blocked})
-        raise CommandError(
-            f"{count} of {reading.counted(len(looked_at), 'operator')} cannot run on Kubernetes {version}",
-            "upgrade them to a version that can, before the cluster",
-        )
-    operators = reading.counted(len(looked_at), "operator")
-    say(f"nothing that the catalog knows of {operators} speaks against Kubernetes {version}")
+app.command(catalog_check.check)
+app.command(catalog_crds.crds)
 
 
 def _print_manifests(imported: Imported, name: str, namespace: str, folder: Path | None) -> None:
@@ -292,28 +255,6 @@ def _show_way(answer: Answer) -> None:
     reading.show(("HOP", "VERSION", "NAME", "BY", "DEPRECATED"), rows)
 
 
-def _show_blocked(blocked: list[tuple[Package, Bundle, str]], version: Kubernetes) -> None:
-    rows = [
-        (package.name, bundle.version, why, _way_out(package, bundle, version))
-        for package, bundle, why in blocked
-    ]
-    reading.show(("PACKAGE", "VERSION", "WHY", "WAY OUT"), rows)
-
-
-def _way_out(package: Package, bundle: Bundle, version: Kubernetes) -> str:
-    """The lowest version that can be reached and runs there."""
-    from shiplift.operators.catalog.graph import ChannelGraph
-    from shiplift.operators.catalog.kubernetes import objections
-    from shiplift.operators.catalog.paths import reachable
-
-    start = reading.installed(package, bundle.name)
-    reached = [
-        one for channel in package.channels for one in reachable(ChannelGraph(package, channel), start)
-    ]
-    fit = [one for one in reached if not objections(one.bundle, version)]
-    return f"upgrade to {min(fit, key=lambda one: one.version).bundle.version}" if fit else "-"
-
-
 def _asked(source: Path, package: str, from_: str, to: str, channel: str, kubernetes: str) -> Answer:
     found = reading.package(reading.load(source).catalog, package)
     goal = reading.bundle(found, to) if to else None
@@ -338,24 +279,6 @@ def _objection(version: Kubernetes) -> Objection:
     from shiplift.operators.catalog.kubernetes import objections
 
     return lambda bundle: "; ".join(objections(bundle, version))
-
-
-def _named(catalog: Catalog, text: str) -> tuple[Package, Bundle]:
-    name, at, version = text.partition("@")
-    if not at:
-        raise CommandError(f"{text!r} names no version", "write it as PACKAGE@VERSION")
-    package = reading.package(catalog, name)
-    return package, reading.bundle(package, version)
-
-
-def _heads(catalog: Catalog) -> Iterable[tuple[Package, Bundle]]:
-    from shiplift.operators.catalog.graph import ChannelGraph
-
-    for package in catalog.packages:
-        channel = package.channel(package.default_channel) or package.channels[0]
-        head = ChannelGraph(package, channel).head
-        if head:
-            yield package, head
 
 
 def _write(path: Path, text: str) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
 
 from shiplift.cli import access
 from shiplift.cli.output import CommandError, say
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     from shiplift.operators.catalog.model import Bundle, Catalog, Channel, Fault, Package
     from shiplift.operators.sources import Imported
 
+Source = Annotated[
+    Path, Parameter(help="A folder that `import` wrote, folders of OLM bundles, or a file-based catalog.")
+]
 _SHOWN = 20
 """So many faults are told one by one."""
 

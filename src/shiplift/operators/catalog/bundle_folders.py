@@ -41,7 +41,9 @@ class _Annotations(msgspec.Struct):
     annotations: dict[str, str] | None = None
 
 
-class _BundleError(ValueError):
+class BundleError(ValueError):
+    """A bundle that cannot be used."""
+
     def __init__(self, kind: FaultKind, message: str) -> None:
         super().__init__(message)
         self.kind = kind
@@ -58,7 +60,7 @@ def package(folder: PackageFolder) -> Built:
     for bundle in folder.bundles:
         try:
             release, packed = _release(folder.name, bundle)
-        except _BundleError as error:
+        except BundleError as error:
             faults.append(Fault(folder.name, error.kind, f"{bundle.path}: {error}"))
         else:
             releases.append(release)
@@ -82,17 +84,17 @@ def _release(package: str, folder: BundleFolder) -> tuple[Release, bytes]:
     manifests = _manifests(folder)
     versions = [one for one in manifests if payload.is_csv(one)]
     if len(versions) != 1:
-        raise _BundleError(FaultKind.BUNDLE, f"it has {len(versions)} ClusterServiceVersions, not one")
+        raise BundleError(FaultKind.BUNDLE, f"it has {len(versions)} ClusterServiceVersions, not one")
     try:
         version = csv.read(versions[0])
         needs = _needs(folder, version)
     except (msgspec.ValidationError, msgspec.DecodeError) as error:
-        raise _BundleError(FaultKind.BUNDLE, str(error)) from error
+        raise BundleError(FaultKind.BUNDLE, str(error)) from error
     said = _annotations(folder)
     if (of := said.get(f"{_PREFIX}package.v1", package)) != package:
-        raise _BundleError(FaultKind.BUNDLE, f"it is of package {of[:80]!r}, in the folder of {package}")
+        raise BundleError(FaultKind.BUNDLE, f"it is of package {of[:80]!r}, in the folder of {package}")
     digest, packed = _packed(manifests)
-    bundle = _bundle(version, needs, payload.apis(manifests), digest)
+    bundle = bundle_of(version, needs, payload.apis(manifests), digest)
     spec = version.spec
     release = Release(
         bundle=bundle,
@@ -109,24 +111,25 @@ def _packed(manifests: list[Json]) -> tuple[str, bytes]:
     try:
         return payload.packed(manifests)
     except (TypeError, ValueError, RecursionError) as error:
-        raise _BundleError(FaultKind.FILE, f"a manifest is no Kubernetes object: {error}") from error
+        raise BundleError(FaultKind.FILE, f"a manifest is no Kubernetes object: {error}") from error
 
 
 def _channels(text: str) -> tuple[str, ...]:
     return tuple(sorted({name.strip() for name in text.split(",")} - {""}))
 
 
-def _bundle(
-    version: csv.ClusterServiceVersion, needs: csv.Needs, apis: tuple[str, ...], digest: str
+def bundle_of(
+    version: csv.ClusterServiceVersion, needs: csv.Needs, apis: tuple[str, ...] = (), digest: str = ""
 ) -> Bundle:
+    """What a ClusterServiceVersion says of itself."""
     spec = version.spec
     name = version.metadata.name or ""
     try:
         _ = parse(spec.version or "")
     except SemverError as error:
-        raise _BundleError(FaultKind.VERSION, f"version of {name or 'it'}: {error}") from error
+        raise BundleError(FaultKind.VERSION, f"version of {name or 'it'}: {error}") from error
     if not name:
-        raise _BundleError(FaultKind.BUNDLE, "its ClusterServiceVersion has no name")
+        raise BundleError(FaultKind.BUNDLE, "its ClusterServiceVersion has no name")
     described = spec.customresourcedefinitions or csv.CrdDescriptions()
     owned = csv.crds(described.owned)
     return Bundle(
@@ -182,10 +185,10 @@ def _annotations(folder: BundleFolder) -> dict[str, str]:
         try:
             found = msgspec.convert(document, _Annotations).annotations if document is not None else None
         except msgspec.ValidationError as error:
-            raise _BundleError(FaultKind.BUNDLE, f"metadata/{name}: {error}") from error
+            raise BundleError(FaultKind.BUNDLE, f"metadata/{name}: {error}") from error
         if found:
             return found
-    raise _BundleError(FaultKind.BUNDLE, "its metadata names no package and no channels")
+    raise BundleError(FaultKind.BUNDLE, "its metadata names no package and no channels")
 
 
 def _metadata(folder: BundleFolder, name: str) -> Any:
@@ -207,4 +210,4 @@ def _documents(name: str, data: bytes) -> list[Any]:
     try:
         return documents(data)
     except UnreadableError as error:
-        raise _BundleError(FaultKind.FILE, f"{name}: {error}") from error
+        raise BundleError(FaultKind.FILE, f"{name}: {error}") from error
