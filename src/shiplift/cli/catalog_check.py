@@ -24,6 +24,8 @@ class Operator(NamedTuple):
     bundle: Bundle
     package: Package | None
     namespace: str = "-"
+    unreadable: str = ""
+    """Why nothing is known of it; unknown is not fine."""
 
 
 def check(
@@ -61,9 +63,7 @@ def check(
 
 
 def _judge(operators: list[Operator], version: Kubernetes) -> None:
-    from shiplift.operators.catalog.kubernetes import objections
-
-    blocked = [(one, why) for one in operators for why in objections(one.bundle, version)]
+    blocked = [(one, why) for one in operators for why in _objections(one, version)]
     count = reading.counted(len(operators), "operator")
     if not blocked:
         say(f"nothing that is known of {count} speaks against Kubernetes {version}")
@@ -75,6 +75,12 @@ def _judge(operators: list[Operator], version: Kubernetes) -> None:
         f"{len(names)} of {count} cannot run on Kubernetes {version}",
         "upgrade them to a version that can, before the cluster",
     )
+
+
+def _objections(one: Operator, version: Kubernetes) -> tuple[str, ...]:
+    from shiplift.operators.catalog.kubernetes import objections
+
+    return (f"cannot be read: {one.unreadable}",) if one.unreadable else objections(one.bundle, version)
 
 
 def _row(one: Operator, why: str, version: Kubernetes) -> tuple[str, ...]:
@@ -96,11 +102,10 @@ def _running(client: Client, catalog: Catalog) -> list[Operator]:
         raise CommandError(
             "this cluster has no ClusterServiceVersions: OLM is not installed", hint
         ) from error
-    for name, why in found.unreadable:
-        say(f"ClusterServiceVersion {name} cannot be read: {why}")
-    if found.unreadable and not found.running:
-        raise CommandError("no ClusterServiceVersion can be read", "they have to be repaired first")
-    return [Operator(*known.get(one.bundle.name, (one.bundle, None)), one.namespace) for one in found.running]
+    return [
+        Operator(*known.get(one.bundle.name, (one.bundle, None)), one.namespace, one.unreadable)
+        for one in found
+    ]
 
 
 def _way_out(package: Package, bundle: Bundle, version: Kubernetes) -> str:

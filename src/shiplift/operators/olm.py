@@ -20,30 +20,24 @@ _COPIED = "olm.copiedFrom"
 
 
 class Running(msgspec.Struct, frozen=True):
-    """A version of an operator in a namespace."""
+    """A version of an operator in a namespace; of one that cannot be read only the name is known."""
 
     namespace: str
     bundle: Bundle
+    unreadable: str = ""
 
 
-class Found(msgspec.Struct, frozen=True):
-    """What runs, and what cannot be read, with the reason."""
-
-    running: tuple[Running, ...]
-    unreadable: tuple[tuple[str, str], ...]
-
-
-def installed(client: Client) -> Found:
+def installed(client: Client) -> list[Running]:
     """All ClusterServiceVersions that are not copies; `NotFound` where the cluster does not know the kind."""
-    running: list[Running] = []
-    unreadable: list[tuple[str, str]] = []
-    for one in client.list(CLUSTER_SERVICE_VERSION, label_selector=f"!{_COPIED}"):
-        name, namespace = one["metadata"]["name"], one["metadata"]["namespace"]
-        try:
-            running.append(Running(namespace, _bundle(one)))
-        except (msgspec.ValidationError, msgspec.DecodeError, BundleError) as error:
-            unreadable.append((f"{namespace}/{name}", str(error)))
-    return Found(tuple(running), tuple(unreadable))
+    return [_running(one) for one in client.list(CLUSTER_SERVICE_VERSION, label_selector=f"!{_COPIED}")]
+
+
+def _running(one: dict[str, Any]) -> Running:
+    name, namespace = one["metadata"]["name"], one["metadata"]["namespace"]
+    try:
+        return Running(namespace, _bundle(one))
+    except (msgspec.ValidationError, msgspec.DecodeError, BundleError) as error:
+        return Running(namespace, Bundle(name=name, version="-"), str(error))
 
 
 def _bundle(one: dict[str, Any]) -> Bundle:
