@@ -1,4 +1,4 @@
-"""A hand-over on a real API server beside the real garbage collector, interrupted after each of its writes."""
+"""A hand-over on a real API server beside the real garbage collector, interrupted after each write."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class Harbour:
         return self.client.get(kind, name, namespace)
 
     def check(self, kind: Kind, namespace: str, name: str) -> None:
-        """Owned by somebody who is there, controlled by one at most; no reference where it would be deadly."""
+        """Owned by somebody who is there, controlled by one at most; no reference where it is deadly."""
         meta = self.live(kind, namespace, name)["metadata"]
         references = meta.get("ownerReferences", [])
         assert "deletionTimestamp" not in meta
