@@ -109,6 +109,8 @@ def _size(value: Any, sizes: dict[int, int], depth: int) -> int:
         raise UnreadableError("it is nested too deeply, or something in it contains itself")
     key = id(cast("object", value))
     if key not in sizes:
-        inner: Any = cast("Any", value).values() if isinstance(value, dict) else value
+        inner = (
+            cast("dict[Any, Any]", value).values() if isinstance(value, dict) else cast("list[Any]", value)
+        )
         sizes[key] = 1 + sum(_size(one, sizes, depth + 1) for one in inner)
     return sizes[key]

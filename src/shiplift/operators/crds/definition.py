@@ -65,10 +65,17 @@ def _read(manifest: Json) -> Definition:
         not str(manifest.get("apiVersion")).endswith("/v1beta1") or spec.get("preserveUnknownFields") is False
     )
     versions = {one["name"]: _version(spec, one, pruned=pruned) for one in _versions(spec)}
-    stored = (manifest.get("status") or {}).get("storedVersions") or ()
-    scope = spec.get("scope") or "Namespaced"
-    text = (manifest["metadata"]["name"], spec["group"], names["kind"], names["plural"], scope)
-    return Definition(*map(str, text), versions, tuple(map(str, stored)))
+    status: Json = manifest.get("status") or {}
+    stored: list[str] = status.get("storedVersions") or []
+    return Definition(
+        name=str(manifest["metadata"]["name"]),
+        group=str(spec["group"]),
+        kind=str(names["kind"]),
+        plural=str(names["plural"]),
+        scope=str(spec.get("scope") or "Namespaced"),
+        versions=versions,
+        stored=tuple(stored),
+    )
 
 
 def _versions(spec: Json) -> list[Json]:
@@ -78,8 +85,9 @@ def _versions(spec: Json) -> list[Json]:
 
 def _version(spec: Json, version: Json, *, pruned: bool) -> Version:
     """In `v1beta1`, what no schema names is kept, unless it says otherwise."""
-    schema = version.get("schema") or spec.get("validation") or {}
-    root: Json = {**(schema.get("openAPIV3Schema") or {})} | ({} if pruned else {PRESERVES: True})
+    schema: Json = version.get("schema") or spec.get("validation") or {}
+    given: Json = schema.get("openAPIV3Schema") or {}
+    root = {**given, **({} if pruned else {PRESERVES: True})}
     fields = dict(_fields(root, "", 0))
     if len(fields) > _MOST_FIELDS:
         raise DefinitionError(f"{spec['names']['kind']} has more than {_MOST_FIELDS:,} fields")
@@ -91,7 +99,8 @@ def _fields(schema: Json, path: str, depth: int) -> Iterator[tuple[str, Schema]]
     if depth > _DEEPEST:
         raise DefinitionError(f"its schema is nested deeper than {_DEEPEST} at {path[:120]}")
     yield path, {name: value for name, value in schema.items() if not _is_below(name, value)}
-    for name, below in (schema.get("properties") or {}).items():
+    properties: Json = schema.get("properties") or {}
+    for name, below in properties.items():
         yield from _fields(below, f"{path}.{name}", depth + 1)
     for name, step in (("items", "[*]"), ("additionalProperties", "{*}")):
         below = schema.get(name)
@@ -113,7 +122,8 @@ def above(path: str) -> Iterator[str]:
 
 def keeps_unknown(fields: Fields, path: str) -> bool:
     """Whether a field there is kept although no schema names it."""
-    return preserves(next((fields[one] for one in above(path) if one in fields), {}))
+    nearest = next((one for one in above(path) if one in fields), None)
+    return nearest is not None and preserves(fields[nearest])
 
 
 def preserves(schema: Schema) -> bool:

@@ -163,7 +163,7 @@ def shadow_of(definition: Json, version: str, group: str) -> Json:
         key: spec["names"][key] for key in ("kind", "plural", "singular", "listKind") if key in spec["names"]
     }
     listed = [one for one in spec.get("versions") or () if one["name"] == version]
-    schema = (listed[0].get("schema") if listed else None) or spec.get("validation") or {}
+    schema: Json = (listed[0].get("schema") if listed else None) or spec.get("validation") or {}
     return {
         "apiVersion": CUSTOM_RESOURCE_DEFINITION.api_version,
         "kind": CUSTOM_RESOURCE_DEFINITION.kind,
@@ -192,10 +192,11 @@ def _wait(client: Client, kind: Kind, name: str) -> None:
 
 def _why(client: Client, name: str) -> str:
     try:
-        found = client.get(CUSTOM_RESOURCE_DEFINITION, name).get("status") or {}
+        found: Json = client.get(CUSTOM_RESOURCE_DEFINITION, name).get("status") or {}
     except ApiError:
         return ""
-    wrong = [one.get("message", "") for one in found.get("conditions") or () if one.get("status") == "False"]
+    conditions: list[Json] = found.get("conditions") or []
+    wrong = [one.get("message", "") for one in conditions if one.get("status") == "False"]
     return f": {wrong[0]}" if wrong else ""
 
 

@@ -97,9 +97,13 @@ def reference(owner: Owner, *, controller: bool) -> Json:
 
 def owned_meta(meta: Json, owner: Owner) -> Json:
     """Metadata of an object that is about to be created, with what says whose it is."""
-    marked = {key: {**(meta.get(key) or {}), **value} for key, value in marks(owner).items()}
+    marked = {key: {**_texts(meta, key), **value} for key, value in marks(owner).items()}
     refers = {"ownerReferences": [reference(owner, controller=True)]} if _can_refer(meta, owner) else {}
     return {**meta, **marked, **refers}
+
+
+def _texts(meta: Json, key: str) -> dict[str, str]:
+    return meta.get(key) or {}
 
 
 def _can_refer(meta: Json, owner: Owner) -> bool:
@@ -120,7 +124,7 @@ def _controls(references: Sequence[Json], owner: Owner) -> bool:
 
 
 def _is_marked(meta: Json, owner: Owner) -> bool:
-    labels, annotations = (meta.get(key) or {} for key in ("labels", "annotations"))
+    labels, annotations = _texts(meta, "labels"), _texts(meta, "annotations")
     return labels.get(OWNER) == owner.label and annotations.get(OWNER_UID) == owner.uid
 
 
