@@ -9,6 +9,7 @@ import sys
 import msgspec
 
 from benchmarks import decide, fill, graph, sync
+from benchmarks.catalog import run as catalog
 from benchmarks.migrate import plan
 from benchmarks.migrate import run as migrate
 from benchmarks.operator import run as operator
@@ -22,6 +23,7 @@ _DESCRIPTIONS = {
     "operator": operator.DESCRIPTION,
     "decide": decide.DESCRIPTION,
     "graph": graph.DESCRIPTION,
+    "catalog": catalog.DESCRIPTION,
     "fill": fill.DESCRIPTION,
 }
 _SHORT_PODS, _SHORT_NODES, _SHORT_ROUNDS, _SHORT_EVENTS = 5_000, 200, 3, 2_000
@@ -42,6 +44,8 @@ def _run(options: argparse.Namespace) -> Json:
     match options.name:
         case "graph":
             found = graph.run(options.rounds or 9)
+        case "catalog":
+            found = catalog.run(options.rounds or 5)
         case "decide":
             found = decide.run(decide.SHORT if short else decide.SIZE, options.rounds or 5)
         case "migrate":

@@ -50,6 +50,11 @@ COMMANDS = (
         "shiplift.cli.upgrade_control:approve_app",
         "Approve the plan of the upgrade, in your own name.",
     ),
+    Command(
+        "catalog",
+        "shiplift.cli.catalog:app",
+        "Look into catalogs of operators: versions, ways from one to another, what blocks.",
+    ),
     Command("crds", "shiplift.cli.crds:app", "Print the CustomResourceDefinitions."),
     Command(
         "demo",
