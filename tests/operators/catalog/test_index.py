@@ -45,8 +45,8 @@ def test_the_same_catalog_gives_the_same_bytes() -> None:
         (b"", "it is no gzip|it is no index"),
         (b"plain", "it is no gzip"),
         (index.encode(CATALOG)[:-9], "it is no gzip"),
-        (gzip.compress(b"hello"), "it is no index of a catalog", mtime=0),
-        (gzip.compress(b'{"format":"other","packages":0}'), "it is of format 'other'", mtime=0),
+        (gzip.compress(b"hello", mtime=0), "it is no index of a catalog"),
+        (gzip.compress(b'{"format":"other","packages":0}', mtime=0), "it is of format 'other'"),
         (
             gzip.compress(f'{{"format":"{index.FORMAT}","packages":2}}\n'.encode(), mtime=0),
             "it has 0 packages, and should have 2",
