@@ -85,13 +85,13 @@ REFUSED = {
     "another context": (("current-context: default-context", "current-context: x"), "is called 'x'"),
     "no user": (("      user: default-auth\n", ""), "there is no 'user'"),
     "no certificate": (("client-certificate-data", "token"), "there is no 'client-certificate'"),
-    "no base64": ((DATA, "%"), "is no base64"),
-    "an anchor": (("kind: Config", "kind: &a Config"), "line 16 is of a kind that is not known here"),
-    "a block of text": (("kind: Config", "kind: |\n  Config"), "line 16 is of a kind that is not known here"),
-    "a tab": (("kind: Config", "kind:\tConfig"), "line 16 has a tab"),
-    "no key": (("kind: Config", "Config"), "line 16 is no key with a value"),
-    "a key twice": (("kind: Config", "kind: Config\nkind: Config"), "line 17 is no key with a value"),
-    "set in oddly": (("kind: Config", "   kind: Config"), "line 16 is set in as none before it"),
+    "no base64": ((DATA, "=x"), "is no base64"),
+    "an anchor": (("kind: Config", "kind: &a Config"), "line 15 is of a kind that is not known here"),
+    "a block of text": (("kind: Config", "kind: |\n  Config"), "line 15 is of a kind that is not known here"),
+    "a tab": (("kind: Config", "kind:\tConfig"), "line 15 has a tab"),
+    "no key": (("kind: Config", "Config"), "line 15 is no key with a value"),
+    "a key twice": (("kind: Config", "kind: Config\nkind: Config"), "line 16 is no key with a value"),
+    "set in oddly": (("kind: Config", "   kind: Config"), "line 15 is set in as none before it"),
 }
 
 

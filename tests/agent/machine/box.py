@@ -115,7 +115,7 @@ class Box:
             self.write(f"{folder}/DEBIAN/{script}", f"#!/bin/sh\nset -e\n{text}\n", "755")
         place = f"{REPOSITORY}/{repository}".rstrip("/")
         self.run("mkdir", "-p", place)
-        self.run("dpkg-deb", "-Znone", "--build", folder, place)
+        self.run("dpkg-deb", "-Zgzip", "-z1", "--build", folder, place)
         self.run("rm", "-rf", folder)
         self.run("sh", "-c", f"cd {place} && dpkg-scanpackages --multiversion . > Packages")
 

@@ -168,6 +168,8 @@ def _read(response: http.client.HTTPResponse, deadline: float) -> bytes:
             raise AgentError(f"the API server answered more than {_MOST} bytes")
         if time.monotonic() > deadline:
             raise TimeoutError("its answer took too long")
+    # an answer that is through is closed by the next read alone
+    response.read()
     return content
 
 

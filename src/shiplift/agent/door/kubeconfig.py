@@ -181,6 +181,6 @@ def _value(number: int, said: str) -> Any:
         if len(said) < 2 or not said.endswith("'"):
             raise ValueError(f"line {number} has a text without an end")
         return said[1:-1].replace("''", "'")
-    if said.startswith(_STRANGE) or " #" in said:
+    if said.startswith(_STRANGE) or " #" in said or said.startswith(("- ", "? ")):
         raise ValueError(f"line {number} is of a kind that is not known here")
     return said

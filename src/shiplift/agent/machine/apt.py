@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shiplift.agent.errors import AgentError, CommandError
-from shiplift.agent.machine import commands, locks, sources
+from shiplift.agent.machine import commands, locks, sources, versions
 from shiplift.agent.protocol import fits
 
 ETC = Path("/etc/apt")
@@ -107,8 +107,10 @@ class Apt:
     # --- archives ---
 
     def fetch(self, wanted: Mapping[str, str], *, again: bool = False) -> None:
-        """Bring the archives here; `again` also those of versions that are installed."""
-        extra = ("--download-only", *(("--reinstall",) if again else ()))
+        """Bring the archives here; `again` also those of versions that are installed. Nobody's lock is needed
+        for that, and who is at dpkg does not matter yet."""
+        locks.wait_free(self.archives / "lock", self.lock_seconds)
+        extra = ("--download-only", "--option=Debug::NoLocking=true", *(("--reinstall",) if again else ()))
         commands.run(self._install(_named(wanted), *extra, older=True), seconds=_FETCH_SECONDS)
 
     def archive(self, name: str, version: str) -> Path | None:
@@ -124,9 +126,11 @@ class Apt:
         _log.info("installing %s", " ".join(listed))
         commands.run(self._install(listed, older=older), seconds=_CHANGE_SECONDS)
 
-    def hold(self, names: Iterable[str]) -> None:
-        if listed := sorted(names):
-            commands.run(["apt-mark", "hold", "--", *listed], seconds=_LOOK_SECONDS)
+    def hold(self, names: frozenset[str]) -> None:
+        """Those that are not on hold any more."""
+        if loose := sorted(names - versions.held(names)):
+            self.wait_for_dpkg()
+            commands.run(["apt-mark", "hold", "--", *loose], seconds=_LOOK_SECONDS)
 
     def wait_for_dpkg(self) -> None:
         locks.wait_free(DPKG / "lock-frontend", self.lock_seconds)

@@ -71,4 +71,4 @@ def start_apart(argv: Sequence[str]) -> None:
         commands.run(["systemctl", "reset-failed", f"{WORK_UNIT}.service"], seconds=_SECONDS, check=False)
         commands.run(["systemd-run", f"--unit={WORK_UNIT}", "--collect", "--quiet", *argv], seconds=_SECONDS)
     else:
-        subprocess.Popen(list(argv), stdin=subprocess.DEVNULL, cwd="/", start_new_session=True)
+        subprocess.run(["setsid", "--fork", *argv], stdin=subprocess.DEVNULL, cwd="/", check=True)  # noqa: S607

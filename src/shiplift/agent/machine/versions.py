@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from shiplift.agent.errors import CommandError
 from shiplift.agent.machine import commands, disk, services
 
 KUBELET, KUBEADM, KUBECTL, CONTAINERD = "kubelet", "kubeadm", "kubectl", "containerd"
@@ -49,12 +50,15 @@ def _asked(names: Iterable[str]) -> dict[str, tuple[str, str, str]]:
 
 
 def running_kubelet() -> str:
-    """The version of the kubelet that runs, as it says itself; empty where none does."""
+    """The version of the kubelet that runs, as it says itself; empty where none does, or has just ended."""
     pid = services.unit(KUBELET).pid
     if not pid:
         return ""
-    asked = commands.run([KUBELET, "--version"], seconds=_SECONDS, check=False, executable=f"/proc/{pid}/exe")
-    said = _SAYS.search(asked.out)
+    argv, program = [KUBELET, "--version"], f"/proc/{pid}/exe"
+    try:
+        said = _SAYS.search(commands.run(argv, seconds=_SECONDS, executable=program).out)
+    except CommandError:
+        return ""
     return said[1] if said else ""
 
 
