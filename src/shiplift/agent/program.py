@@ -104,7 +104,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _run() -> None:
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.signal(signal.SIGTERM, _end)
     agent_settings.load()
     disk.private_folder(STATE)
     doors = Doors()
@@ -112,6 +112,10 @@ def _run() -> None:
     _log.info("shiplift-agent %s", __version__)
     while True:
         agent.step()
+
+
+def _end(*_: object) -> None:
+    sys.exit(0)
 
 
 def _work() -> None:

@@ -25,7 +25,6 @@ FIRST = Path("/var/lib/shiplift")
 KUBECONFIG = Path("/etc/kubernetes/kubelet.conf")
 _MOST = 1 << 16
 _CHECK = re.compile(r"[A-Za-z0-9-]{1,128}")
-_REPOSITORY = re.compile(r"[a-z0-9]([a-z0-9._:/-]{0,253}[a-z0-9])?")
 
 
 @dataclass(frozen=True)
@@ -34,8 +33,6 @@ class Settings:
 
     ignore_preflight_errors: tuple[str, ...] = ()
     """Checks of kubeadm whose failure is only a warning here, as `SystemVerification`."""
-    image_repository: str = ""
-    """Where images of Kubernetes come from; empty: as kubeadm has it."""
 
 
 def load(path: Path = FILE) -> Settings:
@@ -51,17 +48,13 @@ def load(path: Path = FILE) -> Settings:
 
 
 def _settings(path: Path, body: Mapping[str, Any]) -> Settings:
-    _known(path, "it", body, {"imageRepository", "kubeadm"})
+    _known(path, "it", body, {"kubeadm"})
     kubeadm = _object(path, "kubeadm", body.get("kubeadm", {}))
     _known(path, "kubeadm", kubeadm, {"ignorePreflightErrors"})
-    checks, repository = kubeadm.get("ignorePreflightErrors", []), body.get("imageRepository", "")
+    checks = kubeadm.get("ignorePreflightErrors", [])
     if not isinstance(checks, list) or not all(map(_is_check, cast("list[object]", checks))):
         raise SettingsError(f"{path}: kubeadm.ignorePreflightErrors has to be a list of names of checks")
-    if not isinstance(repository, str) or (repository and not _REPOSITORY.fullmatch(repository)):
-        raise SettingsError(
-            f"{path}: imageRepository has to be the name of a registry, with or without a path"
-        )
-    return Settings(tuple(map(str, cast("list[object]", checks))), repository)
+    return Settings(tuple(map(str, cast("list[object]", checks))))
 
 
 def _is_check(value: object) -> bool:

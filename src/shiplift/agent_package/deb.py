@@ -52,7 +52,7 @@ def content(name: str, of_version: str, program: bytes) -> bytes:
 
 
 def _file(name: str) -> bytes:
-    return resources.files(__package__).joinpath("files", name).read_bytes()
+    return resources.files("shiplift.agent_package").joinpath("files", name).read_bytes()
 
 
 def _sums(files: Files) -> bytes:

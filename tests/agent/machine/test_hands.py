@@ -6,12 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from shiplift.agent.machine import services
-from shiplift.agent.machine.hands import MachineHands, can, own_command
+from shiplift.agent.machine.hands import MOST_RESTARTS, MachineHands, can, own_command
 from shiplift.agent.machine.journal import Journal
 from shiplift.agent.model import Progress, Record, Work
 from shiplift.agent.protocol import Operation
@@ -109,6 +110,22 @@ os.killpg(os.getpgid(0), signal.SIGKILL)
 def test_a_result_of_another_order_says_nothing_of_this_one(journal: Journal) -> None:
     journal.finish(str(order(attempt=7).token), Work(Progress.DONE))
     assert work(journal) == Work()
+
+
+@pytest.mark.parametrize(("restarted_from", "failed"), [("this boot", True), ("another boot", False)])
+def test_a_machine_that_does_not_restart_is_told_a_few_times_and_no_more(
+    journal: Journal, restarted_from: str, failed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(services, "reboot", lambda: told.append("reboot"))
+    boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    journal.keep(replace(RECORD, restarted_from=boot_id if restarted_from == "this boot" else "x"))
+    journal.finish(RECORD.token, Work(Progress.DONE))
+    for _ in range(MOST_RESTARTS):
+        assert work(journal).progress is Progress.DONE
+        hands(journal).restart()
+    assert len(told) == MOST_RESTARTS
+    assert (work(journal).progress is Progress.FAILED) is failed
 
 
 def test_a_machine_says_who_it_is(journal: Journal) -> None:

@@ -35,13 +35,15 @@ def test_words_that_are_no_images_are_left_out() -> None:
     ]
 
 
-def test_images_come_from_where_the_settings_say_or_the_control_plane_has_them(tmp_path: Path) -> None:
-    assert images.repository(Settings(), tmp_path) == ""
-    (tmp_path / "kube-apiserver.yaml").write_text(
-        "    image: registry.example.org/k8s/kube-apiserver:v1.35.4\n"
+def test_the_clusters_configuration_is_asked_about_in_another_version() -> None:
+    text = (
+        "imageRepository: registry.example.org/k8s\nkind: ClusterConfiguration\nkubernetesVersion: v1.35.4\n"
     )
-    assert images.repository(Settings(), tmp_path) == "registry.example.org/k8s"
-    assert images.repository(Settings(image_repository="other.example.org"), tmp_path) == "other.example.org"
+    assert images.of_version(text, "v1.36.3") == text.replace("v1.35.4", "v1.36.3")
+
+
+def test_without_credentials_there_is_no_configuration(tmp_path: Path) -> None:
+    assert images.configuration(tmp_path / "kubelet.conf") == ""
 
 
 @pytest.mark.parametrize("version", ["1.36.3", "v1.36", "latest", "v1.36.3 --force", "--help", ""])
@@ -49,4 +51,4 @@ def test_a_version_that_is_none_goes_to_no_program(version: str) -> None:
     with pytest.raises(AgentError, match="is no version of Kubernetes"):
         kubeadm.apply(version, Settings())
     with pytest.raises(AgentError, match="is no version of Kubernetes"):
-        images.pull(version, None, Settings(), control_plane=True)
+        images.pull(version, None, "", control_plane=True)

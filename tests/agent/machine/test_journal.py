@@ -86,6 +86,9 @@ def test_what_was_written_down_first_is_what_was_before(journal: Journal) -> Non
 def test_tries_are_counted_for_each_order(journal: Journal) -> None:
     assert [journal.count_try(TOKEN) for _ in range(3)] == [1, 2, 3]
     assert journal.count_try(NEW.token) == 1
+    assert journal.restarts(TOKEN) == 0
+    assert [journal.count_restart(TOKEN) for _ in range(2)] == [1, 2]
+    assert (journal.restarts(TOKEN), journal.restarts(NEW.token)) == (2, 0)
 
 
 # --- killed ---

@@ -115,9 +115,9 @@ class _Server(http.client.HTTPSConnection):
     def asked(
         self, method: str, path: str, content: bytes | None, headers: dict[str, str], seconds: float
     ) -> http.client.HTTPResponse:
-        if self.sock is None:
-            self.connect()
-        self.sock.settimeout(seconds)
+        self.timeout = seconds
+        if self.sock is not None:
+            self.sock.settimeout(seconds)
         self.request(method, self._prefix + path, content, headers)
         return self.getresponse()
 

@@ -65,7 +65,7 @@ def _kubeconfig(path: Path, body: Any) -> Kubeconfig:
     context = _named(body["contexts"], body["current-context"])["context"]
     cluster = _named(body["clusters"], context["cluster"])["cluster"]
     user = _named(body["users"], context["user"])["user"]
-    server = urlsplit(cluster["server"])
+    server = urlsplit(str(cluster["server"]))
     if server.scheme != "https" or not server.hostname:
         raise ValueError(f"server {cluster['server']!r} is no https address")
     if cluster.get("insecure-skip-tls-verify") == "true" or cluster.get("proxy-url"):

@@ -10,7 +10,7 @@ import logging
 import re
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 from shiplift.agent.door.connection import Answer, Connection
@@ -100,14 +100,15 @@ class NodeDoor:
         return found[1]
 
     def _seen(self, body: dict[str, Any]) -> Seen | None:
-        metadata = body.get("metadata", {})
+        metadata: dict[str, Any] = body.get("metadata", {})
+        annotations: dict[str, Any] = metadata.get("annotations") or {}
         self._uid, self._version = str(metadata.get("uid", "")), str(metadata.get("resourceVersion", ""))
         return Seen(
             self._uid,
             self._version,
             str(_dig(body, "status", "nodeInfo", "machineID") or ""),
             _dig(body, "spec", "unschedulable") is True,
-            {str(key): str(value) for key, value in (metadata.get("annotations") or {}).items()},
+            {key: str(value) for key, value in annotations.items()},
         )
 
     def _tell(self, line: str) -> None:
@@ -119,7 +120,7 @@ class NodeDoor:
 
 def _dig(body: Any, *keys: str) -> Any:
     for key in keys:
-        body = body.get(key) if isinstance(body, dict) else None
+        body = cast("dict[str, Any]", body).get(key) if isinstance(body, dict) else None
     return body
 
 

@@ -18,6 +18,8 @@ from shiplift.agent.settings import KUBECONFIG
 MACHINE_ID = Path("/etc/machine-id")
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 RESTART_REQUIRED = Path("/run/reboot-required")
+MOST_RESTARTS = 5
+_NEVER_RESTARTS = f"the machine was told to restart {MOST_RESTARTS} times, and its boot id is the same still"
 _BEGUN_SECONDS = 10.0
 
 
@@ -30,17 +32,17 @@ class MachineHands:
         self._lock = journal.folder / LOCK
 
     def observe(self, wanted: frozenset[str]) -> Machine:
-        record = self._journal.record()
+        record, boot_id = self._journal.record(), disk.text(BOOT_ID)
         software = versions.installed(wanted | versions.COMMON) | versions.control_plane()
         return Machine(
             disk.text(MACHINE_ID),
-            disk.text(BOOT_ID),
+            boot_id,
             software,
             versions.running_kubelet(),
             RESTART_REQUIRED.exists(),
             can(),
             record,
-            self._work(record),
+            Work(Progress.FAILED, _NEVER_RESTARTS) if self._is_stuck(record, boot_id) else self._work(record),
         )
 
     def keep(self, record: Record) -> None:
@@ -56,8 +58,16 @@ class MachineHands:
             time.sleep(0.05)
 
     def restart(self) -> None:
+        if (record := self._journal.record()) is not None:
+            self._journal.count_restart(record.token)
         os.sync()
         services.reboot()
+
+    def _is_stuck(self, record: Record | None, boot_id: str) -> bool:
+        """Told to restart again and again, and still the same boot: it must not be told for ever."""
+        if record is None or record.restarted_from != boot_id:
+            return False
+        return self._journal.restarts(record.token) >= MOST_RESTARTS
 
     def _work(self, record: Record | None) -> Work:
         # the lock first: work that ends between the two looks has a result by then

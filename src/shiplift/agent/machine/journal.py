@@ -4,6 +4,7 @@
     before.json   what was on the machine before the work touched it
     tries.json    how often the work was begun
     result.json   what came of the work; written last
+    restarts.json how often the machine was told to restart for it
 
 A file is there whole or not at all, and carries a digest of what it says. One that is not what was written is
 put aside under another name and named, and counts as lost: what a lost record means is for `decide` to say.
@@ -29,7 +30,7 @@ from shiplift.agent.protocol import CHANGES_ALLOWED, LONGEST_MESSAGE, ProtocolEr
 VERSION = 1
 """Grows when an older agent could misunderstand what a newer one has written."""
 _MOST = 1 << 18
-_RECORD, _BEFORE, _TRIES, _RESULT = "record", "before", "tries", "result"
+_RECORD, _BEFORE, _TRIES, _RESULT, _RESTARTS = "record", "before", "tries", "result", "restarts"
 _log = logging.getLogger(__name__)
 Body = dict[str, Any]
 
@@ -78,9 +79,20 @@ class Journal:
 
     def count_try(self, token: str) -> int:
         """How often the work was begun, this time included."""
-        tries = 1 + (self._if_whole(_TRIES, _tries_of, token) or 0)
-        self._write(_TRIES, token, {"tries": tries})
-        return tries
+        return self._count(_TRIES, token)
+
+    def count_restart(self, token: str) -> int:
+        """How often the machine was told to restart, this time included."""
+        return self._count(_RESTARTS, token)
+
+    def restarts(self, token: str) -> int:
+        """How often the machine was told to restart for that order."""
+        return self._if_whole(_RESTARTS, _times_of, token) or 0
+
+    def _count(self, page: str, token: str) -> int:
+        times = 1 + (self._if_whole(page, _times_of, token) or 0)
+        self._write(page, token, {"times": times})
+        return times
 
     def finish(self, token: str, work: Work) -> None:
         body = {
@@ -174,8 +186,8 @@ def _before_of(body: Body) -> Before:
     return Before(versions, frozenset(map(str, body["held"])))
 
 
-def _tries_of(body: Body) -> int:
-    return int(body["tries"])
+def _times_of(body: Body) -> int:
+    return int(body["times"])
 
 
 def _work_of(body: Body) -> Work:

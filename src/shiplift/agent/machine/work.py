@@ -74,7 +74,8 @@ def _prepare(bench: Bench, record: Record) -> Work:
     said = [f"{len(prepared.changes)} packages are fetched"] if record.desired else []
     if record.order.version:
         package = bench.archive_of(versions.KUBEADM, prepared.exact.get(versions.KUBEADM, ""))
-        pulled = images.pull(record.order.version, package, bench.settings, control_plane=is_control_plane())
+        cluster = images.configuration()
+        pulled = images.pull(record.order.version, package, cluster, control_plane=is_control_plane())
         said.append(f"{pulled} images are pulled")
     return Work(Progress.DONE, ", ".join(said))
 
