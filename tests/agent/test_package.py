@@ -15,7 +15,7 @@ import pytest
 from shiplift import __version__
 from shiplift.agent_package import build, deb
 from shiplift.cli.main import run
-from tests.agent.machine.box import boxed
+from tests.agent.machine.box import Box
 
 
 def test_they_are_the_same_to_the_byte_whenever_they_are_made(tmp_path: Path) -> None:
@@ -67,24 +67,23 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest
     assert f"error: {tmp_path}/file: File exists" in capsys.readouterr().err
 
 
-def test_dpkg_installs_removes_and_purges_it(tmp_path: Path) -> None:
+def test_dpkg_installs_removes_and_purges_it(tmp_path: Path, box: Box) -> None:
     """In a file system of its own; no service manager runs there, and it is installed all the same."""
     made = build(tmp_path / "made")
-    with boxed(tmp_path / "box") as box:
-        _copy(made.deb, box.argv("sh", "-c", "cat > /tmp/agent.deb"))
-        box.offer("python3", "3.11.2")
-        box.install("python3", "3.11.2")
-        box.run("dpkg", "-i", "/tmp/agent.deb")
-        assert box.dpkg("shiplift-agent") == f"install installed {__version__}"
-        assert box.run("dpkg", "--verify", "shiplift-agent").stdout == ""
-        said = box.run(sys.executable, "-I", "/usr/bin/shiplift-agent", "status").stdout
-        assert json.loads(said)["software"] == {"shiplift-agent": __version__}
-        box.write("/var/lib/shiplift/agent/snapshots/kept.db", "precious")
-        box.run("dpkg", "--purge", "shiplift-agent")
-        assert box.dpkg("shiplift-agent") == ""
-        assert not box.exists("/usr/bin/shiplift-agent")
-        assert not box.exists("/var/lib/shiplift/agent/record.json")
-        assert box.read("/var/lib/shiplift/agent/snapshots/kept.db") == "precious"
+    _copy(made.deb, box.argv("sh", "-c", "cat > /tmp/agent.deb"))
+    box.offer("python3", "3.11.2")
+    box.install("python3", "3.11.2")
+    box.run("dpkg", "-i", "/tmp/agent.deb")
+    assert box.dpkg("shiplift-agent") == f"install installed {__version__}"
+    assert box.run("dpkg", "--verify", "shiplift-agent").stdout == ""
+    said = box.run(sys.executable, "-I", "/usr/bin/shiplift-agent", "status").stdout
+    assert json.loads(said)["software"] == {"shiplift-agent": __version__}
+    box.write("/var/lib/shiplift/agent/snapshots/kept.db", "precious")
+    box.run("dpkg", "--purge", "shiplift-agent")
+    assert box.dpkg("shiplift-agent") == ""
+    assert not box.exists("/usr/bin/shiplift-agent")
+    assert not box.exists("/var/lib/shiplift/agent/record.json")
+    assert box.read("/var/lib/shiplift/agent/snapshots/kept.db") == "precious"
 
 
 def _copy(path: Path, argv: list[str]) -> None:

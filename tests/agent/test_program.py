@@ -32,8 +32,9 @@ from shiplift.kube.manifests import kind_of
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import Component
 from shiplift.local.testing import API_AND_ETCD
+from tests.agent.conftest import Boxes
 from tests.agent.door.kubelet import kubelet_config
-from tests.agent.machine.box import ROOT, Box, boxed
+from tests.agent.machine.box import ROOT, Box
 from tests.until import until
 
 OLD, NEW = "1.35.4-1.1", "1.36.3-1.1"
@@ -54,14 +55,14 @@ def running(box: Box, log: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 @pytest.fixture
-def box(tmp_path: Path) -> Iterator[Box]:
-    with boxed(tmp_path / "box") as made:
-        made.write("/etc/machine-id", f"{ID}\n")
-        for version in (OLD, NEW):
-            made.offer("kubelet", version)
-        made.sources()
-        made.install("kubelet", OLD, hold=True)
-        yield made
+def box(boxes: Boxes) -> Box:
+    made = boxes()
+    made.write("/etc/machine-id", f"{ID}\n")
+    for version in (OLD, NEW):
+        made.offer("kubelet", version)
+    made.sources()
+    made.install("kubelet", OLD, hold=True)
+    return made
 
 
 class Node:

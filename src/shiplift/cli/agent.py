@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 
 from shiplift.cli.output import CommandError
 
-app = App(name="agent", help="The agent that runs on machines.")
+app = App(name="agent", help="Make the package of the agent that runs on machines.")
 _PLAIN = Parameter(show_default=False, negative="")
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from shiplift.agent.model import Progress, Record
 from shiplift.agent.protocol import Operation, Order, Token
-from tests.agent.machine.box import REPOSITORY, Box, boxed
+from tests.agent.conftest import Boxes
+from tests.agent.machine.box import REPOSITORY, Box
 from tests.until import until
 
 OLD, NEW = "1.35.4-1.1", "1.36.3-1.1"
@@ -221,8 +221,7 @@ def test_who_is_at_dpkg_is_waited_for(ready: Box, locked: subprocess.Popen[bytes
 
 
 def test_who_is_at_dpkg_for_too_long_is_named(ready: Box, locked: subprocess.Popen[bytes]) -> None:
-    script = """from pathlib import Path
-from shiplift.agent.machine import locks
+    script = """from shiplift.agent.machine import locks
 locks.wait_free(Path("/var/lib/dpkg/lock-frontend"), 0.1)
 """
     said = ready.python(script, check=False).stderr
@@ -230,32 +229,32 @@ locks.wait_free(Path("/var/lib/dpkg/lock-frontend"), 0.1)
     assert "(python" in said
 
 
-def test_without_room_nothing_is_begun(tmp_path: Path) -> None:
-    with boxed(tmp_path / "box", megabytes=40) as box:
-        box.offer("kubelet", OLD)
-        box.offer("kubelet", NEW, control="Installed-Size: 40960\n")
-        box.sources()
-        box.install("kubelet", OLD)
-        box.keep(order(kubelet=NEW))
-        work = box.work()
-        assert work.progress is Progress.FAILED
-        assert work.message.startswith("no room: installing packages needs 56 MiB in /usr, ")
-        assert box.dpkg("kubelet") == f"install installed {OLD}"
-        assert not box.exists("/var/lib/shiplift/agent/before.json")
+def test_without_room_nothing_is_begun(boxes: Boxes) -> None:
+    box = boxes(40)
+    box.offer("kubelet", OLD)
+    box.offer("kubelet", NEW, control="Installed-Size: 40960\n")
+    box.sources()
+    box.install("kubelet", OLD)
+    box.keep(order(kubelet=NEW))
+    work = box.work()
+    assert work.progress is Progress.FAILED
+    assert work.message.startswith("no room: installing packages needs 56 MiB in /usr, ")
+    assert box.dpkg("kubelet") == f"install installed {OLD}"
+    assert not box.exists("/var/lib/shiplift/agent/before.json")
 
 
-def test_a_disk_that_is_full_half_way_ends_as_it_began(tmp_path: Path) -> None:
+def test_a_disk_that_is_full_half_way_ends_as_it_began(boxes: Boxes) -> None:
     """The package says that it is small, and is not."""
-    with boxed(tmp_path / "box", megabytes=70) as box:
-        box.offer("kubelet", OLD)
-        box.offer("kubelet", NEW, control="Installed-Size: 1\n", content="x" * (80 << 20))
-        box.sources()
-        box.install("kubelet", OLD)
-        box.keep(order(kubelet=NEW))
-        work = box.work()
-        assert work.progress is Progress.FAILED
-        assert work.message.endswith("; what was there before was put back")
-        assert box.dpkg("kubelet") == f"install installed {OLD}"
+    box = boxes(70)
+    box.offer("kubelet", OLD)
+    box.offer("kubelet", NEW, control="Installed-Size: 1\n", content="x" * (80 << 20))
+    box.sources()
+    box.install("kubelet", OLD)
+    box.keep(order(kubelet=NEW))
+    work = box.work()
+    assert work.progress is Progress.FAILED
+    assert work.message.endswith("; what was there before was put back")
+    assert box.dpkg("kubelet") == f"install installed {OLD}"
 
 
 # --- killed ---
