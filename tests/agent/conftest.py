@@ -1,5 +1,5 @@
-"""Boxes for the tests that want one. They take their time, so that they are left to the whole run of the tests,
-as clusters are: whoever wants one asks for `programs`, too."""
+"""Boxes for the tests that want one. They take their time, so they are left to the whole run of the tests, as
+clusters are: whoever wants one asks for `programs`, too."""
 
 from __future__ import annotations
 

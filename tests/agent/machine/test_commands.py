@@ -89,6 +89,7 @@ def test_programs_get_no_input_and_nothing_of_our_environment(monkeypatch: pytes
         ("Authorization: Bearer eyJhbGciOi", "Authorization: Bearer …"),
         ("password=hunter2 user=joe", "password=… user=joe"),
         ("-----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY-----", "…"),
+        ("\x1b[0;37mOS\x1b[0m: \x1b[0;32mLinux\x1b[0m", "OS: Linux"),
         ("Setting up kubelet (1.36.3-1.1) ...", "Setting up kubelet (1.36.3-1.1) ..."),
     ],
 )

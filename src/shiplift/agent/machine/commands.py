@@ -38,6 +38,8 @@ _ENVIRONMENT = {
     "NEEDRESTART_SUSPEND": "1",
 }
 _SECRETS = (
+    # colours are no secrets, and no words either
+    (re.compile(r"\x1b\[[0-9;]*m"), ""),
     (re.compile(r"(?<=://)[^/\s@]+@"), "…@"),
     (re.compile(r"\b[a-z0-9]{6}\.[a-z0-9]{16}\b"), "…"),
     (re.compile(r"(?i)\b(bearer|password|passwd|secret|token)([=:]\s*|\s+)\S+"), r"\1\2…"),
