@@ -221,7 +221,8 @@ def test_who_is_at_dpkg_is_waited_for(ready: Box, locked: subprocess.Popen[bytes
 
 
 def test_who_is_at_dpkg_for_too_long_is_named(ready: Box, locked: subprocess.Popen[bytes]) -> None:
-    script = """from shiplift.agent.machine import locks
+    script = """from pathlib import Path
+from shiplift.agent.machine import locks
 locks.wait_free(Path("/var/lib/dpkg/lock-frontend"), 0.1)
 """
     said = ready.python(script, check=False).stderr
