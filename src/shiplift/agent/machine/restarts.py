@@ -20,7 +20,7 @@ from shiplift.agent.protocol import fits
 UNITS = {CONTAINERD: "containerd", "containerd.io": "containerd", KUBELET: KUBELET}
 """Packages whose services we know, in the order of their restarts."""
 KUBELET_CONFIG = Path("/var/lib/kubelet/config.yaml")
-_UP_SECONDS, _STEADY_SECONDS = 90.0, 3.0
+_UP_SECONDS, _STEADY_SECONDS = 60.0, 3.0
 _log = logging.getLogger(__name__)
 
 
