@@ -38,6 +38,8 @@ BROKEN = """set -e
 mkdir -p /tmp/broken/DEBIAN /tmp/broken/usr/bin /srv/broken
 printf '#!/bin/sh\\nexit 1\\n' > /tmp/broken/usr/bin/kubelet
 chmod 755 /tmp/broken/usr/bin/kubelet
+mkdir -p /tmp/broken/lib/systemd/system
+cp /lib/systemd/system/kubelet.service /tmp/broken/lib/systemd/system
 cat > /tmp/broken/DEBIAN/control << END
 Package: kubelet
 Version: 1.36.9-1.1
@@ -197,3 +199,4 @@ def a_kubelet_that_does_not_stay_up_is_put_back(worker: Node) -> None:
         "kubelet 1.36.9-1.1 does not stay up after its restart; what was there before was put back"
     )
     assert worker.versions["kubelet"] == OLD
+    assert worker.host.run("systemctl", "is-active", "kubelet").stdout == "active\n"
