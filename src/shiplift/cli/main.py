@@ -42,6 +42,7 @@ COMMANDS = (
         "shiplift.cli.control:abort_app",
         "Stop an upgrade, a move of workloads or a rollout, and undo what it needed; what has moved stays.",
     ),
+    Command("agent", "shiplift.cli.agent:app", "Make the package of the agent that runs on machines."),
     Command(
         "alerts", "shiplift.cli.manifests:alerts_app", "Print alerts for Prometheus, as a PrometheusRule."
     ),
