@@ -37,7 +37,7 @@ class Layers(Mapping[str, "LayerPart"]):
         return import_module(f"{self._folders[name]}.face").FACE
 
 
-LAYERS = Layers({"workloads": "shiplift.workloads", "nodes": "shiplift.nodes"})
+LAYERS = Layers({"workloads": "shiplift.workloads", "nodes": "shiplift.nodes", "policy": "shiplift.policy"})
 """Every layer by name."""
 
 
