@@ -12,6 +12,7 @@ from benchmarks import decide, fill, graph, sync
 from benchmarks.migrate import plan
 from benchmarks.migrate import run as migrate
 from benchmarks.operator import run as operator
+from benchmarks.policy import run as policy
 from benchmarks.recipe.base import Json
 from benchmarks.rollout import run as rollout
 
@@ -20,6 +21,7 @@ _DESCRIPTIONS = {
     "migrate": migrate.DESCRIPTION,
     "rollout": rollout.DESCRIPTION,
     "operator": operator.DESCRIPTION,
+    "policy": policy.DESCRIPTION,
     "decide": decide.DESCRIPTION,
     "graph": graph.DESCRIPTION,
     "fill": fill.DESCRIPTION,
@@ -48,6 +50,8 @@ def _run(options: argparse.Namespace) -> Json:
             found = migrate.run(plan.SHORT if short else plan.FULL if options.full else plan.USUAL)
         case "rollout":
             found = rollout.run(rollout.chosen(options.nodes, short=short))
+        case "policy":
+            found = policy.run(policy.SHORT_CHANGES if short else policy.CHANGES)
         case _:
             found = _run_on_store(options)
     return found
