@@ -10,7 +10,11 @@ import structlog
 
 from shiplift.api.marks import POLICY_ID, PROVIDER_LABEL
 from shiplift.facts.kinds import CONFIG_MAP, UPGRADE_CONFIG
+from shiplift.kube.account import Account
+from shiplift.operator import install
+from shiplift.policy.controller import PART
 from shiplift.policy.names import KEY
+from tests.audit import Audit
 from tests.operated import SPACE
 from tests.outside.https import Asked, Reply
 from tests.policy.held import TOKEN
@@ -260,3 +264,45 @@ def test_no_token_is_in_anything_that_is_told(rig: Rig, provider: str) -> None:
         told = [str(rig.record()), str(rig.events()), str(rig.config()), repr(logs)]
     assert "PolicySyncFailed" in told[1]
     assert not [one for one in told if TOKEN in one or AUTH in one]
+
+
+# --- rights ---
+
+LOOKS = {"get upgradeconfigs", "get leases", "patch leases", "update serviceaccounts"}
+"""What becomes of a write whose answer was lost; what a new leader does, and does not in every term."""
+SERIES = {"patch events", "get events"}
+"""The same thing told again and again."""
+
+
+def test_the_printed_rights_are_enough_and_none_is_without_use(rig: Rig) -> None:
+    audit = Audit(rig.cluster, Account(SPACE, install.ACCOUNT))
+    begun(rig)
+    rig.refresh()
+    rig.document.says = None
+    rig.wish()
+    until(lambda: rig.config() is None)
+    section = rig.ocm_section()
+    del section["ocm"]["clusterId"]
+    rig.begin(section)
+    until(lambda: "there is no ClusterVersion" in rig.record().get("trouble", ""))
+    assert audit.forbidden() == []
+    unused = granted() - audit.asked() - LOOKS - SERIES
+    assert {one for one in unused if not one.startswith("list ")} == set()
+
+
+def granted() -> set[str]:
+    """By all roles of the account, each right as `verb resource`."""
+    roles = [
+        one
+        for one in install.manifests(SPACE, [PART])
+        if one["kind"] in ("ClusterRole", "Role") and one["metadata"]["name"] == install.ACCOUNT
+    ]
+    rules = [rule for one in roles for rule in one["rules"]]
+    return {f"{verb} {resource}" for one in rules for verb in one["verbs"] for resource in one["resources"]}
+
+
+def test_a_secret_that_nobody_granted_is_named_with_the_command_that_grants_it(rig: Rig) -> None:
+    section = rig.ocm_section()
+    del section["ocm"]["pullSecret"]
+    rig.begin(section)
+    until(lambda: "manifests --grant openshift-config/pull-secret" in rig.record().get("trouble", ""))

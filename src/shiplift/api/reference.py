@@ -24,8 +24,8 @@ All are in the API group `shiplift.dev`, version `v1alpha1`; `kubectl get shipli
 `shiplift crds` prints their CustomResourceDefinitions. A field in **bold** must be given.
 
 This release acts on NodeRollout, WorkloadMigration and WorkloadOrder, and keeps WorkloadPlacement for itself.
-Objects of the other kinds are stored, and nothing acts on them yet; `shiplift crds --layers workloads,nodes`
-leaves out those that nothing reads.
+It keeps UpgradeConfig what a provider of policies says. Objects of the other kinds are stored, and nothing
+acts on them yet; `shiplift crds --layers workloads,nodes,policy` leaves out those that nothing reads.
 """
 _BOUNDS = (
     ("minimum", "at least {}"),
