@@ -119,7 +119,7 @@ ALL: tuple[Mutant, ...] = (
         "told from the beginning each time (P8)",
         "OCM hears of a start after the end",
         "policy/decide/reports.py",
-        "    return State(state) if of == policy and state in State else None\n",
+        "    return State(state) if of == policy and state in _STATES else None\n",
         "    return None\n",
         (("ocm", _CLEAN),),
     ),

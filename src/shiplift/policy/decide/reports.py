@@ -35,6 +35,7 @@ class State(StrEnum):
     FAILED = "failed"
 
 
+_STATES = frozenset(one.value for one in State)
 NEXT: Mapping[State | None, frozenset[State]] = {
     None: frozenset({State.STARTED}),
     State.STARTED: frozenset({State.DELAYED, State.COMPLETED, State.FAILED}),
@@ -90,7 +91,7 @@ def state_of(config: UpgradeConfig) -> State | None:
 def last_state(box: Box, policy: str) -> State | None:
     """What was last noted of that policy."""
     of, _, state = box.last.get(RECEIVER, "").rpartition("/")
-    return State(state) if of == policy and state in State else None
+    return State(state) if of == policy and state in _STATES else None
 
 
 def way(last: State | None, wanted: State) -> tuple[State, ...]:
