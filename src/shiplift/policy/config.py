@@ -14,7 +14,7 @@ from shiplift.api.upgrade import UpgradeType
 from shiplift.api.values import Duration, Name, SecretKey, duration
 
 SHORTEST, LONGEST = timedelta(seconds=10), timedelta(days=7)
-_HTTPS = r"^https://[^\s/?#@]+[^\s]*$"
+_HTTPS = r"^https://[^\s/?#@]+([/?#][^\s]*)?$"
 
 Https = Annotated[str, Meta(max_length=2048, pattern=_HTTPS)]
 
