@@ -114,7 +114,7 @@ class OcmProvider:
             ) from None
         spec: dict[str, Any] = found.get("spec") or {}
         if not spec.get("clusterID"):
-            raise KubeError("ClusterVersion has no spec.clusterID", hint="set ocm.clusterId")
+            raise KubeError("there is no spec.clusterID of ClusterVersion version", hint="set ocm.clusterId")
         return str(spec["clusterID"])
 
     def _token(self, ocm: Ocm, external: str) -> Hidden:
