@@ -13,6 +13,7 @@ from benchmarks.catalog import run as catalog
 from benchmarks.migrate import plan
 from benchmarks.migrate import run as migrate
 from benchmarks.operator import run as operator
+from benchmarks.policy import run as policy
 from benchmarks.recipe.base import Json
 from benchmarks.rollout import run as rollout
 
@@ -21,6 +22,7 @@ _DESCRIPTIONS = {
     "migrate": migrate.DESCRIPTION,
     "rollout": rollout.DESCRIPTION,
     "operator": operator.DESCRIPTION,
+    "policy": policy.DESCRIPTION,
     "decide": decide.DESCRIPTION,
     "graph": graph.DESCRIPTION,
     "catalog": catalog.DESCRIPTION,
@@ -52,6 +54,8 @@ def _run(options: argparse.Namespace) -> Json:
             found = migrate.run(plan.SHORT if short else plan.FULL if options.full else plan.USUAL)
         case "rollout":
             found = rollout.run(rollout.chosen(options.nodes, short=short))
+        case "policy":
+            found = policy.run(policy.SHORT_CHANGES if short else policy.CHANGES)
         case _:
             found = _run_on_store(options)
     return found

@@ -49,6 +49,18 @@ UPGRADE_LEDGER = "shiplift.dev/upgrade-ledger"
 another."""
 UPGRADE_UID = "shiplift.dev/upgrade-uid"
 """The label on what the conductor has made: the uid of the UpgradeConfig that it was made for."""
+PROVIDER_LABEL = "shiplift.dev/policy-provider"
+"""On an UpgradeConfig that came from a provider of policies: which one. One made by hand has none."""
+POLICY_ID = "policy.shiplift.dev/id"
+"""The annotation beside it: the id of the policy with its provider."""
+POLICY_APPLIED = "policy.shiplift.dev/applied"
+"""The annotation that has a digest of what the policy said when it was applied."""
+REFRESH_ASKED = "policy.shiplift.dev/refresh-asked"
+"""The annotation by which whoever is about to start the upgrade asks that the provider be asked once more;
+any new text will do."""
+REFRESH_DONE = "policy.shiplift.dev/refreshed"
+"""The annotation that repeats that text: the provider was asked after it was seen, has answered, and the
+UpgradeConfig is what it said."""
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
 MANAGER = "shiplift"

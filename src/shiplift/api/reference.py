@@ -25,7 +25,7 @@ All are in the API group `shiplift.dev`, version `v1alpha1`; `kubectl get shipli
 
 This release acts on UpgradeConfig, NodeRollout, WorkloadMigration and WorkloadOrder, and keeps
 WorkloadPlacement for itself. Objects of the other kinds are stored, and nothing acts on them yet;
-`shiplift crds --layers upgrade,workloads,nodes` leaves out those that nothing reads.
+`shiplift crds --layers upgrade,workloads,nodes,policy` leaves out those that nothing reads.
 """
 _BOUNDS = (
     ("minimum", "at least {}"),

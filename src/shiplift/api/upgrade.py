@@ -289,6 +289,8 @@ class Policy(Value, frozen=True, kw_only=True):
     """Why it cannot be asked now."""
     queued: Queued | None = None
     """A later policy, which waits for the running upgrade."""
+    lost: bool = False
+    """The provider has no policy any more, and the upgrade runs: `onPolicyLost` says what it does then."""
 
 
 class HistoryEntry(Value, frozen=True, kw_only=True):

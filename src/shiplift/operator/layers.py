@@ -37,7 +37,14 @@ class Layers(Mapping[str, "LayerPart"]):
         return import_module(f"{self._folders[name]}.face").FACE
 
 
-LAYERS = Layers({"upgrade": "shiplift.upgrade", "workloads": "shiplift.workloads", "nodes": "shiplift.nodes"})
+LAYERS = Layers(
+    {
+        "upgrade": "shiplift.upgrade",
+        "workloads": "shiplift.workloads",
+        "nodes": "shiplift.nodes",
+        "policy": "shiplift.policy",
+    }
+)
 """Every layer by name; the conductor first: what it asks of others is told, and undone, before theirs."""
 
 
