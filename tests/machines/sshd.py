@@ -99,7 +99,7 @@ def serving(folder: Path) -> Generator[Server]:
     )
     try:
         _wait(port, process, folder / "log")
-        public = host.export_public_key().decode().rsplit(" ", 1)[0].strip()
+        public = host.export_public_key().decode()
         yield Server(port, " ".join(public.split()[:2]), folder / "login", process)
     finally:
         process.kill()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import threading
 from collections.abc import Mapping
 from importlib import resources
@@ -120,6 +121,8 @@ class Door:
                 found = await self._connect(target)
         except TimeoutError as error:
             raise SilentError(f"no login within {self._connect_seconds:.0f} s") from error
+        except asyncssh.KeyImportError as error:
+            raise NotTrustedError(f"its hostKey in the file is no key: {error}") from error
         except asyncssh.HostKeyNotVerifiable as error:
             raise NotTrustedError(f"its host key is not the one in the file: {_reason(error)}") from error
         except asyncssh.KeyExchangeFailed as error:
@@ -217,6 +220,6 @@ def _answer(said: bytes) -> Answer:
 def _reason(error: BaseException) -> str:
     if isinstance(error, asyncssh.DisconnectError):
         return error.reason
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror.lower()
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno).lower()  # asyncio's own words have the address in them
     return str(error) or type(error).__name__
