@@ -57,6 +57,8 @@ def pool(made: Machines, name: str, role: str, hosts: list[str]) -> str:
 def asked(made: Machines, workers: list[str], folder: Path) -> tuple[str, ...]:
     """The words of the command."""
     documents = kubeadm.documents(programs.NEWEST, made.host("m1").address)
+    without_dns = "kind: InitConfiguration\nskipPhases: [addon/coredns]"
+    documents = documents.replace("kind: InitConfiguration", without_dns)
     ignored = "nodeRegistration: {ignorePreflightErrors: [SystemVerification], "
     file = pool(made, "control-plane", "ControlPlane", ["m1"]) + pool(made, "workers", "Worker", workers)
     file += f"---\n{documents.replace('nodeRegistration: {', ignored)}{JOIN}"
