@@ -91,12 +91,13 @@ def serving(folder: Path) -> Generator[Server]:
         f"AuthorizedKeysFile {folder}/authorized_keys\nStrictModes no\nUsePAM no\nPidFile none\n"
         "PermitRootLogin prohibit-password\nPasswordAuthentication no\n"
     )
-    process = subprocess.Popen(
-        ["unshare", "--mount", "sh", "-c", _START, "sh", passwd, sshd, folder / "config"],
-        env={**os.environ, **environment},
-        stdin=subprocess.DEVNULL,
-        stderr=(folder / "log").open("wb"),
-    )
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            ["unshare", "--mount", "sh", "-c", _START, "sh", passwd, sshd, folder / "config"],
+            env={**os.environ, **environment},
+            stdin=subprocess.DEVNULL,
+            stderr=log,
+        )
     try:
         _wait(port, process, folder / "log")
         public = host.export_public_key().decode()

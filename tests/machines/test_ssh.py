@@ -26,7 +26,8 @@ from shiplift.machines.steps import Claim, Record
 from tests.machines.sshd import Relay, Server, free_port, serving
 from tests.machines.world import pool
 
-pytestmark = pytest.mark.crash
+# a minute with real parts: with those that start clusters, and not before each commit
+pytestmark = [pytest.mark.crash, pytest.mark.usefixtures("programs")]
 NOW = datetime(2026, 11, 17, 9, 0, tzinfo=UTC)
 WAIT = 30.0
 
