@@ -225,6 +225,52 @@ def test_what_is_in_the_cluster_is_not_installed_again() -> None:
     assert found.world.begun == begun
 
 
+def test_a_node_whose_journal_is_gone_is_neither_restarted_nor_joined_again() -> None:
+    found = laptop(3, 1)
+    found.finish()
+    begun = list(found.world.begun)
+    for name in ("cp-2", "w-1"):
+        found.world.machines[name] = replace(found.world.machines[name], commands=())
+    assert Laptop(found.world, found.asked).finish().complete
+    assert found.world.begun == begun
+
+
+def test_a_worker_whose_join_was_lost_at_its_end_is_not_reset() -> None:
+    found = laptop(1, 1)
+    found.finish()
+    begun = list(found.world.begun)
+    _lose_join(found, "w-1")
+    assert Laptop(found.world, found.asked).finish().complete
+    assert found.world.begun == begun
+
+
+def test_a_control_plane_whose_join_was_lost_is_not_believed_though_its_node_is_ready() -> None:
+    found = laptop(3, 0)
+    found.finish()
+    _lose_join(found, "cp-3")
+    decision = Laptop(found.world, found.asked).finish()
+    assert {one.machine.name: one.reason for one in decision.told}["cp-3"] is Reason.JOIN_CUT_OFF
+
+
+def _lose_join(found: Laptop, name: str) -> None:
+    facts = found.world.machines[name]
+    commands = tuple(
+        replace(one, state=CommandState.LOST, code=None) if one.purpose == Purpose.JOIN else one
+        for one in facts.commands
+    )
+    found.world.machines[name] = replace(facts, commands=commands)
+
+
+def test_a_machine_that_somebody_else_joined_elsewhere_is_not_reset() -> None:
+    found = laptop(1, 1)
+    while found.world.machines["w-1"].last("restart") is None:
+        found.round()
+    found.world.machines["w-1"] = replace(found.world.machines["w-1"], kubeadm=True)
+    decision = found.finish()
+    assert "machine w-1 was made part of a cluster by somebody else" in decision.message
+    assert ("w-1", Purpose.JOIN) not in found.world.begun
+
+
 def test_fewer_replicas_remove_nothing_and_say_so() -> None:
     found = laptop(1, 2)
     found.finish()

@@ -52,6 +52,11 @@ COMMANDS = (
         "Approve the plan of the upgrade, in your own name.",
     ),
     Command(
+        "bootstrap",
+        "shiplift.cli.bootstrap:app",
+        "Make a cluster out of bare hosts over SSH, or add machines to it.",
+    ),
+    Command(
         "catalog",
         "shiplift.cli.catalog:app",
         "Look into catalogs of operators: versions, ways from one to another, what blocks.",

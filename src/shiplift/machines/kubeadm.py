@@ -45,6 +45,7 @@ def init_text(wanted: Wanted, machine: Candidate) -> str:
     cluster = _document(wanted, "ClusterConfiguration")
     cluster["kubernetesVersion"] = f"v{machine.pool.spec.version.removeprefix('v')}"
     init["nodeRegistration"] = registration(machine, init.get("nodeRegistration", {}))
+    init["bootstrapTokens"] = [{"ttl": "15m0s"}]  # kubeadm's own would last a day
     components = [dict(one) for kind, one in wanted.kubeadm.items() if kind.startswith("Kube")]
     return _text(init, cluster, *components)
 

@@ -66,7 +66,7 @@ def _stands(view: View, now: datetime, machines: tuple[Candidate, ...], found: F
 def _in_cluster(case: Case) -> bool:
     """Whether it was initialised long ago: from then on its software is a rollout's to change."""
     begun = any(case.facts.last(one.value) is not None for one in (Purpose.INIT, Purpose.JOIN))
-    return case.facts.mark is not None and begun
+    return case.facts.mark is not None and (begun or case.facts.joined)
 
 
 def _around(

@@ -15,7 +15,7 @@ from shiplift.api.values import duration
 from shiplift.machines.decide import recorded
 from shiplift.machines.decide.recorded import Errand, pursue
 from shiplift.machines.decide.stand import Case, Stand, failed
-from shiplift.machines.model import CommandState, Node, Purpose, Reason, View
+from shiplift.machines.model import Command, CommandState, Node, Purpose, Reason, View
 from shiplift.machines.pools import Candidate
 
 _JOINING = MachinePhase.JOINING
@@ -78,17 +78,27 @@ def join(case: Case, around: Around) -> Stand | None:
         again=case.facts.kubeadm,
     )
     last = recorded.last_of(case, errand)
-    if (last is not None and last.well) or (case.facts.joined and is_node(case.view, case) == "ready"):
-        return None
-    begun = last is not None and last.state is CommandState.RUNNING and not recorded.lost(last, case.now)
-    if begun:
+    if last is not None and last.state is CommandState.RUNNING and not recorded.lost(last, case.now):
         return Stand(_JOINING, Reason.JOINING, errand.what)
+    if _has_entered(case, last):
+        return None
+    if case.facts.kubeadm and last is None:
+        text = f"machine {case.name} was made part of a cluster by somebody else"
+        return failed(_JOINING, Reason.OTHER_CLUSTER, text, _RESET.format(case.name))
     if case.facts.kubeadm and case.machine.control_plane:
         said = recorded.excerpt(last.tail) if last else ""
         text = f"{errand.what}: kubeadm join did not come to its end and left something behind"
         hint = f"look whether etcd has a member {case.name}; " + _RESET.format(case.name)
         return failed(_JOINING, Reason.JOIN_CUT_OFF, text + (f": {said}" if said else ""), hint)
     return _in_turn(case, around) or pursue(case, errand)
+
+
+def _has_entered(case: Case, last: Command | None) -> bool:
+    """By what its journal says; where that is gone, or a worker's join was lost at its end, by its node."""
+    if last is not None and last.well:
+        return True
+    by_node = last is None or (recorded.lost(last, case.now) and not case.machine.control_plane)
+    return by_node and case.facts.joined and is_node(case.view, case) in ("ready", "there")
 
 
 def _in_turn(case: Case, around: Around) -> Stand | None:
