@@ -15,7 +15,7 @@ from shiplift.local.cluster import Cluster
 from shiplift.quorum.act.sets import Sets
 from shiplift.quorum.model import Pool
 from shiplift.quorum.names import MARKS, NEW_VERSION, OLD_VERSION
-from shiplift.quorum.observe import pool_of
+from shiplift.quorum.observe.pools import pool_of
 from shiplift.quorum.steps import Begin, Finish, LiftHold, PutBack
 from tests.until import until
 

@@ -121,7 +121,8 @@ def _record(state: State) -> Started | None:
         return None
     # before what ended it; a record that was written anew is younger
     began = NOW - timedelta(minutes=2 if state.ended else 0)
-    target = "image" if state.operation == "validate" and not state.known else NEW
+    begun = any(one.begun for one in state.sets)
+    target = NEW if begun or state.known else "image"
     return Started(f"{state.operation}-{target}-1", began, NOW + timedelta(minutes=10))
 
 
@@ -239,7 +240,9 @@ def allowed(state: State, step: Step) -> bool:
 
 
 def _through_old(state: State, step: Stage | Switch) -> bool:
-    return all(one.begun for one in state.sets) and not state.servers[int(step.through[-1])].new
+    return (
+        state.known and all(one.begun for one in state.sets) and not state.servers[int(step.through[-1])].new
+    )
 
 
 def _held_and_staged(state: State) -> bool:

@@ -50,9 +50,14 @@ def _not_begun(scene: Scene, now: datetime) -> QuorumDecision:
     if view.wanted.paused:
         return _rest(QuorumStep.VALIDATE, Line(Reason.PAUSED, "paused: nothing is begun"), await_change())
     if view.candidate.validity is Validity.UNKNOWN:
-        line = Line(Reason.VALIDATING, f"{view.wanted.image} is pulled and checked")
-        return _operate(scene, now, "validate", VALIDATE_LIMIT, QuorumStep.VALIDATE, line, _validate(scene))
+        return _validating(scene, view.wanted.image, now)
     return _beginning(scene)
+
+
+def _validating(scene: Scene, image: str, now: datetime) -> QuorumDecision:
+    line = Line(Reason.VALIDATING, f"{image} is pulled and checked")
+    make = _validate(image)
+    return _operate(scene, now, "validate", VALIDATE_LIMIT, QuorumStep.VALIDATE, line, make)
 
 
 def _beginning(scene: Scene) -> QuorumDecision:
@@ -99,7 +104,10 @@ def _goes_back(scene: Scene, swap: Swap, now: datetime) -> bool:
     view = scene.view
     committed = scene.new or any(member.image == swap.image for member in view.members)
     switching = _is_at(view.operation, "switch", scene) and not _over(view.operation, now)
-    unwanted = view.deleting or bool(view.given_up) or not _names_same(view.wanted.image, swap.image)
+    refused = view.candidate.validity is Validity.REFUSED
+    unwanted = (
+        view.deleting or bool(view.given_up) or not _names_same(view.wanted.image, swap.image) or refused
+    )
     return unwanted and not committed and not switching
 
 
@@ -145,6 +153,11 @@ def _in_place(scene: Scene, now: datetime) -> QuorumDecision:
         return _rest(QuorumStep.STAGE, _silence(scene), requeue(_SOON))
     if view.wanted.paused and not scene.new:
         return _rest(QuorumStep.STAGE, Line(Reason.PAUSED, "paused: nothing is switched"), await_change())
+    if view.candidate.validity is Validity.UNKNOWN:
+        # whoever leads since has what was kept, at best: it is checked again before anybody gets it
+        return _validating(scene, scene.image, now)
+    if view.candidate.validity is Validity.REFUSED:
+        return _rest(QuorumStep.STAGE, Line(Reason.IMAGE_REFUSED, view.candidate.message, stalled=True))
     if {member.uid for member in scene.old} <= view.staged:
         line = Line(
             Reason.SWITCHING, f"{len(scene.old)} of {len(view.members)} servers are switched together"
@@ -243,8 +256,8 @@ def _is_at(record: Started | None, verb: str, scene: Scene) -> bool:
     return record is not None and record.id == f"{_named(verb, scene)}-{record.attempt}"
 
 
-def _validate(scene: Scene) -> Callable[[Started], Operation]:
-    return lambda record: Validate(record, scene.view.wanted.image)
+def _validate(image: str) -> Callable[[Started], Operation]:
+    return lambda record: Validate(record, image)
 
 
 def _stage(scene: Scene, through: Member) -> Callable[[Started], Operation]:
