@@ -1,4 +1,4 @@
-"""A view, made of what was read and heard. Pure."""
+"""A view, made of what was read, what was heard and what is remembered; nothing is asked here."""
 
 from __future__ import annotations
 
