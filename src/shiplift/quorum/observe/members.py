@@ -44,7 +44,8 @@ class Place(msgspec.Struct, frozen=True):
 def expected(live: Json) -> list[str]:
     """The names of the pods that a StatefulSet should have."""
     spec = live["spec"]
-    first = (spec.get("ordinals") or {}).get("start", 0)
+    ordinals: Json = spec.get("ordinals") or {}
+    first = ordinals.get("start", 0)
     return [f"{live['metadata']['name']}-{first + at}" for at in range(spec.get("replicas", 1))]
 
 
@@ -97,8 +98,9 @@ def _member(pod: Json, pool: str, heard: Mapping[str, Heard], place: Place) -> M
 
 
 def _container(pod: Json, name: str) -> Json:
-    found = (one for one in pod["spec"]["containers"] if one["name"] == name)
-    return next(found, {})
+    containers: list[Json] = pod["spec"]["containers"]
+    none: Json = {}
+    return next((one for one in containers if one["name"] == name), none)
 
 
 def _environment(container: Json) -> dict[str, str]:
