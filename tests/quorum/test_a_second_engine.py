@@ -1,4 +1,4 @@
-"""Another kind of service is a module behind the same protocol: versions in its own words, its own program."""
+"""Another kind of service is a module behind the same protocol, with versions in words of its own."""
 
 from __future__ import annotations
 
