@@ -19,7 +19,7 @@ from shiplift.engine.retries import only_due, wait
 from shiplift.engine.step import Answer, Operation, Started, Step
 from shiplift.quorum.decide import gates
 from shiplift.quorum.decide.scene import Scene, names
-from shiplift.quorum.model import Line, Member, QuorumDecision, Reason, Swap, Validity, View
+from shiplift.quorum.model import Line, Member, Pool, QuorumDecision, Reason, Swap, Validity, View
 from shiplift.quorum.steps import Begin, DeletePod, Finish, LiftHold, PutBack, Stage, Switch, Validate
 
 VALIDATE_LIMIT = timedelta(minutes=15)
@@ -76,12 +76,15 @@ def _at_target(scene: Scene) -> bool:
 
 def _update_sets(scene: Scene) -> QuorumDecision:
     pools = scene.unmarked or scene.not_held
-    steps = tuple(
-        Begin(pool.name, pool.uid, scene.target, scene.image, pool.swap.before if pool.swap else pool.image)
-        for pool in pools
-    )
+    steps = tuple(_begin(scene, pool) for pool in pools)
     line = Line(Reason.UPDATING_STATEFUL_SETS, f"pods made anew will run {scene.image}")
     return _act(QuorumStep.UPDATE_STATEFUL_SETS, line, steps)
+
+
+def _begin(scene: Scene, pool: Pool) -> Begin:
+    before = pool.swap.before if pool.swap else pool.image
+    running = next((member.told.version for member in scene.old if member.told), "")
+    return Begin(pool.name, pool.uid, scene.target, scene.image, before, running)
 
 
 def _begun(scene: Scene, swap: Swap, now: datetime) -> QuorumDecision:
