@@ -144,6 +144,7 @@ class Operator:
         while not done(decision := self.round()):
             for step in decision.steps:
                 after(step)
+            assert not decision.line.stalled or self.given_up, decision.line
             assert time.monotonic() < deadline, self.seen[-20:]
             time.sleep(0.2)
 
