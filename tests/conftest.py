@@ -2,10 +2,12 @@
 
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import structlog
 
+from shiplift.local import pki
 from tests import examples
 
 pytest_plugins = ["shiplift.local.testing"]
@@ -29,6 +31,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _starts_minio(item: pytest.Item) -> bool:
     return "minio_programs" in getattr(item, "fixturenames", ())
+
+
+@pytest.fixture(scope="session")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an authority of the tests (`ca.crt`), and what it signed for servers on loopback."""
+    folder = tmp_path_factory.mktemp("keys")
+    pki.write_all(folder)
+    return folder
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,12 @@ from tests.crash.oracle import CleanRun
 from tests.crash.plans import Plan
 from tests.crash.runner import Task, own_cluster, perform
 
-SCENARIOS = {"workloads": ("budgets", "template-chain"), "nodes": ("rollout",)}
+SCENARIOS = {
+    "workloads": ("budgets", "template-chain"),
+    "nodes": ("rollout",),
+    "upgrade": ("upgrade",),
+    "policy": ("ocm",),
+}
 """Of each layer those that a sample is taken of."""
 PLANS, SEED = 7, 1
 

@@ -289,6 +289,8 @@ class Policy(Value, frozen=True, kw_only=True):
     """Why it cannot be asked now."""
     queued: Queued | None = None
     """A later policy, which waits for the running upgrade."""
+    lost: bool = False
+    """The provider has no policy any more, and the upgrade runs: `onPolicyLost` says what it does then."""
 
 
 class HistoryEntry(Value, frozen=True, kw_only=True):
@@ -326,7 +328,7 @@ class UpgradeConfigStatus(Status, frozen=True, kw_only=True):
     target_version: VersionOrMinor | None = None
     """Where the running upgrade goes; frozen once it has started."""
     start_time: Time | None = None
-    """When the running upgrade started; validation ends here."""
+    """When the upgrade that runs, or the last one, started; absent while a new one waits for its start."""
     retried: Count = 0
     """The last `spec.retry` that was acted upon."""
     plan: Plan | None = None

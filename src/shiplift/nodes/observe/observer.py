@@ -20,8 +20,9 @@ from shiplift.facts.meta import Row
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod
 from shiplift.kube.collection import paused_collection
+from shiplift.kube.kept import Kept
 from shiplift.kube.store import Snapshot
-from shiplift.nodes.memory import Jobs, Kept, Leases, Memory, Watched
+from shiplift.nodes.memory import Jobs, Leases, Memory, Watched
 from shiplift.nodes.model import Drain, Member, Unreadable, View
 from shiplift.nodes.observe.api_servers import api_servers
 from shiplift.nodes.observe.asking import Asking
