@@ -59,7 +59,8 @@ def test_a_good_binary_passes_with_its_version(make: Make) -> None:
 def test_a_real_binary_says_its_version(
     minio_programs: Programs, tmp_path: Path, signature: bytes, key: Key
 ) -> None:
-    pulled = Pulled(minio_programs.new, tmp_path / "checksum", tmp_path / "signature")
+    pulled = Pulled(tmp_path / "program", tmp_path / "checksum", tmp_path / "signature")
+    pulled.program.symlink_to(minio_programs.new)
     with minio_programs.new.open("rb") as file:
         pulled.checksum.write_text(f"{hashlib.file_digest(file, 'sha256').hexdigest()}  minio.{TAG}\n")
     pulled.signature.write_bytes(signature)

@@ -9,10 +9,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, EllipticCurvePrivateKey
-from cryptography.hazmat.primitives.hashes import SHA256
 
 from shiplift.kube.secrets import Hidden
 from shiplift.quorum.images import cosign, credentials, pulling
@@ -22,7 +18,8 @@ from shiplift.quorum.images.fetching import Https
 from shiplift.quorum.images.reference import Reference, allowed
 from shiplift.quorum.images.registry import Image, Platform, Registry
 from tests import registry as real
-from tests.quorum.images_made import INDEX, Entry, Made, folder, image, index, layer, packed, signed
+from tests.quorum.images_made import INDEX, Entry, Made, folder, image, index, layer, packed
+from tests.quorum.signer import Signer
 
 TAG = "RELEASE.2025-09-07T16-13-09Z"
 AMD64 = Platform()
@@ -190,28 +187,6 @@ def test_a_registry_that_asks_who_is_told_from_the_pull_secret(
             with pytest.raises(Denied) as refused:
                 asking(at, "store/minio:1", secrets).image(AMD64)
             assert "wrong" not in str(refused.value)
-
-
-class Signer:
-    """As cosign signs: over a payload that names the digest."""
-
-    def __init__(self) -> None:
-        self._key: EllipticCurvePrivateKey = ec.generate_private_key(ec.SECP256R1())
-
-    @property
-    def public(self) -> str:
-        form = serialization.PublicFormat.SubjectPublicKeyInfo
-        return self._key.public_key().public_bytes(serialization.Encoding.PEM, form).decode()
-
-    def sign(self, digest: str, kind: str = cosign.TYPE) -> Made:
-        named = {
-            "image": {"docker-manifest-digest": digest},
-            "type": kind,
-            "identity": {"docker-reference": ""},
-        }
-        payload = json.dumps({"critical": named, "optional": None}).encode()
-        signature = base64.b64encode(self._key.sign(payload, ECDSA(SHA256()))).decode()
-        return signed(payload, {cosign.ANNOTATION: signature})
 
 
 @pytest.fixture(scope="module")

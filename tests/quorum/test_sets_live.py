@@ -15,14 +15,14 @@ from shiplift.local.cluster import Cluster
 from shiplift.quorum.act.sets import Sets
 from shiplift.quorum.model import Pool
 from shiplift.quorum.names import MARKS, NEW_VERSION, OLD_VERSION
-from shiplift.quorum.observe import pool_of
+from shiplift.quorum.observe.pools import pool_of
 from shiplift.quorum.steps import Begin, Finish, LiftHold, PutBack
 from tests.until import until
 
 Json = dict[str, Any]
 OLD_IMAGE, NEW_IMAGE = "quay.io/minio/minio:old", f"quay.io/minio/minio:new@sha256:{'a' * 64}"
 TARGET = "RELEASE.2025-09-07T16-13-09Z"
-RUNNING = "RELEASE.2025-04-22T22-12-26Z"
+RUNNING = "2025-04-22T22:12:26Z"
 COUNT = 3
 
 
@@ -70,7 +70,7 @@ class Service:
         return seen and status.get("readyReplicas") == COUNT
 
     def begin(self, image: str = NEW_IMAGE) -> Outcome:
-        return self.sets.take(Begin("minio", self.uid, TARGET, image, OLD_IMAGE), RUNNING)
+        return self.sets.take(Begin("minio", self.uid, TARGET, image, OLD_IMAGE, RUNNING))
 
     def marks(self) -> set[str]:
         about = self.live()["metadata"]
@@ -94,7 +94,7 @@ def test_a_swap_begins_in_one_write_and_restarts_nothing(client: Client, namespa
     after = service.live()
     assert after["metadata"]["generation"] == before["metadata"]["generation"] + 1
     labels = after["metadata"]["labels"]
-    assert (labels[OLD_VERSION], labels[NEW_VERSION]) == (RUNNING, TARGET)
+    assert (labels[OLD_VERSION], labels[NEW_VERSION]) == ("2025-04-22T22-12-26Z", TARGET)
     pool = service.pool()
     assert (pool.image, pool.on_delete, pool.swap and pool.swap.held) == (NEW_IMAGE, True, True)
     until(service.is_settled)

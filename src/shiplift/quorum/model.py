@@ -7,7 +7,6 @@ what each server says of itself. What was staged is only remembered: who leads n
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from enum import Enum
 
 import msgspec
@@ -63,6 +62,8 @@ class Reason(AnyReason):
     VERSIONS_DIFFER = "VersionsDiffer"
     """Before a swap, servers run different versions, and none was begun."""
     NOT_READY = "NotReady"
+    PROXY_IN_THE_WAY = "ProxyInTheWay"
+    """The pods would fetch the binary through a proxy, which does not know us."""
     KEY_DIFFERS = "KeyDiffers"
     """The pods trust another minisign key than the one that signed."""
     STAGING_FAILED = "StagingFailed"
@@ -113,6 +114,8 @@ class Member(msgspec.Struct, frozen=True):
     may_stop: Truth = Truth.UNKNOWN
     minisign_key: str = ""
     """That its pod is started with; empty is the publisher's."""
+    proxied: bool = False
+    """Whether its pod would fetch the binary through a proxy."""
 
 
 class Validity(Enum):
@@ -124,7 +127,7 @@ class Validity(Enum):
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """The image that is wanted."""
+    """The image that is being swapped to, or, where no swap is under way, the one that is wanted."""
 
     validity: Validity
     version: str = ""
@@ -147,21 +150,22 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 class Order(msgspec.Struct, frozen=True):
-    """How versions compare, in the engine's words: all that a decision may ask an engine."""
+    """How versions compare: all that a decision may ask an engine, asked beforehand."""
 
-    moments: Mapping[str, datetime]
-    """Of every version in the view that is one."""
-    first_to_stage: datetime
+    ranks: Mapping[str, int]
+    """Of every version in the view that is one; what is newer has more, and the same are equal."""
+    can_stage: frozenset[str]
+    """Versions whose servers can be given a binary without switching to it."""
 
     def newer(self, version: str, than: str) -> bool:
-        return self.moments[version] > self.moments[than]
+        return self.ranks[version] > self.ranks[than]
 
     def same(self, one: str, other: str) -> bool:
-        known = one in self.moments and other in self.moments
-        return self.moments[one] == self.moments[other] if known else one == other
+        known = one in self.ranks and other in self.ranks
+        return self.ranks[one] == self.ranks[other] if known else one == other
 
     def stages(self, version: str) -> bool:
-        return version in self.moments and self.moments[version] >= self.first_to_stage
+        return version in self.can_stage
 
 
 class View(msgspec.Struct, frozen=True):

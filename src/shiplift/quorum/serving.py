@@ -64,7 +64,7 @@ class ArtifactServer:
         self._published: dict[str, Artifact] = {}
         handler = type("Handler", (_Handler,), {"find": [self._find]})
         self._http = _Http(address, handler, tls)
-        self._thread = threading.Thread(target=self._http.serve_forever, name="artifacts", daemon=True)
+        self._thread = threading.Thread(target=self._serve, name="artifacts", daemon=True)
 
     @property
     def port(self) -> int:
@@ -77,6 +77,10 @@ class ArtifactServer:
         self._http.shutdown()
         self._http.server_close()
         self._thread.join(1)
+
+    def _serve(self) -> None:
+        # how often it looks whether it is to stop: a term that ends does not wait for it
+        self._http.serve_forever(0.05)
 
     def publish(self, attempt: str, artifact: Artifact) -> None:
         self._published[attempt] = artifact

@@ -26,6 +26,8 @@ class Begin(Step, frozen=True):
     target: str
     image: str
     before: str
+    running: str = ""
+    """The version that servers run; for people to read."""
 
     @property
     def key(self) -> str:

@@ -73,15 +73,15 @@ def test_an_image_that_is_not_known_is_validated_once_that_is_on_record() -> Non
 def test_every_stateful_set_is_written_with_the_image_by_digest() -> None:
     decision = decided(pools=(pool(), pool(name="other", uid="uid-other")))
     assert decision.steps == (
-        Begin("minio", "uid-set", NEW, IMAGE, WAS),
-        Begin("other", "uid-other", NEW, IMAGE, WAS),
+        Begin("minio", "uid-set", NEW, IMAGE, WAS, OLD),
+        Begin("other", "uid-other", NEW, IMAGE, WAS, OLD),
     )
     assert decision.step is QuorumStep.UPDATE_STATEFUL_SETS
 
 
 def test_after_a_crash_in_between_the_rest_of_the_stateful_sets_is_written() -> None:
     decision = decided(pools=(begun(), pool(name="other", uid="uid-other")), candidate=UNKNOWN)
-    assert decision.steps == (Begin("other", "uid-other", NEW, IMAGE, WAS),)
+    assert decision.steps == (Begin("other", "uid-other", NEW, IMAGE, WAS, OLD),)
 
 
 def test_the_binary_is_staged_on_all_through_an_old_server_once_that_is_on_record() -> None:
@@ -177,7 +177,23 @@ def test_a_server_that_says_nothing_stops_everything_but_the_wait() -> None:
 def test_servers_that_are_old_again_after_the_hold_was_lifted_are_held_again_first() -> None:
     servers = (switched(0), switched(1), member(2), member(3))
     decision = decided(pools=(begun(held=False),), members=servers)
-    assert decision.steps == (Begin("minio", "uid-set", NEW, IMAGE, WAS),)
+    assert decision.steps == (Begin("minio", "uid-set", NEW, IMAGE, WAS, OLD),)
+
+
+def test_who_leads_since_checks_the_binary_again_before_anybody_gets_it() -> None:
+    servers = (switched(0), *members()[1:])
+    for one in (members(), servers):
+        made = view(
+            pools=(begun(),), members=one, candidate=UNKNOWN, staged=STAGED, operation=record("validate")
+        )
+        assert decide(made, NOW).steps == (Validate(record("validate"), IMAGE),)
+
+
+def test_a_binary_that_does_not_pass_any_more_is_put_back_or_stops_where_somebody_runs_it() -> None:
+    refused = Candidate(Validity.REFUSED, message="not signed")
+    assert kinds(decided(pools=(begun(),), candidate=refused)) == [PutBack]
+    stopped = decided(pools=(begun(),), members=(switched(0), *members()[1:]), candidate=refused)
+    assert (stopped.steps, stopped.line.reason, stopped.line.stalled) == ((), Reason.IMAGE_REFUSED, True)
 
 
 # making anew is gated
@@ -231,15 +247,15 @@ REFUSED: list[tuple[dict[str, Any], Reason]] = [
     ({"members": members(told=told(settings=(("MINIO_UPDATE", "off"),)))}, Reason.UPDATES_OFF),
     ({"members": (*members()[:3], member(3, told=told(processors=1)))}, Reason.ONE_PROCESSOR),
     ({"members": members(minisign_key="RWother")}, Reason.KEY_DIFFERS),
+    ({"members": (*members()[:3], member(3, proxied=True))}, Reason.PROXY_IN_THE_WAY),
     ({"wanted": wanted(paused=True)}, Reason.PAUSED),
 ]
 
 
 def with_minimum(changed: dict[str, Any]) -> View:
     made = view(**changed)
-    at = NOW - timedelta(days=1)
-    moments = {**made.order.moments, "RELEASE.2025-10-01T00-00-00Z": at}
-    return msgspec.structs.replace(made, order=msgspec.structs.replace(made.order, moments=moments))
+    ranks = {**made.order.ranks, "RELEASE.2025-10-01T00-00-00Z": 9}
+    return msgspec.structs.replace(made, order=msgspec.structs.replace(made.order, ranks=ranks))
 
 
 @pytest.mark.parametrize(("changed", "reason"), REFUSED, ids=[str(reason.value) for _, reason in REFUSED])

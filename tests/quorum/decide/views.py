@@ -25,14 +25,7 @@ SERVICE = "store"
 ENDPOINTS = tuple(f"minio-{at}.minio.store.svc.cluster.local:9000" for at in range(4))
 
 ORDER = Order(
-    {
-        OLD: datetime(2025, 4, 22, tzinfo=UTC),
-        NEW: datetime(2025, 9, 7, tzinfo=UTC),
-        TARGET_SAID: datetime(2025, 9, 7, tzinfo=UTC),
-        OLDER: datetime(2024, 12, 18, tzinfo=UTC),
-        OLDEST: datetime(2024, 1, 1, tzinfo=UTC),
-    },
-    datetime(2024, 1, 28, tzinfo=UTC),
+    {OLDEST: 1, OLDER: 2, OLD: 3, NEW: 4, TARGET_SAID: 4}, frozenset((OLDER, OLD, NEW, TARGET_SAID))
 )
 GOOD = Candidate(Validity.GOOD, NEW, IMAGE)
 UNKNOWN = Candidate(Validity.UNKNOWN)

@@ -31,18 +31,17 @@ class Sets:
         self._client, self._namespace = client, namespace
         self._service, self._container = service, container
 
-    def take(self, step: Begin | PutBack | LiftHold | Finish, old_version: str = "") -> Outcome:
-        """`old_version` is for people to read."""
+    def take(self, step: Begin | PutBack | LiftHold | Finish) -> Outcome:
         subject = Subject(STATEFUL_SET, step.pool, self._namespace, step.uid, "StatefulSet")
         try:
-            return change(self._client, step, subject, lambda live: self._edit(step, live, old_version))
+            return change(self._client, step, subject, lambda live: self._edit(step, live))
         except KubeError as error:
             return refusal(step, error)
 
-    def _edit(self, step: Step, live: Json, old_version: str) -> Edit | Outcome:
+    def _edit(self, step: Step, live: Json) -> Edit | Outcome:
         match step:
             case Begin():
-                return self._begin(step, live, old_version)
+                return self._begin(step, live)
             case PutBack():
                 return self._end(step, live, put_back=True)
             case Finish():
@@ -52,7 +51,7 @@ class Sets:
             case _:
                 raise TypeError(f"{type(step).__name__} is no step on a StatefulSet")
 
-    def _begin(self, step: Begin, live: Json, old_version: str) -> Edit | Outcome:
+    def _begin(self, step: Begin, live: Json) -> Edit | Outcome:
         at = _place(live, self._container)
         if at is None:
             return Outcome.failed(step, f"statefulset/{step.pool} has no container {self._container}")
@@ -63,7 +62,7 @@ class Sets:
         if record.service != self._service or record.image != step.image:
             return Outcome.failed(step, f"statefulset/{step.pool} is being swapped by {record.service}")
         annotations = {SWAP: record.written(), QUORUM_HOLD: self._service}
-        labels = {OLD_VERSION: label_value(old_version), NEW_VERSION: label_value(step.target)}
+        labels = {OLD_VERSION: _label(step.running), NEW_VERSION: _label(step.target)}
         labels = {} if _record(live) else {key: value for key, value in labels.items() if value}
         written = _with(live, "annotations", annotations) + _with(live, "labels", labels)
         strategy = _replaced("/spec/updateStrategy", live["spec"]["updateStrategy"], _ON_DELETE)
@@ -83,6 +82,11 @@ class Sets:
             *(_image_of_before(live, record) if put_back else []),
         ]
         return Edit(operations)
+
+
+def _label(version: str) -> str:
+    """MinIO writes times with colons, which labels do not take."""
+    return label_value(version.replace(":", "-"))
 
 
 def _strategy_of_before(live: Json, record: Record) -> Operations:

@@ -19,7 +19,7 @@ from shiplift.engine.retries import only_due, wait
 from shiplift.engine.step import Answer, Operation, Started, Step
 from shiplift.quorum.decide import gates
 from shiplift.quorum.decide.scene import Scene, names
-from shiplift.quorum.model import Line, Member, QuorumDecision, Reason, Swap, Validity, View
+from shiplift.quorum.model import Line, Member, Pool, QuorumDecision, Reason, Swap, Validity, View
 from shiplift.quorum.steps import Begin, DeletePod, Finish, LiftHold, PutBack, Stage, Switch, Validate
 
 VALIDATE_LIMIT = timedelta(minutes=15)
@@ -50,9 +50,14 @@ def _not_begun(scene: Scene, now: datetime) -> QuorumDecision:
     if view.wanted.paused:
         return _rest(QuorumStep.VALIDATE, Line(Reason.PAUSED, "paused: nothing is begun"), await_change())
     if view.candidate.validity is Validity.UNKNOWN:
-        line = Line(Reason.VALIDATING, f"{view.wanted.image} is pulled and checked")
-        return _operate(scene, now, "validate", VALIDATE_LIMIT, QuorumStep.VALIDATE, line, _validate(scene))
+        return _validating(scene, view.wanted.image, now)
     return _beginning(scene)
+
+
+def _validating(scene: Scene, image: str, now: datetime) -> QuorumDecision:
+    line = Line(Reason.VALIDATING, f"{image} is pulled and checked")
+    make = _validate(image)
+    return _operate(scene, now, "validate", VALIDATE_LIMIT, QuorumStep.VALIDATE, line, make)
 
 
 def _beginning(scene: Scene) -> QuorumDecision:
@@ -71,12 +76,15 @@ def _at_target(scene: Scene) -> bool:
 
 def _update_sets(scene: Scene) -> QuorumDecision:
     pools = scene.unmarked or scene.not_held
-    steps = tuple(
-        Begin(pool.name, pool.uid, scene.target, scene.image, pool.swap.before if pool.swap else pool.image)
-        for pool in pools
-    )
+    steps = tuple(_begin(scene, pool) for pool in pools)
     line = Line(Reason.UPDATING_STATEFUL_SETS, f"pods made anew will run {scene.image}")
     return _act(QuorumStep.UPDATE_STATEFUL_SETS, line, steps)
+
+
+def _begin(scene: Scene, pool: Pool) -> Begin:
+    before = pool.swap.before if pool.swap else pool.image
+    running = next((member.told.version for member in scene.old if member.told), "")
+    return Begin(pool.name, pool.uid, scene.target, scene.image, before, running)
 
 
 def _begun(scene: Scene, swap: Swap, now: datetime) -> QuorumDecision:
@@ -99,7 +107,10 @@ def _goes_back(scene: Scene, swap: Swap, now: datetime) -> bool:
     view = scene.view
     committed = scene.new or any(member.image == swap.image for member in view.members)
     switching = _is_at(view.operation, "switch", scene) and not _over(view.operation, now)
-    unwanted = view.deleting or bool(view.given_up) or not _names_same(view.wanted.image, swap.image)
+    refused = view.candidate.validity is Validity.REFUSED
+    unwanted = (
+        view.deleting or bool(view.given_up) or not _names_same(view.wanted.image, swap.image) or refused
+    )
     return unwanted and not committed and not switching
 
 
@@ -145,6 +156,11 @@ def _in_place(scene: Scene, now: datetime) -> QuorumDecision:
         return _rest(QuorumStep.STAGE, _silence(scene), requeue(_SOON))
     if view.wanted.paused and not scene.new:
         return _rest(QuorumStep.STAGE, Line(Reason.PAUSED, "paused: nothing is switched"), await_change())
+    if view.candidate.validity is Validity.UNKNOWN:
+        # whoever leads since has what was kept, at best: it is checked again before anybody gets it
+        return _validating(scene, scene.image, now)
+    if view.candidate.validity is Validity.REFUSED:
+        return _rest(QuorumStep.STAGE, Line(Reason.IMAGE_REFUSED, view.candidate.message, stalled=True))
     if {member.uid for member in scene.old} <= view.staged:
         line = Line(
             Reason.SWITCHING, f"{len(scene.old)} of {len(view.members)} servers are switched together"
@@ -243,8 +259,8 @@ def _is_at(record: Started | None, verb: str, scene: Scene) -> bool:
     return record is not None and record.id == f"{_named(verb, scene)}-{record.attempt}"
 
 
-def _validate(scene: Scene) -> Callable[[Started], Operation]:
-    return lambda record: Validate(record, scene.view.wanted.image)
+def _validate(image: str) -> Callable[[Started], Operation]:
+    return lambda record: Validate(record, image)
 
 
 def _stage(scene: Scene, through: Member) -> Callable[[Started], Operation]:

@@ -84,7 +84,7 @@ def _downgrade(scene: Scene) -> Line | None:
 
 
 def _runs_newer(scene: Scene, version: str | None) -> bool:
-    known = version is not None and version in scene.view.order.moments
+    known = version is not None and version in scene.view.order.ranks
     return known and scene.view.order.newer(version or "", than=scene.target)
 
 
@@ -166,6 +166,16 @@ def _key(scene: Scene) -> Line | None:
     return Line(Reason.KEY_DIFFERS, message, stalled=True)
 
 
+def _proxy(scene: Scene) -> Line | None:
+    proxied = tuple(member for member in scene.view.members if member.proxied)
+    if not proxied:
+        return None
+    message = (
+        f"{names(proxied)} have a proxy in their environment; NO_PROXY has to name the operator's Service"
+    )
+    return Line(Reason.PROXY_IN_THE_WAY, message, stalled=True)
+
+
 def _downgrades(scene: Scene) -> Line | None:
     """Servers refuse it."""
     if any(_runs_newer(scene, member.told and member.told.version) for member in scene.old):
@@ -173,7 +183,7 @@ def _downgrades(scene: Scene) -> Line | None:
     return None
 
 
-IN_PLACE: tuple[Gate, ...] = (_downgrades, _cannot_stage, _updates_off, _one_processor, _key)
+IN_PLACE: tuple[Gate, ...] = (_downgrades, _cannot_stage, _updates_off, _one_processor, _key, _proxy)
 """Why the binary cannot be swapped in place; whether pods are then made anew the service's spec says."""
 
 

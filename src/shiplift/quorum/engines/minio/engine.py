@@ -31,7 +31,8 @@ from shiplift.quorum.wire import Exchange, Got, Unreached, Wire, WireError
 _ADMIN = "/minio/admin/v3"
 _HEALTH = "/minio/health/cluster"
 _MAY_NOT_STOP = (412, 503)
-_SAID = re.compile(r"^minio version (\S{1,96})", re.MULTILINE)
+_SAID = re.compile(r"^\S{1,200} version (\S{1,96})", re.MULTILINE)
+"""It calls itself by the name of its file, which may be any."""
 
 
 class MinIO:

@@ -1,4 +1,4 @@
-"""A StatefulSet and a pod, as they were read, in the words of this layer. Pure."""
+"""A StatefulSet, as it was read, in the words of this layer. Pure."""
 
 from __future__ import annotations
 
