@@ -46,6 +46,11 @@ class VirtualClock:
         with self._lock:
             return min((deadline for _, deadline in self._waiters.values()), default=None)
 
+    def waits_anew(self) -> bool:
+        """Whether whoever was due has been here: the next one is due later than now."""
+        due = self.next_deadline()
+        return due is not None and due > self.monotonic()
+
 
 def eventually(check, what="it"):
     """Wait in real time until the check holds; its last value is returned."""
