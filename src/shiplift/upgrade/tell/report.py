@@ -38,7 +38,7 @@ _STAGES = tuple(Stage)
 _NAMES = frozenset(Stage)
 _ENDS = {Reason.UPGRADED: UpgradePhase.UPGRADED, Reason.ABORTED: UpgradePhase.FAILED}
 _MOST_POOLS = 64
-_TURNS = {
+_TURNS: dict[tuple[Stage | None, Reason], TurnOf] = {
     (Stage.CONTROL_PLANE, Reason.CONTROL_PLANE): TurnOf.CONTROL_PLANE,
     (Stage.NODES, Reason.NODES): TurnOf.NODES,
 }
