@@ -32,10 +32,18 @@ class Upgrading(Scene):
         self.deployment(space, "db", 2)
         self.deployment(space, "web", 2)
         self.change(kinds.NODE, nodes[0], {"spec": {"unschedulable": False}})
-        web = {"kind": "Deployment", "name": "web", "dependsOn": [{"kind": "Deployment", "name": "db"}]}
-        body = {"metadata": {"name": "order"}, "spec": {"workloads": [web]}}
-        self.client.create(kinds.WORKLOAD_ORDER, body, space)
+        self.depend(space, "web", "db")
         return self.nodes(planes, "p", labels=PLANE), nodes, space
+
+    def depend(self, space: str, name: str, on: str) -> None:
+        one = {"kind": "Deployment", "name": name, "dependsOn": [{"kind": "Deployment", "name": on}]}
+        body = {"metadata": {"name": "order"}, "spec": {"workloads": [one]}}
+        self.client.create(kinds.WORKLOAD_ORDER, body, space)
+
+    def take(self, names: list[str]) -> None:
+        """Nodes go, as a cloud takes them."""
+        self.rig.cluster.nodes.remove(*names)
+        self._pools = [one for one in self._pools if one.names() != names]
 
     def ask(self, **spec: Any) -> None:
         wanted = {"desired": {"version": NEW}, "strategy": QUICK} | spec

@@ -83,7 +83,7 @@ def test_a_control_plane_without_nodes_is_somebody_elses() -> None:
     well(world, judge)
 
 
-@pytest.mark.parametrize("type_", ["OpenShift", "External"])
+@pytest.mark.parametrize("type_", ["OpenShift"])
 def test_types_that_are_not_conducted_say_so(type_: str) -> None:
     reason, message, stalled = told(World.of(1, 1, type=type_))
     assert (reason, stalled) == ("NotConducted", True)

@@ -30,6 +30,7 @@ from shiplift.api.values import Condition, ConditionStatus, Progress
 from shiplift.api.workloads import MigrationState, WorkloadMigration, WorkloadMigrationSpec
 from shiplift.engine import ledger
 from shiplift.engine.step import Outcomes, Step
+from shiplift.engine.versions import goal, reaches
 from shiplift.facts.kinds import Kind
 from shiplift.upgrade import steps
 from shiplift.upgrade.model import Machine, View
@@ -50,6 +51,7 @@ class Host:
     ready: bool = True
     fails: bool = False
     left_out: bool = False
+    pool: str = ""
 
 
 @dataclass
@@ -119,7 +121,7 @@ class World:
     def view(self, outcomes: Outcomes | None = None) -> View:
         planes = {name: one.api_server for name, one in self.hosts.items() if one.api_server}
         machines = tuple(
-            Machine(name, one.kubelet, one.ready, bool(one.api_server), one.left_out)
+            Machine(name, one.kubelet, one.ready, bool(one.api_server), one.left_out, one.pool)
             for name, one in sorted(self.hosts.items())
         )
         return View(
@@ -246,7 +248,7 @@ class World:
     def _moved(self, migration: WorkloadMigration) -> WorkloadMigration:
         spec, before = migration.spec, migration.status
         workers = {one.kubelet for one in self.hosts.values() if not one.api_server}
-        over = not spec.target or workers <= {spec.target}
+        over = not spec.target or all(reaches(one, goal(spec.target)) for one in workers)
         held = spec.paused or UPGRADE_HOLD in migration.metadata.annotations
         starts = before.observed_generation < migration.metadata.generation
         reason = "Starting" if starts else "Paused" if held else "Idle" if over else "Moving"

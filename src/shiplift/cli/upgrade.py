@@ -146,12 +146,14 @@ def changes(found: UpgradeConfig, wanted: Spec) -> Spec:
     """The fields of the spec that have to change; an error where that cannot be."""
     import msgspec
 
+    from shiplift.engine import versions
+
     if found.metadata.deletion_timestamp:
         raise CommandError(
             f"UpgradeConfig {_NAME} is being deleted", "wait until it is gone, then say it again"
         )
     before: Spec = msgspec.to_builtins(found.spec)
-    same = read_version(found.spec.desired.version or "v0.0.0") == wanted["desired"]["version"]
+    same = versions.goal(found.spec.desired.version or "") == wanted["desired"]["version"]
     if same and found.spec.abort:
         raise CommandError(
             f"the upgrade to {wanted['desired']['version']} was aborted, and an abort cannot be withdrawn",

@@ -105,6 +105,8 @@ class Machine(msgspec.Struct, frozen=True):
     control_plane: bool = False
     left_out: bool = False
     """It has opted out of every rollout."""
+    pool: str = ""
+    """The pool that it is of, as its cloud says; empty where nobody does."""
 
 
 class Unreadable(NamedTuple):

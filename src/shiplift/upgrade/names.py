@@ -10,6 +10,14 @@ MIGRATION = SINGLETON
 """The one WorkloadMigration of a cluster."""
 FINALIZER = "shiplift.dev/undo"
 """On the UpgradeConfig for as long as something of an upgrade may be there."""
+POOLS = (
+    "eks.amazonaws.com/nodegroup",
+    "cloud.google.com/gke-nodepool",
+    "kubernetes.azure.com/agentpool",
+    "karpenter.sh/nodepool",
+    "local.shiplift.dev/pool",
+)
+"""The labels by which clouds say which pool a node is of."""
 CONTROL_PLANE, WORKERS = "control-plane", "workers"
 """The parts of a cluster that have a NodeRollout each."""
 

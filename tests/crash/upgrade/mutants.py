@@ -24,7 +24,7 @@ ALL: tuple[Mutant, ...] = (
         "upgrade/decide/gates.py",
         "    _busy,\n    _finalizer,\n",
         "    _busy,\n",
-        (("upgrade", _CLEAN), ("delete", _CLEAN)),
+        (("upgrade", _CLEAN),),
     ),
     Mutant(
         "target not frozen (U1)",
@@ -88,7 +88,7 @@ ALL: tuple[Mutant, ...] = (
         "upgrade/decide/ending.py",
         "    if steps or _left(course):\n",
         "    if False:\n",
-        (("delete", _CLEAN), ("abort", _CLEAN)),
+        (("delete", _CLEAN),),
     ),
     Mutant(
         "start told anew (U1)",
@@ -108,13 +108,5 @@ ALL: tuple[Mutant, ...] = (
             ("own-migration", Crash(Spot(STATUS, "cluster", 8), CrashPoint.AFTER_REPLY)),
             ("own-migration", _CLEAN),
         ),
-    ),
-    Mutant(
-        "workloads are not waited for (U2)",
-        "an upgrade is over while workloads are still on their way",
-        "upgrade/decide/decision.py",
-        "    migrating.moved,\n",
-        "",
-        (("upgrade", _CLEAN), ("own-migration", _CLEAN)),
     ),
 )

@@ -10,7 +10,13 @@ import msgspec
 
 from shiplift.api.marks import UPGRADE_UID
 from shiplift.api.nodes import NodeRollout
-from shiplift.api.upgrade import HistoryEntry, UpgradeConfig, UpgradeConfigSpec, UpgradeConfigStatus
+from shiplift.api.upgrade import (
+    HistoryEntry,
+    UpgradeConfig,
+    UpgradeConfigSpec,
+    UpgradeConfigStatus,
+    UpgradeType,
+)
 from shiplift.api.values import ConditionStatus, duration
 from shiplift.api.values import Window as StoredWindow
 from shiplift.engine import versions
@@ -45,6 +51,11 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         return self.upgrade.status
 
     @property
+    def external(self) -> bool:
+        """Whether somebody else changes control plane and nodes."""
+        return self.spec.type is UpgradeType.EXTERNAL
+
+    @property
     def begun(self) -> bool:
         """Where it goes is stored: from then on to its end."""
         return self.status.target_version is not None
@@ -56,7 +67,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def queued(self) -> str:
         """A version that was asked for after the start; empty where none was."""
-        wanted = versions.normal(self.spec.desired.version or "")
+        wanted = versions.goal(self.spec.desired.version or "")
         return wanted if self.begun and wanted != self.target else ""
 
     @property
@@ -108,7 +119,7 @@ def course_of(view: View, upgrade: UpgradeConfig, now: datetime) -> Course:
     """Once begun, target and plan go by what was written down."""
     status = upgrade.status
     begun = status.target_version is not None
-    target = versions.normal((begun and status.target_version) or upgrade.spec.desired.version or "")
+    target = versions.goal((begun and status.target_version) or upgrade.spec.desired.version or "")
     preceding = path.lowest(view.api_servers)
     if begun and status.history and status.history[0].preceding_version:
         preceding = status.history[0].preceding_version
@@ -147,7 +158,7 @@ def windows_of(stored: tuple[StoredWindow, ...]) -> Windows:
 
 def runs(machine: Machine, target: str) -> bool:
     """Whether a node runs the target version."""
-    return versions.normal(machine.kubelet) == target
+    return versions.reaches(machine.kubelet, target)
 
 
 PARTS = (CONTROL_PLANE, WORKERS)

@@ -18,7 +18,7 @@ from shiplift.engine import retries
 from shiplift.engine.decision import LookAgain, await_change, earliest, requeue
 from shiplift.engine.step import Step
 from shiplift.facts import kinds
-from shiplift.upgrade.decide import ending, gates, migrating, preflight, retrying, rolling
+from shiplift.upgrade.decide import ending, external, gates, migrating, preflight, retrying, rolling
 from shiplift.upgrade.decide.course import Course, course_of, runs
 from shiplift.upgrade.model import Conducted, Line, Reason, Stage, Told, View
 from shiplift.upgrade.names import WORKERS
@@ -70,7 +70,8 @@ def _running(course: Course) -> Line:
     if course.through:
         over = Line(Reason.UPGRADED, f"the cluster was brought to {course.target}", over=True)
         return ending.cleaned_up(course) or over
-    line = next((line for walk in WALK if (line := walk(course)) is not None), None)
+    walks = BY_OTHERS if course.external else WALK
+    line = next((line for walk in walks if (line := walk(course)) is not None), None)
     if line is None:
         return Line(Reason.CLEANING_UP, f"every node runs {course.target}", through=True)
     return line._replace(message=line.message + _queued(course), steps=(*line.steps, *ending.holds(course)))
@@ -118,6 +119,14 @@ WALK: tuple[Walk, ...] = (
     _checked,
 )
 """The steps of an upgrade in order: each says what it does or waits for, until it is over."""
+BY_OTHERS: tuple[Walk, ...] = (
+    _blind,
+    external.control_plane,
+    external.nodes,
+    migrating.moved,
+    _checked,
+)
+"""Where somebody else changes control plane and nodes."""
 
 
 def _findings(course: Course) -> tuple[preflight.Finding, ...]:

@@ -25,7 +25,7 @@ Gate = Callable[[Course], Line | None]
 _LOOK_AGAIN = timedelta(seconds=30)
 """No event tells that everything is well again that a check has found."""
 _OVER = (RolloutPhase.COMPLETE, RolloutPhase.ABORTED)
-_CONDUCTED = (UpgradeType.KUBEADM,)
+_CONDUCTED = (UpgradeType.KUBEADM, UpgradeType.EXTERNAL)
 
 
 def closed(course: Course) -> Line | None:
@@ -42,7 +42,7 @@ def _unreadable(course: Course) -> Line | None:
 def _not_conducted(course: Course) -> Line | None:
     if course.spec.type in _CONDUCTED:
         return None
-    text = f"this release does not conduct upgrades of type {course.spec.type}; type Kubeadm is"
+    text = f"this release conducts upgrades of the types Kubeadm and External, not {course.spec.type}"
     return Line(Reason.NOT_CONDUCTED, text, stalled=True, at=Stage.VALID)
 
 
@@ -51,7 +51,7 @@ def _reached(course: Course) -> Line | None:
     last = course.last
     if last is None or last.phase is not UpgradePhase.UPGRADED or course.retries:
         return None
-    if versions.normal(last.version) != course.target:
+    if versions.goal(last.version) != course.target:
         return None
     behind = [one.name for one in course.takes_part if not runs(one, course.target)]
     text = f"the cluster was brought to {course.target}"
@@ -100,7 +100,7 @@ def _no_nodes(course: Course) -> Line | None:
 
 def _no_control_plane(course: Course) -> Line | None:
     """A control plane that shows no node is changed by somebody else."""
-    if not (course.plan and course.plan.path) or course.machines(CONTROL_PLANE):
+    if course.external or not (course.plan and course.plan.path) or course.machines(CONTROL_PLANE):
         return None
     text = (
         f"the control plane runs {course.preceding}, and no control-plane node takes part that could be"

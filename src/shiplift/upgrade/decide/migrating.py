@@ -65,7 +65,7 @@ def _given(course: Course, migration: WorkloadMigration | None) -> Line:
 
 
 def target_of(migration: WorkloadMigration) -> str:
-    return versions.normal(migration.spec.target or "")
+    return versions.goal(migration.spec.target or "")
 
 
 def is_made(migration: WorkloadMigration) -> bool:
@@ -128,7 +128,7 @@ def given_back(view: View, target: str, *, reached: bool) -> tuple[Step, ...]:
     if is_made(migration):
         return () if about.deletion_timestamp else (DeleteMigration(about.uid, about.resource_version),)
     before = _target_before(migration)
-    return (PutBackTarget(about.uid, keep=reached and bool(before) and versions.normal(before) != target),)
+    return (PutBackTarget(about.uid, keep=reached and bool(before) and versions.goal(before) != target),)
 
 
 def _target_before(migration: WorkloadMigration) -> str:

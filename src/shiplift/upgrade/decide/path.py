@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from shiplift.engine.versions import Order, Version, VersionError, parse
+from shiplift.engine.versions import Order, Version, VersionError, parse, reaches
 from shiplift.upgrade.model import Machine
 
 
@@ -18,7 +18,9 @@ class RefusedError(ValueError):
 
 def path_to(target: str, preceding: str) -> tuple[str, ...]:
     """The versions that the control plane goes through; none where it is there already."""
-    return (str(parse(target)),) if parse(preceding).compare(parse(target)) is Order.LOWER else ()
+    if reaches(preceding, target):
+        return ()
+    return (target,) if parse(preceding).compare(parse(target)) is Order.LOWER else ()
 
 
 def lowest(api_servers: Mapping[str, str]) -> str:
@@ -37,9 +39,11 @@ def refuse(target: str, api_servers: Mapping[str, str], machines: Iterable[Machi
     try:
         wanted = parse(target)
         for place, text in api_servers.items():
-            _refuse_below(wanted, parse(text), f"the API server of {place}")
+            if not reaches(text, target):
+                _refuse_below(wanted, parse(text), f"the API server of {place}")
         for one in machines:
-            _refuse_below(wanted, parse(one.kubelet), f"the kubelet of node {one.name}")
+            if not reaches(one.kubelet, target):
+                _refuse_below(wanted, parse(one.kubelet), f"the kubelet of node {one.name}")
         _refuse_skipping(wanted, parse(lowest(api_servers)))
     except VersionError as error:
         raise RefusedError(f"{error}; {error.hint}") from None

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from shiplift.api.nodes import NodePolicy, OnBlockedDrain
-from shiplift.api.upgrade import UpgradeConfigSpec
+from shiplift.api.upgrade import UpgradeConfigSpec, UpgradeType
 from shiplift.upgrade.model import Stage
 from shiplift.upgrade.names import CONTROL_PLANE, WORKERS, rollout_name
 
@@ -55,6 +55,9 @@ def node_policy(spec: UpgradeConfigSpec) -> NodePolicy:
 
 def _steps(spec: UpgradeConfigSpec, target: str, path: tuple[str, ...]) -> Iterator[PlannedStep]:
     policy = node_policy(spec)
+    if spec.type is UpgradeType.EXTERNAL:
+        yield from _by_others(target, path)
+        return
     if path:
         name = rollout_name(target, CONTROL_PLANE)
         yield PlannedStep(
@@ -66,6 +69,16 @@ def _steps(spec: UpgradeConfigSpec, target: str, path: tuple[str, ...]) -> Itera
         f"nodes to {target}, at most {policy.max_unavailable} unavailable, {_blocked(policy)}"
         f" (NodeRollout {rollout_name(target, WORKERS)})",
     )
+    yield PlannedStep(
+        Stage.WORKLOADS, f"workloads to nodes of {target}, in their order (WorkloadMigration cluster)"
+    )
+
+
+def _by_others(target: str, path: tuple[str, ...]) -> Iterator[PlannedStep]:
+    """Somebody else changes control plane and nodes; workloads are ours."""
+    if path:
+        yield PlannedStep(Stage.CONTROL_PLANE, f"control plane to {target}, by somebody else")
+    yield PlannedStep(Stage.NODES, f"nodes to {target}, by somebody else, pool by pool")
     yield PlannedStep(
         Stage.WORKLOADS, f"workloads to nodes of {target}, in their order (WorkloadMigration cluster)"
     )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from shiplift.api.nodes import OnBlockedDrain
 from shiplift.api.upgrade import Finding, Severity
 from shiplift.api.workloads import WorkloadMigration
-from shiplift.engine.versions import KUBELET_MAY_LAG, VersionError, kubelet_fits, parse
+from shiplift.engine.versions import KUBELET_MAY_LAG, Version, VersionError, kubelet_fits, parse
 from shiplift.upgrade.decide.course import Course
 from shiplift.upgrade.decide.plan import node_policy
 from shiplift.upgrade.names import MIGRATION
@@ -35,7 +35,9 @@ def blockers(found: Sequence[Finding]) -> list[Finding]:
 def _skew(course: Course) -> Finding | None:
     """A kubelet that stays behind must not be too far behind what comes, nor ahead of what there is."""
     server = parse(course.target)
-    behind = [one for one in course.view.machines if not _fits(one.kubelet, course.target)]
+    if (runs := parse(course.preceding)).line > server.line:
+        server = runs
+    behind = [one for one in course.view.machines if not _fits(one.kubelet, server)]
     if not behind:
         return None
     names = [f"node {one.name} ({one.kubelet})" for one in behind]
@@ -49,9 +51,9 @@ def _skew(course: Course) -> Finding | None:
     )
 
 
-def _fits(kubelet: str, target: str) -> bool:
+def _fits(kubelet: str, server: Version) -> bool:
     try:
-        return kubelet_fits(parse(kubelet), parse(target))
+        return kubelet_fits(parse(kubelet), server)
     except VersionError:
         return False
 
@@ -62,7 +64,7 @@ def _not_ready(course: Course) -> Finding | None:
         return None
     return Finding(
         code="NODESNOTREADY",
-        severity=Severity.BLOCKER,
+        severity=Severity.WARNING if course.external else Severity.BLOCKER,
         message=f"nodes that take part are not Ready: {_listed(down)}",
         hint=f"repair them, {_LEAVE_OUT}",
         objects=tuple(down[:_MOST_OBJECTS]),

@@ -55,7 +55,7 @@ def upgrade_view(found: Sequence[UpgradeConfig], now: int, heard: Heard | None) 
     status = one.status
     last = status.history[0] if status.history else None
     runs = status.target_version is not None
-    over = last is not None and not runs and versions.normal(last.version) == wanted(one)
+    over = last is not None and not runs and versions.goal(last.version) == wanted(one)
     return UpgradeView(
         phase=_phase(one),
         came_from=_came_from(one, told=runs or over),
@@ -85,7 +85,7 @@ def _came_from(one: UpgradeConfig, *, told: bool) -> str:
 
 
 def wanted(one: UpgradeConfig) -> str:
-    return versions.normal(one.spec.desired.version or "")
+    return versions.goal(one.spec.desired.version or "")
 
 
 def _phase(one: UpgradeConfig) -> str:

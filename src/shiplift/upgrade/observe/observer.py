@@ -9,7 +9,7 @@ from typing import Protocol, cast
 from shiplift.agent.protocol import ProtocolError, current_versions
 from shiplift.api.marks import SKIP_ROLLOUT
 from shiplift.api.nodes import NodeRollout
-from shiplift.api.upgrade import UpgradeConfig
+from shiplift.api.upgrade import UpgradeConfig, UpgradeType
 from shiplift.api.workloads import WorkloadMigration
 from shiplift.engine.api_servers import API_SERVER, api_servers
 from shiplift.engine.step import Outcomes
@@ -20,7 +20,7 @@ from shiplift.facts.workloads import Deployment, PodDisruptionBudget, StatefulSe
 from shiplift.kube.kept import Kept
 from shiplift.kube.store import Snapshot
 from shiplift.upgrade.model import Machine, Unreadable, View
-from shiplift.upgrade.names import MIGRATION, UPGRADE
+from shiplift.upgrade.names import MIGRATION, POOLS, UPGRADE
 from shiplift.upgrade.observe.budgets import never_allowed
 
 READS = (
@@ -64,7 +64,7 @@ class Observer:
         return View(
             upgrade=upgrade,
             machines=tuple(sorted(map(machine, rows), key=lambda one: one.name)),
-            api_servers=api_servers(_told(rows), self._version.get) if upgrade is not None else {},
+            api_servers=self._api_servers(upgrade, rows),
             rollouts=tuple(cast("NodeRollout", row.object) for row in snapshot.customs(kinds.NODE_ROLLOUT)),
             migration=_migration(snapshot),
             never_allowed=self._never.get() if starts else (),
@@ -72,6 +72,13 @@ class Observer:
             unreadable=_unreadable(snapshot),
             outcomes=outcomes,
         )
+
+    def _api_servers(self, upgrade: UpgradeConfig | None, rows: Iterable[Node]) -> dict[str, str]:
+        """Where somebody else changes them no agent tells of them: the one that answers does."""
+        if upgrade is None:
+            return {}
+        told = {} if upgrade.spec.type is UpgradeType.EXTERNAL else _told(rows)
+        return api_servers(told, self._version.get)
 
     def _never_allowed(self) -> tuple[str, ...]:
         snapshot = self._store.snapshot(*READS)
@@ -86,6 +93,7 @@ def machine(row: Node) -> Machine:
         row.ready,
         is_control_plane(row),
         row.annotations.get(SKIP_ROLLOUT) == "true",
+        next((row.labels[key] for key in POOLS if key in row.labels), ""),
     )
 
 

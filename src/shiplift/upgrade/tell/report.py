@@ -16,15 +16,17 @@ from shiplift.api.upgrade import (
     Finding,
     HistoryEntry,
     Plan,
+    TurnOf,
     UpgradeConfigStatus,
     UpgradePhase,
+    UpgradeTurn,
 )
 from shiplift.api.values import Condition, Estimate, Progress
 from shiplift.engine import conditions
 from shiplift.engine.conditions import Statement
 from shiplift.engine.conditions import Status as Holds
 from shiplift.engine.progress import Weight
-from shiplift.upgrade.decide import retrying
+from shiplift.upgrade.decide import external, retrying
 from shiplift.upgrade.decide.course import Course, runs
 from shiplift.upgrade.decide.migrating import target_of
 from shiplift.upgrade.model import Line, Reason, Stage
@@ -35,6 +37,11 @@ _LONGEST = 1000
 _STAGES = tuple(Stage)
 _NAMES = frozenset(Stage)
 _ENDS = {Reason.UPGRADED: UpgradePhase.UPGRADED, Reason.ABORTED: UpgradePhase.FAILED}
+_MOST_POOLS = 64
+_TURNS: dict[tuple[Stage | None, Reason], TurnOf] = {
+    (Stage.CONTROL_PLANE, Reason.CONTROL_PLANE): TurnOf.CONTROL_PLANE,
+    (Stage.NODES, Reason.NODES): TurnOf.NODES,
+}
 _FAILED = (Reason.STEP_FAILED, Reason.TOO_LATE)
 
 
@@ -81,6 +88,7 @@ def _of_course(common: UpgradeConfigStatus, report: Report) -> UpgradeConfigStat
         nodes=_nodes(course),
         workloads=_workloads(report),
         eta=_eta(course) if running else None,
+        turn=_turn(report) if course.external and running else None,
         history=_history(report, common.conditions),
     )
 
@@ -133,6 +141,15 @@ def _workloads(report: Report) -> Progress:
     if last is not None and last.target == report.course.target and not status.progress.total:
         return last.workloads
     return status.progress
+
+
+def _turn(report: Report) -> UpgradeTurn:
+    """Whose move it is, and since when."""
+    line, before = report.line, report.course.status.turn
+    of = _TURNS.get((line.at, line.reason), TurnOf.OURS)
+    pools = external.waits_for(report.course)[:_MOST_POOLS] if of is TurnOf.NODES else ()
+    since = before.since if before is not None and before.of is of else report.now
+    return UpgradeTurn(of=of, since=since, pools=pools)
 
 
 def _eta(course: Course) -> Estimate | None:
@@ -249,6 +266,7 @@ def _essence(status: UpgradeConfigStatus) -> tuple[object, ...]:
         status.target_version,
         status.start_time,
         status.retried,
+        status.turn,
         status.plan.digest if status.plan else "",
         status.observed_generation,
         tuple((one.code, one.severity) for one in status.findings),
