@@ -88,11 +88,14 @@ class Place(msgspec.Struct, frozen=True):
     watches: Watches
     bundle: str
 
-    def meta(self, name: str, *, namespaced: bool = True, **more: Json) -> Json:
-        """Metadata of an object that comes with the version."""
+    def meta(self, name: str, given: Json | None = None, *, namespaced: bool = True) -> Json:
+        """Metadata of an object that comes with the version, with its own labels and annotations."""
+        said: Json = given or {}
         where = {"namespace": self.namespace} if namespaced else {}
-        annotations = {**more.pop("annotations", {}), BUNDLE: self.bundle}
-        return {"name": fitting(name), **where, **more, "annotations": annotations}
+        labels = {"labels": said["labels"]} if said.get("labels") else {}
+        annotations: Json = said.get("annotations") or {}
+        marked = {"annotations": {**annotations, BUNDLE: self.bundle}}
+        return {"name": fitting(name), **where, **labels, **marked}
 
 
 def objects(
@@ -148,9 +151,8 @@ def _brought(bundle: Bundle, manifests: Iterable[Json], place: Place) -> Iterato
 
 def _placed(one: Json, place: Place, *, namespaced: bool) -> Json:
     given: Json = one.get("metadata") or {}
-    kept = {key: dict[str, Any](given[key]) for key in ("labels", "annotations") if given.get(key)}
     rest = {key: value for key, value in one.items() if key not in ("metadata", "status")}
-    return {**rest, "metadata": place.meta(str(given.get("name")), namespaced=namespaced, **kept)}
+    return {**rest, "metadata": place.meta(str(given.get("name")), given, namespaced=namespaced)}
 
 
 def _accounts(strategy: _Strategy, place: Place) -> Iterator[Json]:
@@ -201,11 +203,10 @@ def _deployment(given: _Deployment, place: Place) -> Json:
     meta: Json = template.get("metadata") or {}
     annotations: Json = meta.get("annotations") or {}
     annotated = {**template, "metadata": {**meta, "annotations": {**annotations, **told}}}
-    labels = {"labels": dict[str, Any](given.label)} if given.label else {}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": place.meta(given.name, **labels),
+        "metadata": place.meta(given.name, {"labels": given.label}),
         "spec": {**given.spec, "template": annotated},
     }
 
