@@ -26,7 +26,7 @@ def manifests(
 ) -> None:
     """Print what a version of an operator consists of: definitions, accounts, rights, Deployments.
 
-    For reading before it is installed, and for `kubectl apply --server-side -f -`.
+    For reading before it is installed, and for `kubectl create --validate=warn -f -`.
 
     Parameters
     ----------
