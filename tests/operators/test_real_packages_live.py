@@ -36,9 +36,6 @@ INSTALLED = [
     "k8gb",
     "keda",
     "microcks",
-    "prometheus",
-    "rabbitmq-cluster-operator",
-    "wildfly",
 ]
 REFUSED_EXAMPLES = ("k8gb",)
 """Packages whose own schema refuses the custom resources that their authors show."""
