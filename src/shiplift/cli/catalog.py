@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from shiplift.cli import catalog_check, catalog_crds
+from shiplift.cli import catalog_check, catalog_crds, catalog_manifests
 from shiplift.cli import catalog_reading as reading
 from shiplift.cli.output import CommandError, say
 
@@ -188,6 +188,7 @@ def why(
 
 app.command(catalog_check.check)
 app.command(catalog_crds.crds)
+app.command(catalog_manifests.manifests)
 
 
 def _print_manifests(imported: Imported, name: str, namespace: str, folder: Path | None) -> None:

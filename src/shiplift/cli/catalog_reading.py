@@ -124,3 +124,13 @@ def manifests(source: Path, imported: Imported, bundle: Bundle) -> list[dict[str
         return sources.manifests(source, imported, bundle.payload)
     except UnreadableError as error:
         raise CommandError(f"the manifests of {bundle.name}: {error}", "import the catalog again") from error
+
+
+def head(package: Package) -> Bundle:
+    """What the default channel leads to."""
+    from shiplift.operators.catalog.graph import ChannelGraph
+
+    found = ChannelGraph(package, channel(package, "")).head
+    if found:
+        return found
+    raise CommandError(f"the default channel of {package.name} has no head", "name a version")

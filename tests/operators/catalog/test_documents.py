@@ -48,6 +48,7 @@ def test_an_anchor_may_be_used_again() -> None:
         (b"- " * 10_000, "nested too deeply|it is no YAML"),
         (b'{"a":' * 100_000, "nested too deeply|it is no YAML"),
     ],
+    ids=lambda value: repr(value)[:24],
 )
 def test_what_cannot_be_read_is_refused_with_a_reason(data: bytes, why: str) -> None:
     with pytest.raises(UnreadableError, match=why):

@@ -31,6 +31,11 @@ CATALOG = Catalog(
 )
 
 
+def packed(data: bytes) -> bytes:
+    """The same whenever it is packed: the names of tests are made of it."""
+    return gzip.compress(data, mtime=0)
+
+
 def test_a_catalog_comes_back_as_it_was() -> None:
     assert index.decode(index.encode(CATALOG)) == CATALOG
 
@@ -45,17 +50,18 @@ def test_the_same_catalog_gives_the_same_bytes() -> None:
         (b"", "it is no gzip|it is no index"),
         (b"plain", "it is no gzip"),
         (index.encode(CATALOG)[:-9], "it is no gzip"),
-        (gzip.compress(b"hello", mtime=0), "it is no index of a catalog"),
-        (gzip.compress(b'{"format":"other","packages":0}', mtime=0), "it is of format 'other'"),
+        (packed(b"hello"), "it is no index of a catalog"),
+        (packed(b'{"format":"other","packages":0}'), "it is of format 'other'"),
         (
-            gzip.compress(f'{{"format":"{index.FORMAT}","packages":2}}\n'.encode(), mtime=0),
+            packed(f'{{"format":"{index.FORMAT}","packages":2}}\n'.encode()),
             "it has 0 packages, and should have 2",
         ),
         (
-            gzip.compress(f'{{"format":"{index.FORMAT}","packages":1}}\n{{"name":7}}\n'.encode(), mtime=0),
+            packed(f'{{"format":"{index.FORMAT}","packages":1}}\n{{"name":7}}\n'.encode()),
             "its packages cannot be read",
         ),
     ],
+    ids=["empty", "plain", "cut off", "other text", "other format", "too few packages", "other packages"],
 )
 def test_what_is_no_index_or_not_whole_is_refused(data: bytes, why: str) -> None:
     with pytest.raises(UnreadableError, match=why):
@@ -65,7 +71,7 @@ def test_what_is_no_index_or_not_whole_is_refused(data: bytes, why: str) -> None
 def test_a_small_file_does_not_become_a_huge_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index, "_MOST", 1 << 20)
     with pytest.raises(UnreadableError, match="unpacked it is larger than 1 MiB"):
-        index.decode(gzip.compress(b" " * (2 << 20)))
+        index.decode(packed(b" " * (2 << 20)))
 
 
 def test_manifests_come_back_by_their_digest() -> None:

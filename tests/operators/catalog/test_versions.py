@@ -61,7 +61,7 @@ def test_build_metadata_does_not_count() -> None:
     assert parse("1.0.0-rc.1+a") <= parse("1.0.0-rc.1")
 
 
-@pytest.mark.parametrize("text", NO_VERSIONS)
+@pytest.mark.parametrize("text", NO_VERSIONS, ids=lambda text: repr(text)[:24])
 def test_what_is_no_version_is_refused_by_name(text: str) -> None:
     with pytest.raises(SemverError, match="is not a semantic version"):
         parse(text)
