@@ -109,6 +109,11 @@ def test_an_upgrade_whose_history_has_it_has_begun() -> None:
     assert steps(view(answered(None), row(ONE, status=past))) == []
 
 
+def test_what_was_replaced_after_an_upgrade_goes_with_its_policy_until_it_begins() -> None:
+    assert steps(view(answered(None), row(policy(LATER), status=OVER))) == ["Delete"]
+    assert steps(view(answered(None), row(policy(LATER), status=RUNNING))) == []
+
+
 def test_without_policy_and_without_upgrade_config_nothing_is_done() -> None:
     assert steps(view(answered(None))) == []
 

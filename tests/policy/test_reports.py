@@ -56,6 +56,13 @@ def test_the_next_policy_begins_anew() -> None:
     assert ids(told(box, RUNNING, "p2")) == ["p1/started", "p1/completed", "p2/started"]
 
 
+def test_the_end_of_one_upgrade_is_not_told_of_the_next() -> None:
+    """The status is of the last upgrade until somebody takes up the next."""
+    later = policy(LATER, "p2")
+    seen = view(answered(later, OCM), row(later, status=OVER, provider="OCM"), config=OCM)
+    assert new_letters(seen, told(Box(), OVER), NOW) == ()
+
+
 def test_what_was_told_is_not_told_again_after_it_was_delivered() -> None:
     box = told(Box(), RUNNING)
     delivered = box.done(box.letters[0])

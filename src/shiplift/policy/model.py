@@ -98,10 +98,12 @@ def config_of(row: Custom) -> UpgradeConfig:
 
 
 def has_started(config: UpgradeConfig) -> bool:
-    """Whether the upgrade that the spec asks for has begun, however it went on."""
+    """Whether the upgrade that the spec asks for has begun, however it went on. One that is over may have
+    been another: its start stays in the status until the next is taken up."""
     status, version = config.status, config.spec.desired.version
     past = any(one.start_time is not None and one.version == version for one in status.history)
-    return status.start_time is not None or past
+    same = status.start_time is not None and status.target_version in (None, version)
+    return is_running(config) or same or past
 
 
 def is_running(config: UpgradeConfig) -> bool:

@@ -88,14 +88,6 @@ ALL: tuple[Mutant, ...] = (
         (("about-to-start", _CLEAN),),
     ),
     Mutant(
-        "the record is written at each look (P2)",
-        "what has not changed is told again",
-        "policy/tell/report.py",
-        "    if before is None or (before.provider, before.trouble) == (provider, said):\n",
-        "    if before is None:\n",
-        (("about-to-start", _CLEAN),),
-    ),
-    Mutant(
         "taken out before it was delivered (P8)",
         "a report is lost in a crash",
         "policy/act.py",

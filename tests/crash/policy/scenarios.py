@@ -76,7 +76,7 @@ ALL: tuple[Scenario, ...] = (
             Act(says=said(FIRST), until={VERSION: FIRST}),
             Act(status=RUNNING, says=said(SECOND), until={QUEUED: SECOND, VERSION: FIRST}),
             Act(says=NONE, until={LOST: True, VERSION: FIRST}),
-            Act(status={"phase": "Upgraded"}, until={LOST: None, VERSION: FIRST}),
+            Act(status={"phase": "Upgraded"}, until={LOST: False, VERSION: FIRST}),
             Act(says=said(THIRD), until={VERSION: THIRD, QUEUED: None}),
         ),
     ),

@@ -78,9 +78,9 @@ def new_letters(view: View, box: Box, now: datetime) -> tuple[Letter, ...]:
 
 
 def state_of(config: UpgradeConfig) -> State | None:
-    """In OCM's words; None before the start."""
+    """In OCM's words; None before the start: what the status has may be of the upgrade before this one."""
     status = config.status
-    if status.start_time is None:
+    if status.start_time is None or status.target_version != config.spec.desired.version:
         return None
     if not is_running(config):
         return State.COMPLETED if status.phase is UpgradePhase.UPGRADED else State.FAILED
