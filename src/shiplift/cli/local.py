@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from cyclopts import App, Parameter
 
-from shiplift.cli import local_agents, local_nodes
+from shiplift.cli import local_agents, local_machines, local_nodes
 from shiplift.cli.local_nodes import Output, check_version
 from shiplift.cli.output import terminable
 from shiplift.local.components import Settings
@@ -55,6 +55,7 @@ def up(  # noqa: PLR0913  one flag each
     fsync: Annotated[bool, _PLAIN] = False,
     port: Annotated[int, _PLAIN] = 0,
     foreground: Annotated[bool, _PLAIN] = False,
+    machines: Annotated[int | None, _PLAIN] = None,
 ) -> None:
     """Make a cluster, or start what is missing of it.
 
@@ -76,9 +77,16 @@ def up(  # noqa: PLR0913  one flag each
         The API server's port; any free one if not given.
     foreground
         Stay until Ctrl-C, then end the cluster.
+    machines
+        Instead of a cluster with simulated nodes, this many real machines; needs root.
     """
     with _terminable():
         _check(nodes, node_version, emulate, port)
+        others = {"--nodes": nodes, "--node-version": node_version, "--emulate": emulate, "--audit": audit}
+        others |= {"--fsync": fsync, "--port": port, "--foreground": foreground}
+        local_machines.check_alone(machines, others)
+        if machines is not None or local_machines.find(name):
+            return local_machines.up(name, machines)
         settings = Settings(emulate=emulate, audit=audit, fsync=fsync, port=port)
         began = time.monotonic()
         cluster = _up(name, settings, nodes, node_version)
@@ -88,6 +96,7 @@ def up(  # noqa: PLR0913  one flag each
         else:
             suffix = "" if name == "default" else f" --name {name}"
             _say(f'hint: eval "$(shiplift local env{suffix})" lets kubectl and shiplift find it')
+        return None
 
 
 @app.command
@@ -104,9 +113,9 @@ def status(
         Lines of name, state and address, or JSON.
     """
     with _terminable():
-        from shiplift.local.cluster import Cluster, names
+        from shiplift.local.cluster import names
 
-        reports = [_report(Cluster(one)) for one in ([name] if name else names())]
+        reports = [_report(one) for one in ([name] if name else sorted({*names(), *local_machines.names()}))]
         if output is Output.JSON:
             sys.stdout.write(msgspec.json.format(msgspec.json.encode(reports), indent=2).decode() + "\n")
         else:
@@ -164,7 +173,8 @@ def down(*, name: Name = "default") -> None:
     """
     with _terminable():
         began = time.monotonic()
-        if _cluster(name).down():
+        machines = local_machines.find(name)
+        if machines.down() if machines else _cluster(name).down():
             _say(f"cluster {name} is down after {time.monotonic() - began:.1f} s")
         else:
             _say(f"there is no cluster {name}")
@@ -212,7 +222,15 @@ def _cluster(name: str) -> Cluster:
     return Cluster(name)
 
 
-def _report(cluster: Cluster) -> Report:
+def _report(name: str) -> Report:
+    if machines := local_machines.find(name):
+        states = local_machines.states(machines)
+        whole = all(state == "healthy" for state in states.values())
+        return Report(name, whole, machines.state.network.subnet, "", states)
+    return _cluster_report(_cluster(name))
+
+
+def _cluster_report(cluster: Cluster) -> Report:
     known, health = cluster.state, cluster.health()
     states = {
         component.value: "healthy"
