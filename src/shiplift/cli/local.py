@@ -181,16 +181,34 @@ def down(*, name: Name = "default") -> None:
 
 
 @app.command
-def programs() -> None:
-    """Get the programs that clusters run, if they are not here yet, and print where they are."""
-    with _terminable():
-        from shiplift.local import assets
+def programs(*, machines: Annotated[bool, _PLAIN] = False, kubernetes: Annotated[str, _PLAIN] = "") -> None:
+    """Get the programs that clusters run, if they are not here yet, and print where they are.
 
-        sys.stdout.writelines(f"{path}\n" for path in assets.find(_say).values())
+    Parameters
+    ----------
+    machines
+        Those that real machines run: kubelet, kubeadm and kube-proxy too.
+    kubernetes
+        With --machines, of which version: v1.36.3, v1.35.4, or another patch of these minors.
+    """
+    with _terminable():
+        if kubernetes and not machines:
+            raise LocalError(
+                "--kubernetes is for --machines", "the control plane of simulated nodes is always v1.36.3"
+            )
+        sys.stdout.writelines(f"{path}\n" for path in _programs(machines, kubernetes))
 
 
 app.command(local_nodes.app)
 app.command(local_agents.app)
+
+
+def _programs(machines: bool, kubernetes: str) -> list[str]:
+    if machines:
+        return local_machines.programs(kubernetes)
+    from shiplift.local import assets
+
+    return list(assets.find(_say).values())
 
 
 def _check(nodes: int | None, node_version: str | None, emulate: str, port: int) -> None:

@@ -30,6 +30,14 @@ def up(name: str, count: int | None) -> None:
     say(f"hint: ssh -F {machines.ssh_config} m1 logs in as root")
 
 
+def programs(version: str) -> list[str]:
+    """Where those of a version are, the newest if none is given; got if they are not here yet."""
+    from shiplift.local.machines import programs as known
+
+    folder = known.find(version or known.NEWEST, say)
+    return [str(folder / name) for name in (*known.NAMES, known.PAUSE)]
+
+
 def states(machines: Machines) -> dict[str, str]:
     """Each machine: is it healthy?"""
     return {

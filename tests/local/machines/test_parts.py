@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from shiplift.local.errors import LocalError
-from shiplift.local.machines import Machines, cgroups, depot, needs, network, packages, programs
+from shiplift.local.machines import Machines, cgroups, depot, needs, network, packages, programs, tools
 from shiplift.local.machines.network import DEPOT, Network
 from tests.local.test_assets import quiet
 
@@ -39,9 +39,10 @@ def test_another_system_is_refused_by_name(monkeypatch):
 def test_programs_that_are_missing_are_named_by_their_packages(monkeypatch, tmp_path):
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(tools, "_ROOTS", "")
     why = needs.refusal()
     assert why
-    assert why.message == "machines need dpkg, iproute2, perl, util-linux"
+    assert why.message == "machines need apt, dpkg, iproute2, perl, util-linux"
 
 
 @pytest.mark.parametrize(
@@ -164,3 +165,12 @@ def test_the_index_of_a_channel_has_every_version_that_was_published(empty_cache
 
 def said_by(*command: object) -> str:
     return subprocess.run([str(part) for part in command], capture_output=True, text=True, check=True).stdout
+
+
+def test_hierarchies_that_are_mounted_together_are_one(tmp_path):
+    for name in ("cpu,cpuacct", "memory", "unified"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "cgroup.procs").touch()
+    for name in ("cpu", "cpuacct"):
+        (tmp_path / name).symlink_to("cpu,cpuacct")
+    assert cgroups.hierarchies(tmp_path) == ["cpu,cpuacct", "memory", "unified"]

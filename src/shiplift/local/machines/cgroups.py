@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -36,11 +37,12 @@ def make(name: str) -> dict[str, str]:
     if (_TOP / "cgroup.controllers").exists():
         return {UNIFIED: str(_make_unified(_TOP / name))}
     own = _own()
-    made = {one: _TOP / one / own.get(one, "") / name for one in _hierarchies()}
+    above = {one: _TOP / one / own.get(one.partition(",")[0], "") for one in hierarchies(_TOP)}
+    made = {one: folder / name for one, folder in above.items()}
     for one, folder in made.items():
         folder.mkdir(parents=True, exist_ok=True)
-        if one == "cpuset":
-            _allow_all(folder, _TOP / one / own.get(one, ""))
+        if "cpuset" in one.split(","):
+            _allow_all(folder, above[one])
     return {one: str(folder) for one, folder in made.items()}
 
 
@@ -50,10 +52,16 @@ def join(groups: dict[str, str]) -> None:
         Path(folder, "cgroup.procs").write_text(str(os.getpid()))
 
 
+def end(groups: dict[str, str]) -> None:
+    """Every process in the groups, and those that it starts meanwhile."""
+    for folder in map(Path, groups.values()):
+        _until(lambda folder=folder: _kill(folder), folder)
+
+
 def wait_empty(groups: dict[str, str]) -> None:
     """Until no process is in the groups, nor in those that were made below them."""
     for folder in map(Path, groups.values()):
-        _until(lambda folder=folder: not _has_processes(folder), folder)
+        _until(lambda folder=folder: not _processes(folder), folder)
 
 
 def remove(groups: dict[str, str]) -> None:
@@ -72,10 +80,23 @@ def _until(done: Callable[[], bool], folder: Path) -> None:
         time.sleep(0.02)
 
 
-def _has_processes(folder: Path) -> bool:
-    with contextlib.suppress(OSError):
-        return any(one.read_text().strip() for one in folder.rglob("cgroup.procs"))
-    return folder.exists()
+def _kill(folder: Path) -> bool:
+    """Whether there was nobody."""
+    found = _processes(folder)
+    for pid in found:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return not found
+
+
+def _processes(folder: Path) -> list[int]:
+    """Of the group and those below; groups may go while they are looked at."""
+    found: list[int] = []
+    for one in [folder, *folder.rglob("*/")]:
+        with contextlib.suppress(OSError):
+            found += map(int, (one / "cgroup.procs").read_text().split())
+    # 0 is one that cannot be seen from here, and to kill 0 is to kill oneself
+    return [pid for pid in found if pid > 0]
 
 
 def _remove_tree(folder: Path) -> bool:
@@ -88,9 +109,13 @@ def _remove_tree(folder: Path) -> bool:
     return True
 
 
-def _hierarchies() -> tuple[str, ...]:
-    """With version 1 systemd finds that of version 2 as well, if there is one, and uses it."""
-    return (*_VERSION_1, UNIFIED) if (_TOP / UNIFIED / "cgroup.procs").exists() else _VERSION_1
+def hierarchies(top: Path) -> list[str]:
+    """Those of version 1, such as `memory` or `cpu,cpuacct`; and that of version 2 beside them.
+
+    systemd finds the latter as well, if there is one, and uses it.
+    """
+    present = [name for name in (*_VERSION_1, UNIFIED) if (top / name / "cgroup.procs").exists()]
+    return list(dict.fromkeys((top / name).resolve().name for name in present))
 
 
 def _own() -> dict[str, str]:

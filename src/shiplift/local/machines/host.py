@@ -116,6 +116,8 @@ class Host(msgspec.Struct, frozen=True):
         for one in (_read(self.disks.keeper), self._init()):
             if one:
                 one.send(signal.SIGKILL)
+        if (self.folder / blueprint.FILE).exists():
+            cgroups.end(blueprint.read(self.disks).cgroups)
         self._settle()
 
     def reboot(self) -> None:

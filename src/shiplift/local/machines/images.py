@@ -109,7 +109,7 @@ def _make(version: str, empty: Path, say: Say) -> Path:
     firewall = store.add_blob(_pack(empty, _firewall(root.find(say))), _LAYER)
     pause = store.add_blob(_pack(empty, [_File("pause", folder / programs.PAUSE)]), _LAYER)
     content = {"pause": [pause], "kube-proxy": [firewall, shared]}
-    for name, tag in wanted(version, folder / "kubeadm"):
+    for name, tag in {*wanted(version, folder / "kubeadm"), (programs.PAUSE, root.SANDBOX)}:
         if name in programs.NAMES or name in content:
             program = "/pause" if name == programs.PAUSE else f"/{_BIN}/{name}"
             store.add_image(name, tag, content.get(name, [shared]), program)

@@ -8,6 +8,7 @@ writing is a file of the machine's.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import NoReturn
 
@@ -51,7 +52,8 @@ def become(blueprint: Blueprint, disks: Disks) -> NoReturn:
 
 
 def _mount_root(blueprint: Blueprint, disks: Disks, root: Path) -> None:
-    options = f"lowerdir={blueprint.root},upperdir={disks.changes},workdir={disks.work}"
+    places = {"lowerdir": blueprint.root, "upperdir": disks.changes, "workdir": disks.work}
+    options = ",".join(f"{name}={_escaped(place)}" for name, place in places.items())
     syscalls.mount("overlay", root, "overlay", options=options)
     for name in PLAIN:
         syscalls.bind(disks.plain(name), _folder(root / "var/lib" / name))
@@ -88,6 +90,8 @@ def _mount_cgroups(root: Path, hierarchies: tuple[str, ...]) -> None:
             continue
         options = "none,name=systemd" if name == "systemd" else name
         syscalls.mount("cgroup", _folder(top / name), "cgroup", _QUIET, options)
+        for one in name.split(",") if "," in name else ():
+            (top / one).symlink_to(name)
 
 
 def _make_devices(root: Path) -> None:
@@ -115,6 +119,11 @@ def _pivot(root: Path) -> None:
     Path("/mnt/old").rmdir()
     # kubelet's pods must see what is mounted later; a root that is shared already cannot be pivoted to
     syscalls.mount("none", Path("/"), flags=Mount.RECURSIVE | Mount.SHARED)
+
+
+def _escaped(place: object) -> str:
+    """Colons and commas have a meaning to overlayfs."""
+    return re.sub(r"([\\:,])", r"\\\1", str(place))
 
 
 def _folder(path: Path) -> Path:

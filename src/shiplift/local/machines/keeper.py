@@ -39,17 +39,20 @@ def keep(disks: Disks) -> None:
 
 def _once(plan: Blueprint, disks: Disks) -> bool:
     """One boot; whether the machine wants another."""
+    keeper = os.getpid()
     pid = os.fork()
     if pid == 0:
-        _guarded(lambda: _outside(plan, disks))
+        _guarded(lambda: _outside(plan, disks, keeper))
     _, status = os.waitpid(pid, 0)
     disks.init.unlink(missing_ok=True)
     return os.WIFEXITED(status) and os.WEXITSTATUS(status) == signal.SIGHUP
 
 
-def _outside(plan: Blueprint, disks: Disks) -> NoReturn:
+def _outside(plan: Blueprint, disks: Disks, keeper: int) -> NoReturn:
     """Still of this computer by its process number, already in the machine's network and groups."""
     syscalls.die_with_parent()
+    if os.getppid() != keeper:
+        os._exit(1)
     syscalls.enter(NETWORKS / plan.network, Namespace.NETWORK)
     cgroups.join(plan.cgroups)
     syscalls.unshare(_OWN)

@@ -13,11 +13,12 @@ from shiplift.local.machines import cgroups
 from shiplift.local.machines.tools import find, tool
 
 _PROGRAMS = {
+    "apt-get": "apt",
+    "dpkg-deb": "dpkg",
     "ip": "iproute2",
     "nsenter": "util-linux",
-    "unshare": "util-linux",
-    "dpkg-deb": "dpkg",
     "perl": "perl",
+    "unshare": "util-linux",
 }
 _NAMESPACES = ("mount", "pid", "uts", "ipc", "net", "cgroup")
 

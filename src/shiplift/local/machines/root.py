@@ -18,6 +18,8 @@ from shiplift.local.machines.files import Files, write_files
 from shiplift.local.progress import Say
 
 SUITE = "bookworm"
+SANDBOX = "3.10.2"
+"""The pause of every pod's sandbox, whatever the version of Kubernetes."""
 PACKAGES = (
     *("systemd", "systemd-sysv", "dbus", "openssh-server", "python3", "ca-certificates", "curl"),
     *("containerd", "runc", "containernetworking-plugins", "docker-registry", "haproxy"),
@@ -44,7 +46,7 @@ oom_score = 0
   restrict_oom_score_adj = true
   disable_hugetlb_controller = true
   tolerate_missing_hugetlb_controller = true
-  sandbox_image = "registry.k8s.io/pause:3.10.2"
+  sandbox_image = "registry.k8s.io/pause:%s"
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "/usr/lib/cni"
   [plugins."io.containerd.grpc.v1.cri".registry]
@@ -58,7 +60,7 @@ server = "http://depot:5000"
   capabilities = ["pull", "resolve"]
 """
 _FILES: Files = {
-    "etc/containerd/config.toml": _CONTAINERD,
+    "etc/containerd/config.toml": _CONTAINERD % SANDBOX,
     "etc/containerd/certs.d/_default/hosts.toml": _MIRROR,
     "etc/apt/sources.list": "",
     "etc/apt/apt.conf.d/90shiplift": 'Acquire::Languages "none";\n',
