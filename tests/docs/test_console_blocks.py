@@ -38,8 +38,12 @@ def test_the_readme_and_the_guide_of_each_layer_show_what_to_do() -> None:
 
 @pytest.mark.usefixtures("programs")
 @pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
-def test_a_page_can_be_followed_word_for_word(page: Path, tmp_path: Path) -> None:
+def test_a_page_can_be_followed_word_for_word(
+    page: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     todo = commands(page)
+    if any("--machines" in command.text for command in todo):
+        request.getfixturevalue("machine_root")
     assert todo
     with clone(tmp_path) as fresh, running(fresh.folder, fresh.environment, tmp_path / "output") as shell:
         for command in todo:

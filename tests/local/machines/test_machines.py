@@ -7,17 +7,19 @@ import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from shiplift.local.errors import LocalError
-from shiplift.local.machines import Host, Machines
+from shiplift.local.machines import Host, Machines, cgroups
 from shiplift.local.machines.inside import KUBELET_SETTINGS
 from tests.local.leftovers import processes_of, running
 from tests.until import until
 
 from .leftovers import settings_here, traces
 
+VERSION_2 = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"))
 COMMAND = [sys.executable, "-c", "from shiplift.cli import main; main()", "local"]
 
 
@@ -127,6 +129,22 @@ def test_a_machine_cannot_change_the_settings_of_this_computers_kernel(machines)
     refused = host.run("sh", "-c", "echo 1 > /proc/sys/kernel/printk", check=False)
     assert "Read-only file system" in refused.stderr
     assert settings_here() == here
+
+
+def test_a_machine_runs_with_control_groups_of_version_2_alone(machines, monkeypatch):
+    """With the hierarchy that this computer may have beside those of version 1; its controllers are theirs."""
+    top = next((one for one in VERSION_2 if (one / "cgroup.controllers").exists()), None)
+    if top is None:
+        pytest.skip("no control groups of version 2 here")
+    monkeypatch.setattr(cgroups, "_TOP", top)
+    monkeypatch.setattr(cgroups, "_VERSION_2", tuple((top / "cgroup.controllers").read_text().split()))
+    made = machines(1)
+    (host,) = made.hosts
+    assert host.run("stat", "-f", "-c", "%T", "/sys/fs/cgroup").stdout == "cgroup2fs\n"
+    assert host.run("systemctl", "is-system-running", "--wait").stdout == "running\n"
+    network = made.state.network
+    made.down()
+    assert traces(network) == set()
 
 
 @pytest.mark.crash
