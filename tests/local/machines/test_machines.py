@@ -132,7 +132,7 @@ def test_a_machine_cannot_change_the_settings_of_this_computers_kernel(machines)
 
 
 def test_a_machine_runs_with_control_groups_of_version_2_alone(machines, monkeypatch):
-    """With the hierarchy that this computer may have beside those of version 1; its controllers are theirs."""
+    """With the hierarchy that may be beside those of version 1, which then have its controllers."""
     top = next((one for one in VERSION_2 if (one / "cgroup.controllers").exists()), None)
     if top is None:
         pytest.skip("no control groups of version 2 here")
