@@ -131,6 +131,30 @@ def test_a_machine_cannot_change_the_settings_of_this_computers_kernel(machines)
     assert settings_here() == here
 
 
+def test_containerd_goes_to_a_later_revision_and_back_by_apt(machines):
+    made = machines(1)
+    (host,) = made.hosts
+    before, later = version_of(host, "containerd"), made.publish_later_containerd()
+    host.write(
+        "/etc/apt/sources.list.d/containerd.list",
+        f"deb [trusted=yes] {made.repository}/containerd ./\n".encode(),
+    )
+    host.run("apt-get", "update", "-q")
+    for wanted in (later, before):
+        running = main_pid(host, "containerd")
+        host.run("apt-get", "install", "-q", "-y", "--allow-downgrades", f"containerd={wanted}")
+        assert version_of(host, "containerd") == wanted
+        assert main_pid(host, "containerd") not in (running, 0)
+
+
+def version_of(host: Host, package: str) -> str:
+    return host.run("dpkg-query", "-W", "-f", "${Version}", package).stdout
+
+
+def main_pid(host: Host, unit: str) -> int:
+    return int(host.run("systemctl", "show", "--value", "-p", "MainPID", unit).stdout)
+
+
 def test_a_machine_runs_with_control_groups_of_version_2_alone(machines, monkeypatch):
     """With the hierarchy that may be beside those of version 1, which then have its controllers."""
     top = next((one for one in VERSION_2 if (one / "cgroup.controllers").exists()), None)

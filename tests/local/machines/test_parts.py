@@ -155,11 +155,11 @@ def test_packages_have_what_dpkg_asks_for(empty_cache):
 
 def test_the_index_of_a_channel_has_every_version_that_was_published(empty_cache, tmp_path):
     for version in ("v1.36.3", "v1.36.4"):
-        depot._publish_packages(tmp_path / "v1.36", packages.find(version, quiet))
+        depot.publish_packages(tmp_path / "v1.36", packages.find(version, quiet))
     index = (tmp_path / "v1.36/Packages").read_text()
     for version in ("1.36.3-1.1", "1.36.4-1.1"):
         assert index.count(f"\nVersion: {version}\n") == 3
-    depot._publish_packages(tmp_path / "v1.36", packages.find("v1.36.4", quiet))
+    depot.publish_packages(tmp_path / "v1.36", packages.find("v1.36.4", quiet))
     assert (tmp_path / "v1.36/Packages").read_text() == index
 
 

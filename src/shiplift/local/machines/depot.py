@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 from shiplift.local import paths
-from shiplift.local.machines import images, packages, programs
+from shiplift.local.machines import images, packages, programs, repack, root
 from shiplift.local.progress import Say
 
 CACHE = "/srv/cache"
@@ -28,10 +28,16 @@ def publish(published: Path, version: str, say: Say) -> None:
         images.find(version, say),
     )
     _link(published / programs.BINARY / version, kubernetes)
-    _publish_packages(published / "apt" / packages.channel(version), debs)
+    publish_packages(published / "apt" / packages.channel(version), debs)
     for path in stored.rglob("*"):
         if path.is_file():
             _link(published / "registry" / path.relative_to(stored), path)
+
+
+def publish_later_containerd(published: Path, say: Say) -> str:
+    """containerd as it is installed and in a later revision, in its own channel; returns the revision."""
+    publish_packages(published / "apt" / repack.PACKAGE, repack.find(say))
+    return f"{repack.installed_version(root.find(say))}{repack.LATER}"
 
 
 def prepare(published: Path) -> None:
@@ -44,7 +50,7 @@ def versions(published: Path) -> list[str]:
     return sorted(path.name for path in (published / programs.BINARY).iterdir())
 
 
-def _publish_packages(channel: Path, debs: Path) -> None:
+def publish_packages(channel: Path, debs: Path) -> None:
     """apt reads one index: that of all packages which the channel has."""
     for path in debs.glob("*.deb"):
         _link(channel / path.name, path)

@@ -142,6 +142,12 @@ class Machines:
         with disk_errors(self.root), self._locked(say):
             depot.publish(self.published, version, say)
 
+    def publish_later_containerd(self, say: Say = silent) -> str:
+        """A later revision of what is installed is in the channel `containerd`; returns the revision."""
+        _ = self.state
+        with disk_errors(self.root), self._locked(say):
+            return depot.publish_later_containerd(self.published, say)
+
     def make_cluster(self, version: str = programs.NEWEST, say: Say = silent) -> None:
         """A cluster of that Kubernetes on all machines, the first its control plane, by kubeadm."""
         if self.kubeconfig.exists():

@@ -7,6 +7,7 @@ which have them in memory once. Control files, units, scripts and dependencies a
 from __future__ import annotations
 
 import hashlib
+import re
 import subprocess
 from pathlib import Path
 
@@ -132,20 +133,30 @@ def _make(version: str, empty: Path) -> Path:
 
 
 def _pack(package: Package, version: str, content: Path, folder: Path) -> str:
-    """The package, and what the index says of it."""
     program = content / "usr/bin" / package.name
     program.parent.mkdir(parents=True)
     program.symlink_to(f"{PUBLISHED}/{programs.BINARY}/{version}/{package.name}")
-    control = _control(package, version)
-    write_files(content, {**package.files, "DEBIAN/control": control})
+    write_files(content, package.files)
     write_files(content, {f"DEBIAN/{name}": script for name, script in package.scripts.items()})
     for name in package.scripts:
         (content / "DEBIAN" / name).chmod(0o755)
-    target = folder / f"{package.name}_{revision(version)}_{platforms.machine()}.deb"
+    return pack(content, _control(package, version), folder)
+
+
+def pack(content: Path, control: str, folder: Path) -> str:
+    """The package of that content into the folder; returns what the index says of it."""
+    write_files(content, {"DEBIAN/control": control})
+    named = [_field(control, name) for name in ("Package", "Version", "Architecture")]
+    target = folder / f"{'_'.join(named)}.deb"
     _dpkg_deb(content, target)
     packed = target.read_bytes()
     digest = hashlib.sha256(packed).hexdigest()
     return f"{control}Filename: ./{target.name}\nSize: {len(packed)}\nSHA256: {digest}\n\n"
+
+
+def _field(control: str, name: str) -> str:
+    (value,) = re.findall(rf"^{name}: (.+)$", control, re.MULTILINE)
+    return value
 
 
 def _control(package: Package, version: str) -> str:
@@ -163,7 +174,7 @@ def _control(package: Package, version: str) -> str:
 
 
 def _dpkg_deb(content: Path, target: Path) -> None:
-    command = [tool("dpkg-deb"), "--root-owner-group", "-Zgzip", "--build", content, target]
+    command = [tool("dpkg-deb"), "--root-owner-group", "-Zgzip", "-z1", "--build", content, target]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise LocalError(f"{target.name} cannot be made: {done.stderr.strip()[-200:]}", "is dpkg whole?")
