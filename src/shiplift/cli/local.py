@@ -56,6 +56,8 @@ def up(  # noqa: PLR0913  one flag each
     port: Annotated[int, _PLAIN] = 0,
     foreground: Annotated[bool, _PLAIN] = False,
     machines: Annotated[int | None, _PLAIN] = None,
+    kubernetes: Annotated[str, _PLAIN] = "",
+    bare: Annotated[bool, _PLAIN] = False,
 ) -> None:
     """Make a cluster, or start what is missing of it.
 
@@ -78,15 +80,19 @@ def up(  # noqa: PLR0913  one flag each
     foreground
         Stay until Ctrl-C, then end the cluster.
     machines
-        Instead of a cluster with simulated nodes, this many real machines; needs root.
+        Instead of simulated nodes, this many real machines, a cluster by kubeadm; needs root.
+    kubernetes
+        Of which version that cluster is: v1.36.3, v1.35.4, or another patch of these minors.
+    bare
+        No cluster: the machines alone.
     """
     with _terminable():
         _check(nodes, node_version, emulate, port)
         others = {"--nodes": nodes, "--node-version": node_version, "--emulate": emulate, "--audit": audit}
         others |= {"--fsync": fsync, "--port": port, "--foreground": foreground}
-        local_machines.check_alone(machines, others)
+        local_machines.check_alone(machines, {"--kubernetes": kubernetes, "--bare": bare}, others)
         if machines is not None or local_machines.find(name):
-            return local_machines.up(name, machines)
+            return local_machines.up(name, machines, kubernetes, bare=bare)
         settings = Settings(emulate=emulate, audit=audit, fsync=fsync, port=port)
         began = time.monotonic()
         cluster = _up(name, settings, nodes, node_version)
@@ -139,9 +145,12 @@ def kubeconfig(*, name: Name = "default") -> None:
         The cluster.
     """
     with _terminable():
-        cluster = _cluster(name)
-        _ = cluster.state
-        sys.stdout.write(f"{cluster.kubeconfig}\n")
+        if machines := local_machines.find(name):
+            path = local_machines.kubeconfig(machines)
+        else:
+            cluster = _cluster(name)
+            _, path = cluster.state, cluster.kubeconfig
+        sys.stdout.write(f"{path}\n")
 
 
 @app.command
@@ -156,9 +165,12 @@ def env(*, name: Name = "default") -> None:
         The cluster.
     """
     with _terminable():
-        cluster = _cluster(name)
-        kubectl = Path(cluster.state.programs["kubectl"]).parent
-        sys.stdout.write(f"export KUBECONFIG={shlex.quote(str(cluster.kubeconfig))}\n")
+        if machines := local_machines.find(name):
+            path, kubectl = local_machines.environment(machines)
+        else:
+            cluster = _cluster(name)
+            path, kubectl = cluster.kubeconfig, Path(cluster.state.programs["kubectl"]).parent
+        sys.stdout.write(f"export KUBECONFIG={shlex.quote(str(path))}\n")
         sys.stdout.write(f'export PATH={shlex.quote(str(kubectl))}:"$PATH"\n')
 
 
@@ -244,7 +256,8 @@ def _report(name: str) -> Report:
     if machines := local_machines.find(name):
         states = local_machines.states(machines)
         whole = all(state == "healthy" for state in states.values())
-        return Report(name, whole, machines.state.network.subnet, "", states)
+        kubeconfig = str(machines.kubeconfig) if machines.state.kubernetes else ""
+        return Report(name, whole, local_machines.server(machines), kubeconfig, states)
     return _cluster_report(_cluster(name))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shiplift.cli.output import say
@@ -23,11 +25,39 @@ def names() -> list[str]:
     return known()
 
 
-def up(name: str, count: int | None) -> None:
-    """Make the set; with no count, start what is off."""
-    machines = _machines(name)
-    machines.up(count or len(machines.hosts), say)
+def up(name: str, count: int | None, kubernetes: str, *, bare: bool) -> None:
+    """Make the set, and a cluster of it unless it is to be bare; with no count, start what is off."""
+    from shiplift.local.machines import programs as known
+
+    machines, began = _machines(name), time.monotonic()
+    if count is None:
+        machines.up(len(machines.hosts), say)
+    else:
+        machines.up(count, say, "" if bare else kubernetes or known.NEWEST)
+    say(f"machines {name} are up after {time.monotonic() - began:.1f} s")
     say(f"hint: ssh -F {machines.ssh_config} m1 logs in as root")
+
+
+def environment(machines: Machines) -> tuple[Path, Path]:
+    """The kubeconfig, and the folder of a kubectl of the same version."""
+    from shiplift.local.machines import programs as known
+
+    return kubeconfig(machines), known.folder_of(machines.state.kubernetes)
+
+
+def kubeconfig(machines: Machines) -> Path:
+    if not machines.state.kubernetes:
+        raise LocalError(
+            f"machines {machines.name!r} are bare: there is no cluster",
+            "leave --bare out of shiplift local up",
+        )
+    return machines.kubeconfig
+
+
+def server(machines: Machines) -> str:
+    """Of the cluster that they are; bare machines have only a network."""
+    known = machines.state
+    return f"https://{known.network.address('m1')}:6443" if known.kubernetes else known.network.subnet
 
 
 def programs(version: str) -> list[str]:
@@ -46,9 +76,11 @@ def states(machines: Machines) -> dict[str, str]:
     }
 
 
-def check_alone(machines: int | None, others: dict[str, object]) -> None:
-    """Machines are no simulated nodes: what is asked of those is not done to these."""
+def check_alone(machines: int | None, own: dict[str, object], others: dict[str, object]) -> None:
+    """Machines are no simulated nodes: what is asked of the ones is not done to the others."""
     if machines is None:
+        if given := [flag for flag, value in own.items() if value]:
+            raise LocalError(f"{given[0]} is for --machines", "say how many machines there shall be")
         return
     given = [flag for flag, value in others.items() if value]
     if given:

@@ -161,6 +161,15 @@ def machine_root(programs: dict[str, str], clusters_folder: Path) -> Path:  # no
     return root.find(print)
 
 
+@pytest.fixture(scope="session")
+def machine_programs(machine_root: Path) -> Path:  # noqa: ARG001 - who cannot have machines needs none
+    """Of a cluster on machines, got before any test needs them: a first build takes minutes."""
+    from shiplift.local.machines import images, programs  # noqa: PLC0415 - also a fixture's name here
+
+    images.find(programs.NEWEST, print)
+    return programs.find(programs.NEWEST, print)
+
+
 @pytest.fixture
 def machines(
     machine_root: Path,  # noqa: ARG001 - whoever asks for machines waits for it

@@ -29,14 +29,8 @@ spec:
 """
 
 
-@pytest.fixture(scope="session")
-def kubernetes(machine_root: Path) -> Path:
-    """The programs, got before any test needs them: a first build takes longer than tests wait."""
-    return programs.find(programs.NEWEST, print)
-
-
 @pytest.fixture(scope="module")
-def cluster(kubernetes: Path, clusters_folder: Path) -> Iterator[Machines]:
+def cluster(machine_programs: Path, clusters_folder: Path) -> Iterator[Machines]:
     """A control plane m1 and a worker m2, of v1.36.3."""
     made = Machines(f"machines-{uuid.uuid4().hex[:8]}", clusters_folder)
     made.up(2)
@@ -67,7 +61,7 @@ def boot_id(host: Host) -> str:
 
 
 @pytest.mark.parametrize("version", ["v1.36.3", "v1.36.4"])
-def test_programs_say_the_version_that_is_stamped_on_them(kubernetes, version):
+def test_programs_say_the_version_that_is_stamped_on_them(machine_programs, version):
     folder = programs.find(version, print)
     assert said_by(folder / "kubelet", "--version") == f"Kubernetes {version}\n"
     assert said_by(folder / "kubeadm", "version", "-o", "short") == f"{version}\n"
@@ -84,8 +78,10 @@ def test_every_machine_is_a_ready_node_that_says_who_it_is(cluster):
         assert said["bootID"] == boot_id(host)
 
 
-def test_the_cluster_is_reached_from_this_computer(cluster, kubernetes):
-    said = said_by(kubernetes / "kubectl", f"--kubeconfig={cluster.kubeconfig}", "get", "nodes", "-o", "name")
+def test_the_cluster_is_reached_from_this_computer(cluster, machine_programs):
+    said = said_by(
+        machine_programs / "kubectl", f"--kubeconfig={cluster.kubeconfig}", "get", "nodes", "-o", "name"
+    )
     assert said == "node/m1\nnode/m2\n"
     assert cluster.kubeconfig.stat().st_mode & 0o777 == 0o600
 

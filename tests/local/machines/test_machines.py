@@ -9,11 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from shiplift.local.errors import LocalError
-from shiplift.local.machines import Host, Machines, cgroups
+from shiplift.local.machines import Host, Machines, cgroups, names
 from shiplift.local.machines.inside import KUBELET_SETTINGS
+from shiplift.local.process import Process
 from tests.local.leftovers import processes_of, running
 from tests.until import until
 
@@ -21,6 +23,15 @@ from .leftovers import settings_here, traces
 
 VERSION_2 = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"))
 COMMAND = [sys.executable, "-c", "from shiplift.cli import main; main()", "local"]
+
+
+@pytest.fixture
+def state_folder(monkeypatch, tmp_path):
+    """Where the command keeps machines; whatever becomes of the test, they end with it."""
+    monkeypatch.setenv("SHIPLIFT_STATE", str(tmp_path))
+    yield tmp_path / "clusters"
+    for name in names(tmp_path / "clusters"):
+        Machines(name, tmp_path / "clusters").down()
 
 
 def boot_id(host: Host) -> str:
@@ -175,10 +186,7 @@ def test_a_machine_runs_with_control_groups_of_version_2_alone(machines, monkeyp
 def test_a_machine_ends_with_its_keeper(machines):
     made = machines(1)
     (host,) = made.hosts
-    (keeper,) = [line for line in processes_of(host.folder) if "keeper" in line][:1]
-    assert keeper
-    pid = int(host.disks.keeper.read_bytes().split(b":")[1].split(b",")[0])
-    os.kill(pid, signal.SIGKILL)
+    msgspec.json.decode(host.disks.keeper.read_bytes(), type=Process).send(signal.SIGKILL)
     until(lambda: not host.running)
     made.up(1)
     assert host.answers
@@ -187,34 +195,34 @@ def test_a_machine_ends_with_its_keeper(machines):
 @pytest.mark.crash
 @pytest.mark.usefixtures("machine_root")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
-def test_an_interrupted_up_leaves_nothing(tmp_path, monkeypatch, number):
-    monkeypatch.setenv("SHIPLIFT_STATE", str(tmp_path))
-    with running([*COMMAND, "up", "--machines", "1"], stderr=subprocess.PIPE) as process:
+def test_an_interrupted_up_leaves_nothing(state_folder, number):
+    with running([*COMMAND, "up", "--machines", "1", "--bare"], stderr=subprocess.PIPE) as process:
         assert process.stderr
         for line in process.stderr:
             if line.startswith("booting"):
                 break
-        network = Machines("default", tmp_path / "clusters").state.network
+        network = Machines("default", state_folder).state.network
         assert traces(network)
         os.kill(process.pid, number)
         assert "nothing was left behind" in process.stderr.read()
         assert process.wait(20) == 130
     assert traces(network) == set()
-    assert list((tmp_path / "clusters").glob("*/")) == []
+    assert list(state_folder.glob("*/")) == []
 
 
 @pytest.mark.usefixtures("machine_root")
-def test_the_command_makes_shows_repairs_and_ends_machines(tmp_path, monkeypatch):
-    monkeypatch.setenv("SHIPLIFT_STATE", str(tmp_path))
-    up = local("up", "--machines", "1")
+def test_the_command_makes_shows_repairs_and_ends_machines(state_folder):
+    up = local("up", "--machines", "1", "--bare")
     assert (up.returncode, up.stdout) == (0, "")
-    assert f"hint: ssh -F {tmp_path}/clusters/default/ssh_config m1" in up.stderr
+    assert f"hint: ssh -F {state_folder}/default/ssh_config m1" in up.stderr
     assert local("status").stdout.startswith("default\trunning\t10.171.")
     again = local("up", "--machines", "1", "--nodes", "3")
-    assert again.returncode == 2
+    assert again.returncode == 1
     assert "--machines and --nodes do not go together" in again.stderr
+    assert "machines 'default' are bare" in local("kubeconfig").stderr
+    assert "--bare is for --machines" in local("up", "--bare").stderr
 
-    made = Machines("default", tmp_path / "clusters")
+    made = Machines("default", state_folder)
     network = made.state.network
     made.host("m1").kill()
     broken = local("status")

@@ -21,6 +21,7 @@ SKIPPED = "--skip-phases=addon/coredns"
 ADMIN = "/etc/kubernetes/admin.conf"
 PORT = 6443
 _CONFIG = "/etc/kubernetes/kubeadm.yaml"
+_KUBELET = "/etc/kubernetes/kubelet.conf"
 _SOURCE = "/etc/apt/sources.list.d/kubernetes.list"
 _PROGRAMS = ("kubelet", "kubeadm", "kubectl")
 _TIMEOUT = 300.0
@@ -57,20 +58,34 @@ conntrack: {{maxPerCore: 0}}
 
 
 def make(hosts: tuple[Host, ...], repository: str, version: str, say: Say) -> bytes:
-    """The first machine is the control plane, the others are workers; returns the admin's kubeconfig."""
-    say(f"installing Kubernetes {version} on {len(hosts)} machines")
-    _on_each(hosts, lambda host: install(host, repository, version))
-    first, *others = hosts
-    say("kubeadm init on m1")
-    first.write(_CONFIG, documents(version, first.address).encode())
-    first.run("kubeadm", "init", "--config", _CONFIG, IGNORED, SKIPPED, timeout=_TIMEOUT)
-    if others:
-        say(f"kubeadm join on {', '.join(host.name for host in others)}")
+    """The first machine is the control plane, the others are workers; returns the admin's kubeconfig.
+
+    Machines that are part of the cluster already stay as they are.
+    """
+    first, new = hosts[0], [host for host in hosts if not _has_joined(host)]
+    if new:
+        say(f"installing Kubernetes {version} on {_names(new)}")
+        _on_each(new, lambda host: install(host, repository, version))
+    if first in new:
+        say(f"kubeadm init on {first.name}")
+        first.write(_CONFIG, documents(version, first.address).encode())
+        first.run("kubeadm", "init", "--config", _CONFIG, IGNORED, SKIPPED, timeout=_TIMEOUT)
+    if others := [host for host in new if host != first]:
+        say(f"kubeadm join on {_names(others)}")
         command = join_command(first)
         _on_each(others, lambda host: host.run(*command, timeout=_TIMEOUT))
     say("waiting for all nodes to be ready")
     _kubectl(first, "wait", "--for=condition=Ready", "nodes", "--all", "--timeout=120s")
     return first.read(ADMIN)
+
+
+def _has_joined(host: Host) -> bool:
+    """kubelet has credentials of its own once a machine is part of a cluster."""
+    return host.run("test", "-e", _KUBELET, check=False).returncode == 0
+
+
+def _names(hosts: Iterable[Host]) -> str:
+    return ", ".join(host.name for host in hosts)
 
 
 def install(host: Host, repository: str, version: str) -> None:

@@ -45,6 +45,8 @@ class State(msgspec.Struct, frozen=True):
     network: Network
     root: str
     count: int = 0
+    kubernetes: str = ""
+    """The version of the cluster that was made of them; empty: none was."""
 
 
 class Machines:
@@ -119,9 +121,14 @@ class Machines:
         """Where machines find packages."""
         return f"http://{DEPOT}/apt"
 
-    def up(self, count: int, say: Say = silent) -> None:
-        """Make the set, add machines to it, or start those that are off; returns when all answer."""
+    def up(self, count: int, say: Say = silent, kubernetes: str = "") -> None:
+        """Make the set, add machines to it, or start those that are off; returns when all answer.
+
+        With a version of Kubernetes, kubeadm makes a cluster of them; machines that are added later join it.
+        """
         _check(count)
+        if kubernetes:
+            programs.base_of(kubernetes)
         if why := needs.refusal(self.root):
             raise why
         with disk_errors(self.root), self._locked(say):
@@ -131,6 +138,7 @@ class Machines:
                     self._create(say)
                 self._grow(count, say)
                 self._start(say)
+                self._join(kubernetes, say)
             except BaseException:
                 if new:
                     self._remove()
@@ -150,10 +158,7 @@ class Machines:
 
     def make_cluster(self, version: str = programs.NEWEST, say: Say = silent) -> None:
         """A cluster of that Kubernetes on all machines, the first its control plane, by kubeadm."""
-        if self.kubeconfig.exists():
-            return
-        self.publish(version, say)
-        write_private(self.kubeconfig, kubeadm.make(self.hosts, self.repository, version, say))
+        self.up(self.state.count, say, version)
 
     def down(self) -> bool:
         """End and forget the set; False when there was nothing."""
@@ -213,6 +218,20 @@ class Machines:
             host.start()
         for host in hosts:
             host.wait()
+
+    def _join(self, kubernetes: str, say: Say) -> None:
+        known = self.state
+        version = kubernetes or known.kubernetes
+        if known.kubernetes and version != known.kubernetes:
+            raise LocalError(
+                f"machines {self.name!r} are a cluster of {known.kubernetes} already",
+                f"shiplift local down --name {self.name} ends it",
+            )
+        if version:
+            depot.publish(self.published, version, say)
+            made = kubeadm.make(self.hosts, self.repository, version, say)
+            write_private(self.kubeconfig, made)
+            self._write(msgspec.structs.replace(known, kubernetes=version))
 
     def _remove(self) -> None:
         if known := _read(self.folder):
