@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from shiplift.local import paths, process
+from shiplift.local import cluster, paths, process, state
 from shiplift.local.errors import LocalError, disk_errors
 from shiplift.local.lock import locked
 from shiplift.local.machines import (
@@ -36,7 +36,7 @@ from shiplift.local.private import write_private
 from shiplift.local.progress import Say, silent
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?")
-FILE = "machines.json"
+FILE = cluster.MACHINES
 
 
 class State(msgspec.Struct, frozen=True):
@@ -141,7 +141,8 @@ class Machines:
                 self._join(kubernetes, say)
             except BaseException:
                 if new:
-                    self._remove()
+                    with process.uninterrupted():
+                        self._remove()
                 raise
 
     def publish(self, version: str, say: Say = silent) -> None:
@@ -162,13 +163,18 @@ class Machines:
 
     def down(self) -> bool:
         """End and forget the set; False when there was nothing."""
-        with self._locked(silent):
+        with self._locked(silent), process.uninterrupted():
             known = self.exists
             self._remove()
             (self.root / f"{self.name}.lock").unlink(missing_ok=True)
         return known
 
     def _create(self, say: Say) -> None:
+        if state.read(self.folder):
+            raise LocalError(
+                f"{self.name!r} is the name of a cluster already",
+                "choose another, or end it: shiplift local down",
+            )
         shared = root.find(say)
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(mode=0o700, parents=True)
