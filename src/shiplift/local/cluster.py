@@ -181,7 +181,7 @@ class Cluster:
         if (self.layout.folder / MACHINES).exists():
             raise LocalError(
                 f"{self.name!r} is the name of machines already",
-                "choose another, or end them: shiplift local down",
+                f"choose another, or end them: shiplift local down --name {self.name}",
             )
         programs = assets.find(say)
         for _ in range(_ATTEMPTS - 1):

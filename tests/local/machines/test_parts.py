@@ -9,9 +9,13 @@ import sys
 
 import pytest
 
+from shiplift.local import state
+from shiplift.local.cluster import Cluster
+from shiplift.local.components import Ports, Settings
 from shiplift.local.errors import LocalError
 from shiplift.local.machines import Machines, cgroups, depot, needs, network, packages, programs, tools
 from shiplift.local.machines.network import DEPOT, Network
+from shiplift.local.state import State
 from tests.local.test_assets import quiet
 
 
@@ -87,6 +91,20 @@ def test_machines_that_are_not_there_are_named(tmp_path):
         _ = Machines("mine", tmp_path).hosts
     assert "--machines 3 --name mine" in refused.value.hint
     assert Machines("mine", tmp_path).down() is False
+
+
+def test_machines_and_clusters_do_not_take_each_others_names(monkeypatch, tmp_path):
+    monkeypatch.setattr(needs, "refusal", lambda _folder: None)
+    (tmp_path / "mine").mkdir()
+    state.write(tmp_path / "mine", State(Settings(), Ports(1, 2, 3, 4, 5), {}))
+    with pytest.raises(LocalError, match="'mine' is the name of a cluster already"):
+        Machines("mine", tmp_path).up(1)
+    assert Cluster("mine", tmp_path).exists
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/machines.json").write_text("{}")
+    with pytest.raises(LocalError, match="'other' is the name of machines already"):
+        Cluster("other", tmp_path).up()
+    assert (tmp_path / "other/machines.json").exists()
 
 
 def test_addresses_do_not_meet():

@@ -132,6 +132,11 @@ class Machines:
         if why := needs.refusal(self.root):
             raise why
         with disk_errors(self.root), self._locked(say):
+            if state.read(self.folder):
+                raise LocalError(
+                    f"{self.name!r} is the name of a cluster already",
+                    f"choose another, or end it: shiplift local down --name {self.name}",
+                )
             new = not self.exists
             try:
                 if new:
@@ -170,11 +175,6 @@ class Machines:
         return known
 
     def _create(self, say: Say) -> None:
-        if state.read(self.folder):
-            raise LocalError(
-                f"{self.name!r} is the name of a cluster already",
-                "choose another, or end it: shiplift local down",
-            )
         shared = root.find(say)
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(mode=0o700, parents=True)
