@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from shiplift.local.errors import LocalError
 from shiplift.local.machines import Host, Machines, images, programs
 from tests.until import until
 
@@ -114,6 +115,16 @@ def test_another_patch_is_installed_by_apt_and_kubelet_says_so_after_its_restart
 
 def test_a_worker_that_restarts_is_a_ready_node_again(cluster):
     host = cluster.host("m2")
+    before = boot_id(host)
     host.run("systemctl", "reboot")
-    until(lambda: host.running and info(cluster, "m2")["bootID"] == boot_id(host), 60, 0.5)
+    until(lambda: host.running and boot_id(host) != before, 60, 0.5)
+    until(lambda: info(cluster, "m2")["bootID"] == boot_id(host), 60, 0.5)
     until(lambda: is_ready(node(cluster, "m2")), 60, 0.5)
+
+
+def test_a_machine_that_is_added_joins_the_cluster(cluster):
+    cluster.up(3)
+    assert is_ready(node(cluster, "m3"))
+    assert cluster.state.kubernetes == programs.NEWEST
+    with pytest.raises(LocalError, match=r"are a cluster of v1\.36\.3 already"):
+        cluster.make_cluster("v1.35.4")
