@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,7 +77,7 @@ def states(machines: Machines) -> dict[str, str]:
     }
 
 
-def check_alone(machines: int | None, own: dict[str, object], others: dict[str, object]) -> None:
+def check_alone(machines: int | None, own: Mapping[str, object], others: Mapping[str, object]) -> None:
     """Machines are no simulated nodes: what is asked of the ones is not done to the others."""
     if machines is None:
         if given := [flag for flag, value in own.items() if value]:

@@ -90,7 +90,7 @@ def _names(hosts: Iterable[Host]) -> str:
 
 def install(host: Host, repository: str, version: str) -> None:
     """kubelet, kubeadm and kubectl of that version, held as they should be; nothing is started."""
-    source = f"deb [trusted=yes] {repository}/{packages.channel(version)} ./\n"
+    source = f"deb [trusted=yes] {repository}/{packages.channel(version)}/ ./\n"
     host.write(_SOURCE, source.encode())
     host.run("apt-get", "update", "-q")
     wanted = [f"{name}={packages.revision(version)}" for name in _PROGRAMS]
