@@ -34,6 +34,7 @@ class Recipe(msgspec.Struct, frozen=True):
     binary: str
     names: tuple[str, ...]
     module_file: str = "go.mod"
+    title: str = "Kubernetes"
 
     @property
     def sums(self) -> Path:
@@ -73,10 +74,10 @@ CLUSTER = Recipe(
 def build(recipe: Recipe, folder: Path, say: Say) -> None:
     """All programs into the folder, which exists and is empty."""
     go = golang.find(say)
-    say("looking up what Kubernetes is made of; the first time, its modules are downloaded")
+    say(f"looking up what {recipe.title} is made of; the first time, its modules are downloaded")
     total = _count_packages(recipe, go, say)
-    say(f"building Kubernetes {recipe.version} from {total} packages; this takes minutes, once")
-    _compile(recipe, go, folder, Progress(say, "building Kubernetes", total, "packages"))
+    say(f"building {recipe.title} {recipe.version} from {total} packages; this takes minutes, once")
+    _compile(recipe, go, folder, Progress(say, f"building {recipe.title}", total, "packages"))
     for name in recipe.names:
         (folder / name).symlink_to(recipe.binary)
 

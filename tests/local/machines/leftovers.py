@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -25,4 +26,6 @@ def settings_here() -> dict[str, str]:
 
 
 def _groups() -> list[Path]:
-    return [path for path in Path("/sys/fs/cgroup").rglob("shiplift-*") if path.is_dir()]
+    """Those of others come and go meanwhile."""
+    found = (Path(one, name) for one, below, _ in os.walk("/sys/fs/cgroup") for name in below)
+    return [path for path in found if path.name.startswith("shiplift-")]

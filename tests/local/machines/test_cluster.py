@@ -30,6 +30,18 @@ spec:
 """
 
 
+ASKING = """
+import socket, struct
+parts = "kubernetes.default.svc.cluster.local".encode().split(b".")
+name = b"".join(bytes([len(part)]) + part for part in parts) + bytes(1)
+question = struct.pack(">6H", 7, 256, 1, 0, 0, 0) + name + struct.pack(">2H", 1, 1)
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
+    link.settimeout(5)
+    link.sendto(question, ("10.96.0.10", 53))
+    print(socket.inet_ntoa(link.recv(512)[-4:]))
+"""
+
+
 @pytest.fixture(scope="module")
 def cluster(machine_programs: Path, clusters_folder: Path) -> Iterator[Machines]:
     """A control plane m1 and a worker m2, of v1.36.3."""
@@ -99,6 +111,12 @@ def test_a_pod_of_one_machine_is_reached_from_another_and_reaches_services(clust
     )
 
 
+def test_names_of_services_are_answered(cluster):
+    first = cluster.host("m1")
+    first.run(*KUBECTL, "-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout=60s")
+    assert first.run("python3", "-", stdin=ASKING.encode()).stdout == "10.96.0.1\n"
+
+
 def test_another_patch_is_installed_by_apt_and_kubelet_says_so_after_its_restart(cluster):
     host = cluster.host("m2")
     cluster.publish("v1.36.4")
@@ -127,4 +145,4 @@ def test_a_machine_that_is_added_joins_the_cluster(cluster):
     assert is_ready(node(cluster, "m3"))
     assert cluster.state.kubernetes == programs.NEWEST
     with pytest.raises(LocalError, match=r"are a cluster of v1\.36\.3 already"):
-        cluster.make_cluster("v1.35.4")
+        cluster.make_cluster("v1.36.4")

@@ -53,6 +53,8 @@ def _files(network: Network, name: str, own: KeyPair, opener: str) -> Files:
         "etc/hostname": f"{name}\n",
         "etc/machine-id": f"{uuid.uuid4().hex}\n",
         "etc/hosts": _hosts(network),
+        # nobody answers there, at once; CoreDNS does not start where there is no address
+        "etc/resolv.conf": f"nameserver {network.address(DEPOT)}\n",
         "etc/ssh/ssh_host_ed25519_key": own.private,
         "etc/ssh/ssh_host_ed25519_key.pub": own.public,
         "root/.ssh/authorized_keys": opener,

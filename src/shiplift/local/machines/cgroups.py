@@ -92,7 +92,7 @@ def _kill(folder: Path) -> bool:
 def _processes(folder: Path) -> list[int]:
     """Of the group and those below; groups may go while they are looked at."""
     found: list[int] = []
-    for one in [folder, *folder.rglob("*/")]:
+    for one in _tree(folder):
         with contextlib.suppress(OSError):
             found += map(int, (one / "cgroup.procs").read_text().split())
     # 0 is one that cannot be seen from here, and to kill 0 is to kill oneself
@@ -100,13 +100,17 @@ def _processes(folder: Path) -> list[int]:
 
 
 def _remove_tree(folder: Path) -> bool:
-    below = sorted(folder.rglob("*/"), key=lambda path: len(path.parts), reverse=True)
     try:
-        for one in [*below, folder]:
+        for one in _tree(folder):
             one.rmdir()
     except OSError:
         return False
     return True
+
+
+def _tree(folder: Path) -> list[Path]:
+    """The group and those below it, the lowest first; those that go meanwhile are left out."""
+    return [Path(one) for one, _, _ in os.walk(folder, topdown=False)]
 
 
 def hierarchies(top: Path) -> list[str]:

@@ -17,7 +17,7 @@ import msgspec
 
 from shiplift.local import cache, paths, platforms
 from shiplift.local.errors import LocalError
-from shiplift.local.machines import programs, root
+from shiplift.local.machines import dns, programs, root
 from shiplift.local.progress import Say
 
 _REGISTRY = "registry.k8s.io/"
@@ -84,7 +84,8 @@ def find(version: str, say: Say) -> Path:
 
 
 def folder_of(version: str) -> Path:
-    made_of = f"{programs.folder_of(version).name} {root.folder().name} {_LAYOUT}"
+    parts = (programs.folder_of(version), root.folder(), dns.folder_of())
+    made_of = " ".join([*(part.name for part in parts), str(_LAYOUT)])
     digest = hashlib.sha256(made_of.encode()).hexdigest()[:12]
     return paths.cache_root() / "machines" / f"images-{version}-{platforms.machine()}-{digest}"
 
@@ -108,11 +109,11 @@ def _make(version: str, empty: Path, say: Say) -> Path:
     shared = store.add_blob(_pack(empty, _programs(folder)), _LAYER)
     firewall = store.add_blob(_pack(empty, _firewall(root.find(say))), _LAYER)
     pause = store.add_blob(_pack(empty, [_File("pause", folder / programs.PAUSE)]), _LAYER)
-    content = {"pause": [pause], "kube-proxy": [firewall, shared]}
+    names = store.add_blob(_pack(empty, [_File(dns.PROGRAM, dns.find(say))]), _LAYER)
+    content = {"kube-proxy": [firewall, shared], programs.PAUSE: [pause], dns.IMAGE: [names]}
+    started = {programs.PAUSE: f"/{programs.PAUSE}", dns.IMAGE: f"/{dns.PROGRAM}"}
     for name, tag in {*wanted(version, folder / "kubeadm"), (programs.PAUSE, root.SANDBOX)}:
-        if name in programs.NAMES or name in content:
-            program = "/pause" if name == programs.PAUSE else f"/{_BIN}/{name}"
-            store.add_image(name, tag, content.get(name, [shared]), program)
+        store.add_image(name, tag, content.get(name, [shared]), started.get(name, f"/{_BIN}/{name}"))
     return empty / "images"
 
 

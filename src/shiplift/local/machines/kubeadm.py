@@ -1,6 +1,6 @@
 """A cluster on machines, made as people make one: packages by apt, `kubeadm init`, `kubeadm join`.
 
-What these machines need beyond kubeadm's defaults is in `documents` and `IGNORED`; nothing else is skipped.
+What these machines need beyond kubeadm's defaults is in `documents` and `IGNORED`; no phase is skipped.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from shiplift.local.progress import Say
 
 # its only complaint here is about version 1 of control groups
 IGNORED = "--ignore-preflight-errors=SystemVerification"
-# there is no image of CoreDNS
-SKIPPED = "--skip-phases=addon/coredns"
 ADMIN = "/etc/kubernetes/admin.conf"
 PORT = 6443
 _CONFIG = "/etc/kubernetes/kubeadm.yaml"
@@ -69,7 +67,7 @@ def make(hosts: tuple[Host, ...], repository: str, version: str, say: Say) -> by
     if first in new:
         say(f"kubeadm init on {first.name}")
         first.write(_CONFIG, documents(version, first.address).encode())
-        first.run("kubeadm", "init", "--config", _CONFIG, IGNORED, SKIPPED, timeout=_TIMEOUT)
+        first.run("kubeadm", "init", "--config", _CONFIG, IGNORED, timeout=_TIMEOUT)
     if others := [host for host in new if host != first]:
         say(f"kubeadm join on {_names(others)}")
         command = join_command(first)
