@@ -99,12 +99,12 @@ def test_records_are_written_at_once_and_words_once_a_second() -> None:
     ("before", "after", "at_once"),
     [
         (NodeState.CORDONED, NodeState.DRAINING, False),
-        (NodeState.DRAINING, NodeState.CHANGING, False),
+        (NodeState.DRAINING, NodeState.CHANGING, True),
         (NodeState.CHANGING, NodeState.VERIFYING, True),
         (NodeState.CHANGING, NodeState.QUARANTINED, True),
     ],
 )
-def test_how_far_a_node_is_until_its_agent_is_through_is_written_later(
+def test_how_far_a_drain_is_is_written_later_and_how_far_a_node_is_at_once(
     before: NodeState, after: NodeState, at_once: bool
 ) -> None:
     server = Server()

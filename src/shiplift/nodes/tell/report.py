@@ -37,7 +37,7 @@ MOST_NODES = 1000
 _LONGEST = 1000
 _MOST_BLOCKERS, _LONGEST_BLOCKER = 200, 400
 _AT_REST = frozenset((Reason.COMPLETE, Reason.ABORTED))
-_TO_THE_CHANGE = frozenset((NodeState.CORDONED, NodeState.DRAINING, NodeState.CHANGING))
+_DRAINED = frozenset((NodeState.CORDONED, NodeState.DRAINING))
 _ORDER = (
     NodeState.QUARANTINED,
     NodeState.FAILED,
@@ -286,8 +286,10 @@ def _essence(status: NodeRolloutStatus) -> tuple[object, ...]:
 
 
 def _standing(record: NodeStatus) -> object:
-    """How far it is until its agent is through, the node itself says: that may be written down later."""
-    return None if record.state in _TO_THE_CHANGE else (record.state, record.reason)
+    """How far a drain is, and what an agent is doing, the node itself says: that may be written down later."""
+    if record.state in _DRAINED:
+        return None
+    return record.state if record.state is NodeState.CHANGING else (record.state, record.reason)
 
 
 WEIGHT: Weight[NodeRolloutStatus] = Weight(
