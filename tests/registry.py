@@ -77,7 +77,7 @@ class Registry:
                 stdout=log,
                 stderr=log,
             )
-        until(self._answers, 20)
+        until(self._answers)
 
     def stop(self) -> None:
         if self._process is not None:

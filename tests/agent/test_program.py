@@ -167,7 +167,7 @@ def test_an_agent_that_is_killed_and_a_server_that_is_away_hold_nothing_up(
     cluster.kill(Component.API_SERVER)
     with running(box, tmp_path / "log"):
         box.run("touch", "/tmp/go")
-        until(lambda: box.exists("/var/lib/shiplift/agent/record.json"), 10)
+        until(lambda: box.exists("/var/lib/shiplift/agent/record.json"))
         cluster.start(Component.API_SERVER)
         outcome = node.outcome(token)
     assert outcome.result is Result.DONE
