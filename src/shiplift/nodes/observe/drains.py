@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 from shiplift.api.nodes import NodeRolloutSpec, NodeState, NodeStatus
@@ -72,31 +74,40 @@ class Drains:
     ) -> None:
         self._snapshot, self._moving, self._now = snapshot, moving, now
         self._is_gone, self._is_ours = is_gone, is_ours
-        self._budgets: dict[str, list[PodDisruptionBudget]] = {}
-        for row in snapshot.all(PodDisruptionBudget):
-            self._budgets.setdefault(row.namespace, []).append(row)
-        self._evicting = frozenset(_under_way(outcomes))
+        self.evicting = frozenset(_under_way(outcomes))
+        """Pods, by uid, that are being evicted."""
         self._refusals = dict(_refusals(outcomes))
         self._taken: Counter[str] = Counter()
         """What the nodes that were asked about so far take of budgets."""
-        self._leaving = [
+
+    @cached_property
+    def _budgets(self) -> dict[str, list[PodDisruptionBudget]]:
+        """By namespace."""
+        found: dict[str, list[PodDisruptionBudget]] = {}
+        for row in self._snapshot.all(PodDisruptionBudget):
+            found.setdefault(row.namespace, []).append(row)
+        return found
+
+    @cached_property
+    def _leaving(self) -> list[tuple[str, str]]:
+        """What evictions that are under way take of budgets, by node."""
+        return [
             (pod.node, budgets[0].uid)
-            for uid in self._evicting
-            if (pod := snapshot.by_uid(Pod, uid)) is not None
-            and len(budgets := self._covering(pod)) == 1
+            for uid in self.evicting
+            if (pod := self._snapshot.by_uid(Pod, uid)) is not None
+            and len(budgets := self.covering(pod)) == 1
             and not is_free(pod, budgets)
         ]
-        """What evictions that are under way take of budgets, by node."""
 
     def of(self, asked: Asked) -> Drain:
         around = Around(settings_of(asked.spec), self._daemon_set, self._seconds, _came_late(asked.record))
         judged = judge_all(self._snapshot.pods_on(asked.node.name), around)
         scene = Scene(
             judged=judged,
-            covering=self._covering,
+            covering=self.covering,
             now=self._now.timestamp(),
             hold=lambda pod: self._hold(asked.node, pod),
-            evicting=self._evicting,
+            evicting=self.evicting,
             spent=self._spent(asked.node.name),
             refusals=self._refusals,
             goes_last=self._is_ours,
@@ -115,7 +126,17 @@ class Drains:
     def _seconds(self) -> int:
         return int(self._now.timestamp())
 
-    def _covering(self, pod: Pod) -> list[PodDisruptionBudget]:
+    @property
+    def budgets(self) -> Iterator[PodDisruptionBudget]:
+        return chain.from_iterable(self._budgets.values())
+
+    @property
+    def leaving(self) -> Counter[str]:
+        """What evictions that are under way take of budgets."""
+        return Counter(budget for _, budget in self._leaving)
+
+    def covering(self, pod: Pod) -> list[PodDisruptionBudget]:
+        """The budgets that a pod counts for."""
         return [row for row in self._budgets.get(pod.namespace, ()) if row.selects(pod.labels)]
 
     def _hold(self, node: Node, pod: Pod) -> Hold | None:
