@@ -14,7 +14,7 @@ from shiplift.pdb.allowances import allowed_alone
 
 
 class SnapshotDemands:
-    """Of one snapshot. `drained` are the nodes that are being drained: what their pods still need is taken."""
+    """Of one snapshot. `drained` are nodes that are being drained: what their pods still need is taken."""
 
     def __init__(self, snapshot: Snapshot, drains: Drains, drained: Iterable[str]) -> None:
         self._snapshot, self._drains, self._drained = snapshot, drains, tuple(drained)

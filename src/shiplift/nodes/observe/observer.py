@@ -28,7 +28,7 @@ from shiplift.nodes.observe.api_servers import api_servers
 from shiplift.nodes.observe.asking import Asking
 from shiplift.nodes.observe.demands import SnapshotDemands
 from shiplift.nodes.observe.drains import DRAINED, Asked, Drains
-from shiplift.nodes.observe.holding import Holding, Moving, moving
+from shiplift.nodes.observe.holding import Holding, moving
 from shiplift.nodes.observe.members import Members, has_ours
 from shiplift.nodes.observe.news import Heard, News
 from shiplift.nodes.observe.rollouts import (
