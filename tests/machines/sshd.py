@@ -168,11 +168,12 @@ class Relay:
             end.close()
 
     def cut(self) -> None:
-        for one in self._sockets:
+        """Those of now: whoever is cut may be back at once."""
+        sockets, self._sockets = self._sockets, []
+        for one in sockets:
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
             one.close()
-        self._sockets.clear()
 
     def close(self) -> None:
         self.passing.set()

@@ -39,7 +39,7 @@ MACHINES = "machines.json"
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?")
 _ATTEMPTS = 3
 _LEAST_SPACE = 300 << 20
-_SERVED_SECONDS = 30.0
+_SERVED_SECONDS = 120.0
 _LOOK = 0.01
 
 

@@ -21,7 +21,7 @@ from shiplift.local.machines.tools import tool
 from shiplift.local.private import write_private
 from shiplift.local.process import Process
 
-_BOOT_TIMEOUT = 60.0
+_BOOT_TIMEOUT = 180.0
 _LOOK = 0.05
 _ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",

@@ -73,7 +73,10 @@ def make(hosts: tuple[Host, ...], repository: str, version: str, say: Say) -> by
         command = join_command(first)
         _on_each(others, lambda host: host.run(*command, timeout=_TIMEOUT))
     say("waiting for all nodes to be ready")
-    _kubectl(first, "wait", "--for=condition=Ready", "nodes", "--all", "--timeout=120s")
+    nodes = [f"node/{host.name}" for host in hosts]
+    # a machine that has joined is a node only a moment later
+    _kubectl(first, "wait", "--for=create", *nodes, "--timeout=120s")
+    _kubectl(first, "wait", "--for=condition=Ready", *nodes, "--timeout=240s")
     return first.read(ADMIN)
 
 

@@ -25,6 +25,7 @@ from shiplift.local.machines import (
     kubeadm,
     needs,
     network,
+    notices,
     packages,
     programs,
     root,
@@ -220,6 +221,7 @@ class Machines:
         hosts = (self.depot, *self.hosts)
         if off := [host for host in hosts if not host.running]:
             say(f"booting {', '.join(host.name for host in off)}")
+            notices.widen()
         for host in hosts:
             host.start()
         for host in hosts:
@@ -245,6 +247,7 @@ class Machines:
             for name in there:
                 self._host(known.network, name).remove()
             network.remove(known.network)
+            notices.give_back(network.any_left)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _entry(self, host: Host) -> str:

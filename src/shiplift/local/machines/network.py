@@ -119,6 +119,11 @@ def remove(network: Network) -> None:
             _ip("netns", "del", name)
 
 
+def any_left() -> bool:
+    """Whether this computer has a network of machines."""
+    return any(name.startswith("shiplift-") for name in _namespaces())
+
+
 def _build(network: Network) -> None:
     name, link = network.switch, network.link
     _ip("netns", "add", name)

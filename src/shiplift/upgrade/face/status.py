@@ -29,7 +29,7 @@ STATUS = StatusPart[UpgradeView](
     picture=upgrading_layout.upgrade,
     absent=Advice(
         "there is no UpgradeConfig in this cluster",
-        "kubectl apply -f upgrade.yaml makes one, docs/upgrade.md shows how",
+        "shiplift upgrade --to VERSION makes one",
     ),
     done="the cluster is upgraded",
     unfinished=Advice("left before the cluster was upgraded", "shiplift status --until-moved waits for it"),
