@@ -9,9 +9,11 @@ import sys
 import msgspec
 
 from benchmarks import decide, fill, graph, sync
+from benchmarks.catalog import run as catalog
 from benchmarks.migrate import plan
 from benchmarks.migrate import run as migrate
 from benchmarks.operator import run as operator
+from benchmarks.policy import run as policy
 from benchmarks.recipe.base import Json
 from benchmarks.rollout import run as rollout
 
@@ -20,8 +22,10 @@ _DESCRIPTIONS = {
     "migrate": migrate.DESCRIPTION,
     "rollout": rollout.DESCRIPTION,
     "operator": operator.DESCRIPTION,
+    "policy": policy.DESCRIPTION,
     "decide": decide.DESCRIPTION,
     "graph": graph.DESCRIPTION,
+    "catalog": catalog.DESCRIPTION,
     "fill": fill.DESCRIPTION,
 }
 _SHORT_PODS, _SHORT_NODES, _SHORT_ROUNDS, _SHORT_EVENTS = 5_000, 200, 3, 2_000
@@ -42,12 +46,16 @@ def _run(options: argparse.Namespace) -> Json:
     match options.name:
         case "graph":
             found = graph.run(options.rounds or 9)
+        case "catalog":
+            found = catalog.run(options.rounds or 5)
         case "decide":
             found = decide.run(decide.SHORT if short else decide.SIZE, options.rounds or 5)
         case "migrate":
             found = migrate.run(plan.SHORT if short else plan.FULL if options.full else plan.USUAL)
         case "rollout":
             found = rollout.run(rollout.chosen(options.nodes, short=short))
+        case "policy":
+            found = policy.run(policy.SHORT_CHANGES if short else policy.CHANGES)
         case _:
             found = _run_on_store(options)
     return found

@@ -9,7 +9,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def until(what: Callable[[], T], seconds: float = 20.0, every: float = 0.02) -> T:
+def until(what: Callable[[], T], seconds: float = 60.0, every: float = 0.02) -> T:
     """The first true answer."""
     deadline = time.monotonic() + seconds
     while not (answer := what()):

@@ -71,7 +71,7 @@ class Terminal:
             assert self.process.poll() is None or self._read(0.0), f"it ended: {self.output[-2000:]!r}"
             self._read(0.2)
 
-    def wait(self, seconds: float = 15.0) -> int:
+    def wait(self, seconds: float = 60.0) -> int:
         """The exit code; reads on meanwhile, or a full terminal would hold the command up."""
         deadline = time.monotonic() + seconds
         while self.process.poll() is None:

@@ -245,7 +245,7 @@ def test_who_may_only_read_is_told_what_a_pod_has_to_pass(
     migrate(moving | {"met": [shop["queue"]]})
     allow_to_read(client, "reader", READS)
     command = ["--kubeconfig", str(as_user(api_server, tmp_path, "reader"))]
-    until(lambda: main.run(["explain", "pod/web-1-a", *command]) == 0, 20)
+    until(lambda: main.run(["explain", "pod/web-1-a", *command]) == 0)
     capsys.readouterr()
     assert main.run(["explain", "pod/web-1-a", *command]) == 0
     assert HALFWAY in capsys.readouterr().out
@@ -265,7 +265,7 @@ def test_what_may_not_be_read_is_named_and_the_rest_is_told(
     allow_to_read(client, "guest", [kind for kind in READS if kind != kinds.PERSISTENT_VOLUME])
     command = ["explain", "pod/web-1-a", "--kubeconfig", str(as_user(api_server, tmp_path, "guest"))]
     named = "what it has to pass is not known: cannot read persistentvolumes: 403 "
-    until(lambda: main.run(command) == 0 and named in capsys.readouterr().out, 20)
+    until(lambda: main.run(command) == 0 and named in capsys.readouterr().out)
 
 
 def allow_to_list_migrations(client: Client, user: str) -> None:

@@ -142,7 +142,7 @@ def test_a_slip_is_answered_with_one_line_and_a_hint(
 @pytest.mark.parametrize("verb", ["pause", "resume", "abort"])
 def test_usage_says_what_may_be_named(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run([verb, "--help"]) == 0
-    assert capsys.readouterr().out.startswith(f"Usage: shiplift {verb} [OPTIONS] [rollout/NAME]\n")
+    assert capsys.readouterr().out.startswith(f"Usage: shiplift {verb} [OPTIONS] [wm|rollout/NAME]\n")
 
 
 @pytest.mark.parametrize("words", [("order", "check"), ("local", "up"), ("local", "nodes", "add")])

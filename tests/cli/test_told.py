@@ -71,6 +71,12 @@ def reasons(scene: Scene) -> list[str]:
     return [one["reason"] for one in sorted(found, key=lambda one: one["eventTime"])]
 
 
+def _columns(table: str, *names: str) -> list[str]:
+    """Of the only row."""
+    head, row = table.splitlines()
+    return [row[head.index(name) :].split()[0] for name in names]
+
+
 def test_the_whole_way_is_told(run: Run, rig: Rig, scene: Scene, kubectl: Callable[..., str]) -> None:
     space, old = blocked(rig, scene)
 
@@ -82,9 +88,7 @@ def test_the_whole_way_is_told(run: Run, rig: Rig, scene: Scene, kubectl: Callab
     told = json.loads(run("status", "-o", "json")[1])["layers"]["workloads"]
     assert (told["blocked"], told["eta"], told["arrival"]) == (1, None, "NotYet")
     assert told["workloads"] == {"done": 0, "total": 2}
-    head, row = kubectl("get", "workloadmigration").splitlines()
-    assert row[head.index("BLOCKED") :].split()[0] == "1"
-    assert row[head.index("READY") :].split()[0] == "False"
+    until(lambda: _columns(kubectl("get", "workloadmigration"), "BLOCKED", "READY") == ["1", "False"])
     assert run("wait", "--patience", "1s", "--timeout", "1m")[0] == Exit.STALLED
     order = scene.client.get(kinds.WORKLOAD_ORDER, "order", space)
     assert order["status"]["absent"] == [f"Deployment {space}/webb"]
@@ -133,7 +137,7 @@ def test_whoever_may_view_the_cluster_may_view_its_migration(
     made = client.create(kind, binding).object
     try:
         viewer = kubeconfig_of(Account(space, "viewer"), rig.cluster.kubeconfig, tmp_path / "viewer")
-        until(lambda: run("status", kubeconfig=viewer)[0] == 0, 20)
+        until(lambda: run("status", kubeconfig=viewer)[0] == 0)
         told = json.loads(run("status", "-o", "json", kubeconfig=viewer)[1])
         assert told["operator"]["running"] is True, "the Lease can be read, too"
         assert run("order", "check", kubeconfig=viewer)[0] == 1

@@ -226,7 +226,7 @@ def spoil(client: Client, kind: Kind, name: str, namespace: str, spec: Any) -> N
         except Invalid:
             return False
 
-    until(spoilt, 20)
+    until(spoilt)
 
 
 def test_a_migration_that_cannot_be_read_keeps_nothing_from_being_undone(client: Client, undo: Undo) -> None:

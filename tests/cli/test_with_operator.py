@@ -92,6 +92,7 @@ not reached  its pods were not evicted again and again
 not reached  its PodDisruptionBudget is given back
 not reached  API servers go by its placement
 not reached  every namespace has its placement
+not reached  no quorum service swaps its binary
 not reached  no rollout of it is running
 
 GATE         WHAT POD {pod} HAS TO PASS
@@ -125,6 +126,7 @@ open     its PodDisruptionBudget is given back
 unknown  API servers go by its placement
          only the operator knows
 open     every namespace has its placement
+open     no quorum service swaps its binary
 open     no rollout of it is running
 
 GATE         WHAT POD {pod} HAS TO PASS

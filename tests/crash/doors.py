@@ -23,6 +23,9 @@ from tests.crash.calls import Call, recognise, recognise_beside, recognise_http
 from tests.crash.outside import Listener, Outside
 from tests.crash.proxy import Director, Proxy
 
+CERTIFICATES = "certificates"
+"""The folder, in that of the lane, of who vouches for those outside."""
+
 
 class ApiServer:
     """The door to the API server, with the credentials of an operator, or of a program beside it."""
@@ -68,7 +71,7 @@ class Doors:
 
     def __init__(self, director: Director, folder: Path) -> None:
         self._director = director
-        self._certificates = folder / "certificates"
+        self._certificates = folder / CERTIFICATES
         self._api: Proxy | None = None
         self._beside: dict[str, Proxy] = {}
         self._webs: dict[str, tuple[Outside, Web, Proxy]] = {}

@@ -21,7 +21,8 @@ from tests.crash.plans import Plan
 from tests.crash.stage import Stage
 from tests.crash.suite import Player, Scenario
 
-_LONGEST = 30.0
+PATIENCE = 30.0
+"""How long a plan may take, in seconds; a clean one takes 2 to 4."""
 _QUIET = 0.5
 _RESTLESS = 8.0
 _LOOK = 0.03
@@ -40,9 +41,10 @@ class Result(msgspec.Struct, frozen=True):
 class Lane:
     """Runs plans of one layer on its own cluster."""
 
-    def __init__(self, cluster: Cluster, folder: Path, layer: str) -> None:
+    def __init__(self, cluster: Cluster, folder: Path, layer: str, patience: float = PATIENCE) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder, self._layer = folder, layer
+        self.patience = patience
         self._suite = layers.suite(layer)
         involved = {layer, *(name for one in self._suite.scenarios for name in one.layers)}
         watched = {kind: None for name in sorted(involved) for kind in layers.suite(name).watched}
@@ -112,7 +114,7 @@ class Lane:
         return Evidence(trace, book, logs, (*complaints, *player.complaints()), player.beyond())
 
     def _play(self, player: Player, clock: _Clock) -> tuple[str, ...]:
-        if not self._wait(lambda: self.crew.led, _LONGEST):
+        if not self._wait(lambda: self.crew.led, self.patience):
             return (f"{oracle.STUCK}: nobody came to lead", *self._why())
         clock.lap("lead")
 
@@ -121,7 +123,7 @@ class Lane:
             player.play(state)
             return player.over(state)
 
-        ended = self._wait(over, _LONGEST)
+        ended = self._wait(over, self.patience)
         clock.lap("work")
         if not ended:
             return (f"{oracle.STUCK}: {self._suite.told(self.stage.recorder.live())}", *self._why())

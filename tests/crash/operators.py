@@ -209,7 +209,7 @@ class Crew:
         self._stopped.send(signal.SIGSTOP)
         second = self.start()
         self._free_the_lease()
-        until(lambda: second.leads, 20)
+        until(lambda: second.leads)
 
     def wake(self) -> None:
         if self._stopped:

@@ -131,7 +131,7 @@ class Recorder:
 
     def catch_up(self) -> None:
         """Until it has seen what the server has now."""
-        until(lambda: self._versions() == self._versions_now(), 10)
+        until(lambda: self._versions() == self._versions_now())
 
     def close(self) -> None:
         self._closed = True

@@ -31,6 +31,7 @@ from shiplift.local.components import Component
 from shiplift.local.nodes import SERVICE_ACCOUNT, is_schedulable
 from shiplift.operator import install
 from tests.crash import facts
+from tests.crash.doors import CERTIFICATES
 from tests.crash.orders import SPACE
 from tests.crash.recorder import Recorder, State
 from tests.until import until
@@ -79,6 +80,10 @@ class Stage:
         else:
             self._go_back(*self._built[name])
         return installed.credentials
+
+    def authority(self) -> str:
+        """Who vouches for those outside with whom one speaks by https, as PEM."""
+        return (self._folder / CERTIFICATES / "ca.crt").read_text()
 
     def create(self, manifests: Iterable[Json]) -> None:
         for manifest in manifests:

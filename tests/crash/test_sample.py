@@ -10,20 +10,28 @@ from pathlib import Path
 import pytest
 
 from tests.crash import generate, layers, mutants, oracle
+from tests.crash.lane import PATIENCE as SHORTER
 from tests.crash.lane import Lane
 from tests.crash.oracle import CleanRun
 from tests.crash.plans import Plan
 from tests.crash.runner import Task, own_cluster, perform
 
-SCENARIOS = {"workloads": ("budgets", "template-chain"), "nodes": ("rollout",)}
+SCENARIOS = {
+    "workloads": ("budgets", "template-chain"),
+    "nodes": ("rollout",),
+    "upgrade": ("upgrade",),
+    "policy": ("ocm",),
+}
 """Of each layer those that a sample is taken of."""
 PLANS, SEED = 7, 1
+PATIENCE = 120.0
+"""More than `make crash` has: the suite runs on machines that are busy with other things."""
 
 
 @contextmanager
 def a_lane(layer: str, folder: Path, clusters: Path) -> Generator[Lane]:
     with own_cluster(f"crash-{uuid.uuid4().hex[:8]}", clusters) as cluster:
-        made = Lane(cluster, folder / "lane", layer)
+        made = Lane(cluster, folder / "lane", layer, PATIENCE)
         yield made
         made.close()
 
@@ -56,6 +64,7 @@ def _catch_one(lane: Lane, layer: str, folder: Path) -> None:
     scenario, trouble = bug.plans[0]
     clean = oracle.reference([_clean(lane, layer, scenario)])
     lane.use(mutants.mutated(bug, folder), bug)
+    lane.patience = SHORTER
     assert perform(lane, Task(Plan(layer, scenario, trouble), clean, bug)).result.found
 
 

@@ -8,10 +8,12 @@ from shiplift.engine.versions import (
     Stage,
     Version,
     VersionError,
+    goal,
     highest,
     kubelet_fits,
     minors_between,
     parse,
+    reaches,
 )
 
 OPPOSITE = {
@@ -174,3 +176,37 @@ def test_any_other_text_is_refused_by_name(text):
     with pytest.raises(VersionError) as refused:
         parse(text)
     assert repr(text) in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1.36", "v1.36"),
+        ("v1.36", "v1.36"),
+        ("1.36.0", "v1.36.0"),
+        ("v1.36.3-gke.1", "v1.36.3-gke.1"),
+        ("x", "x"),
+    ],
+)
+def test_a_minor_that_is_asked_for_stays_a_minor(text: str, expected: str):
+    assert goal(text) == expected
+    assert goal(goal(text)) == goal(text)
+
+
+@pytest.mark.parametrize(
+    ("version", "wanted", "expected"),
+    [
+        ("v1.36.3", "v1.36", True),
+        ("1.36.0-eks-3af4770", "1.36", True),
+        ("v1.37.0", "v1.36", True),
+        ("v1.35.9", "v1.36", False),
+        ("v2.40.0", "v1.36", False),
+        ("v1.36.3", "v1.36.3", True),
+        ("v1.36.3", "1.36.3", True),
+        ("v1.36.4", "v1.36.3", False),
+        ("v1.36.3-gke.1", "v1.36.3", False),
+        ("nonsense", "v1.36", False),
+    ],
+)
+def test_which_versions_reach_what_is_asked_for(version: str, wanted: str, expected: bool):
+    assert reaches(version, wanted) is expected

@@ -7,12 +7,22 @@ from typing import Any
 
 import pytest
 
-from shiplift.facts.kinds import DAEMON_SET, DEPLOYMENT, JOB, POD, REPLICA_SET, STATEFUL_SET, Kind
+from shiplift.facts.kinds import (
+    DAEMON_SET,
+    DEPLOYMENT,
+    JOB,
+    POD,
+    QUORUM_SERVICE,
+    REPLICA_SET,
+    STATEFUL_SET,
+    Kind,
+)
 from shiplift.kube import bounds
 from shiplift.kube.client import Client, PatchType
 from shiplift.kube.credentials import load
 from shiplift.kube.errors import Forbidden
 from shiplift.kube.manifests import kind_of
+from shiplift.kube.rbac import binding, role, rule
 from shiplift.local.cluster import Cluster
 from tests.kube import operator_identity
 from tests.until import until
@@ -139,6 +149,67 @@ def test_nothing_of_a_template_but_its_tolerations_may_be_changed(
     none_left = [{"op": "remove", "path": "/spec/template/spec/tolerations"}]
     bounded.ours.patch(kind, "web", none_left, bounded.namespace, type=PatchType.JSON, uid=uid)
     bounded.patch(kind, uid, evil, by=bounded.admin)
+
+
+MAY_SWAP = rule(QUORUM_SERVICE.group, [QUORUM_SERVICE.plural], [bounds.SWAP])
+
+
+def let_swap(bounded: Bounded) -> None:
+    """As an administrator does it, for one namespace."""
+    granted = role("swap", [MAY_SWAP], bounded.namespace)
+    for one in (granted, binding(granted, operator_identity.NAME, bounded.namespace)):
+        bounded.admin.create(kind_of(one), one, bounded.namespace)
+
+
+def swapped(**changed: Any) -> Json:
+    container = {"name": "main", "image": "new", **changed}
+    return {"spec": {"template": {"spec": {"containers": [container]}}}}
+
+
+def test_images_of_stateful_sets_may_be_changed_where_a_role_lets_them_be_swapped(bounded: Bounded) -> None:
+    uid = bounded.make(STATEFUL_SET, WORKLOAD)
+    with pytest.raises(Forbidden, match="nothing else, not containers"):
+        bounded.patch(STATEFUL_SET, uid, swapped())
+    let_swap(bounded)
+    after = until(lambda: _let_through(bounded, STATEFUL_SET, uid, swapped()))
+    assert after["spec"]["template"]["spec"]["containers"][0]["image"] == "new"
+
+
+def _let_through(bounded: Bounded, kind: Kind, uid: str, patch: Json) -> Json | None:
+    """The API server hears of a new Role a moment later."""
+    try:
+        return bounded.patch(kind, uid, patch)
+    except Forbidden:
+        return None
+
+
+def test_whoever_may_swap_changes_images_and_nothing_else_of_them(bounded: Bounded) -> None:
+    uid = bounded.make(STATEFUL_SET, WORKLOAD)
+    let_swap(bounded)
+    until(lambda: _let_through(bounded, STATEFUL_SET, uid, swapped(image="first")))
+    for more in (
+        {"command": ["evil"]},
+        {"env": [{"name": "A", "value": "b"}]},
+        {"securityContext": {"privileged": True}},
+    ):
+        with pytest.raises(Forbidden, match="nothing else, not containers"):
+            bounded.patch(STATEFUL_SET, uid, swapped(**more))
+    with pytest.raises(Forbidden, match="nothing else, not containers"):
+        bounded.patch(STATEFUL_SET, uid, swapped(name="another"))
+    with pytest.raises(Forbidden, match="nothing else, not volumes"):
+        bounded.patch(STATEFUL_SET, uid, {"spec": {"template": {"spec": IN_A_POD_SPEC["volumes"]}}})
+    first = {"spec": {"template": {"spec": {"initContainers": [{"name": "first", "image": "evil"}]}}}}
+    with pytest.raises(Forbidden, match="nothing else, not initContainers"):
+        bounded.patch(STATEFUL_SET, uid, first)
+
+
+def test_whoever_may_swap_changes_images_of_stateful_sets_alone(bounded: Bounded) -> None:
+    let_swap(bounded)
+    uid = bounded.make(STATEFUL_SET, WORKLOAD)
+    until(lambda: _let_through(bounded, STATEFUL_SET, uid, swapped()))
+    uid = bounded.make(DEPLOYMENT, WORKLOAD)
+    with pytest.raises(Forbidden, match="nothing else, not containers"):
+        bounded.patch(DEPLOYMENT, uid, swapped())
 
 
 @pytest.mark.parametrize("key", ["labels", "annotations"])

@@ -84,9 +84,9 @@ def test_a_connection_that_is_acknowledged_and_dead_is_noticed_in_time() -> None
     with answering(SYNCED, b"", stay=True) as server, store_of(server) as store:
         heard = time.monotonic()
         assert not store.snapshot().stale()
-        until(lambda: store.snapshot().stale() == (kinds.WORKLOAD_ORDER,), 5)
+        until(lambda: store.snapshot().stale() == (kinds.WORKLOAD_ORDER,))
         assert time.monotonic() - heard < PACE.age + 0.5
-        until(lambda: store.health()[0].error == "nothing was heard any more", 5)
+        until(lambda: store.health()[0].error == "nothing was heard any more")
         assert store.health()[0].state is State.STALE
         assert names(store) == {"one"}, "the old rows are still served"
 
@@ -96,13 +96,13 @@ def test_rows_are_old_even_while_the_thread_that_reads_hangs() -> None:
     slow = Pace(connect=9, idle=9, quiet=9, age=0.5)
     with answering(SYNCED, stay=True) as server, store_of(server, slow) as store:
         assert not store.snapshot().stale()
-        until(lambda: store.snapshot().stale(), 5)
+        until(lambda: store.snapshot().stale())
 
 
 def test_a_server_that_is_behind_is_found_out_by_one_question(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "_SHORT", 0.0)
     with answering(quiet_server(6), stay=True) as server, store_of(server):
-        until(lambda: asked(server, "sendInitialEvents") >= 2, 10)
+        until(lambda: asked(server, "sendInitialEvents") >= 2)
 
 
 def test_a_kind_in_which_much_happens_is_watched_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +116,7 @@ def test_a_kind_in_which_much_happens_is_watched_for_long(monkeypatch: pytest.Mo
         return busy if "timeoutSeconds=1&" in request else CHUNKED_HEAD
 
     with answering(answered, stay=True) as server, store_of(server):
-        until(lambda: asked(server, "timeoutSeconds=1&") >= 2, 10)
+        until(lambda: asked(server, "timeoutSeconds=1&") >= 2)
         kinds_of_watch = ["timeoutSeconds=1&" in request for request in server.requests[1:4]]
         assert kinds_of_watch == [True, False, True]
 

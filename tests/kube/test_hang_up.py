@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from shiplift.facts import kinds
-from shiplift.kube import transport
+from shiplift.kube import sockets
 from shiplift.kube.client import Client
 from shiplift.kube.credentials import Credentials, load
 from shiplift.kube.errors import KubeError
@@ -92,14 +92,14 @@ def test_a_client_that_is_closed_while_it_writes_does_not_write_in_the_clear(
     credentials: Credentials, gate: Gate, midway: Midway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = Client(credentials, "test")
-    write = transport._Connection.write  # pyright: ignore[reportPrivateUsage]
+    write = sockets.Connection.write
 
     def closed_meanwhile(*args: Any, **more: Any) -> None:
         midway.begin(client.close)
         write(*args, **more)
         midway.finish()
 
-    monkeypatch.setattr(transport._Connection, "write", closed_meanwhile)  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(sockets.Connection, "write", closed_meanwhile)
     with contextlib.suppress(KubeError):
         client.get(kinds.NAMESPACE, "default")
     assert_only_tls(gate)

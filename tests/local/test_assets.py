@@ -216,7 +216,9 @@ def test_an_interrupted_build_leaves_no_process(monkeypatch, tmp_path):
 
     monkeypatch.setattr(progress, "_EVERY", -1.0)
     with pytest.raises(KeyboardInterrupt):
-        build._compile(busy, tmp_path, progress.Progress(interrupted, "building", 5, "packages"))
+        build._compile(
+            build.CLUSTER, busy, tmp_path, progress.Progress(interrupted, "building", 5, "packages")
+        )
     until(lambda: processes_of(tmp_path) == [])
 
 

@@ -13,12 +13,12 @@ import msgspec
 
 from shiplift.agent import protocol
 from shiplift.agent.protocol import OUTCOME, READY, Agent, Operation, Outcome, Readiness, Result, Token
+from shiplift.engine.api_servers import API_SERVER
 from shiplift.engine.contested import Made
 from shiplift.engine.step import Outcome as Answered
 from shiplift.engine.step import Step
 from shiplift.nodes.decide.decision import decide
 from shiplift.nodes.model import HookState, Rolling
-from shiplift.nodes.names import API_SERVER
 from tests.nodes.world import Machine, Memory, Refused, World
 
 TAKES = 3

@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from benchmarks.rows import make
-from shiplift.api.marks import MANAGED_BY, MANAGER, TARGET_LABEL
+from shiplift.api.marks import MANAGED_BY, MANAGER, QUORUM_HOLD, TARGET_LABEL
 from shiplift.api.nodes import NodeRolloutSpec, NodeState
 from shiplift.api.workloads import Mode, Turn, WorkloadKind, WorkloadState, WorkloadStatus
 from shiplift.drain.model import Settings
@@ -18,10 +18,10 @@ from shiplift.facts import kinds
 from shiplift.facts.meta import Labels
 from shiplift.facts.pods import Toleration
 from shiplift.facts.storage import VolumeAttachment
-from shiplift.facts.workloads import DaemonSet
+from shiplift.facts.workloads import DaemonSet, StatefulSet
 from shiplift.nodes.model import Drain
 from shiplift.nodes.observe.drains import settings_of
-from tests.drain.pods import DAEMON_SET, a_budget
+from tests.drain.pods import DAEMON_SET, STATEFUL_SET, a_budget
 from tests.model.world import NEW
 from tests.nodes.seen import AT, Seen, record
 
@@ -172,6 +172,18 @@ def test_a_hold_of_workloads_is_no_budget_that_force_overrides(seen: Seen) -> No
     found = drained(seen)
     assert (found.now, found.blocked) == ((), ())
     assert "held by" in found.blockers[0].message
+
+
+def test_pods_whose_binary_a_quorum_service_swaps_stay_until_it_is_done(seen: Seen) -> None:
+    swapped = make(StatefulSet, "db", namespace="shop", uid="sts", annotations=Labels({QUORUM_HOLD: "store"}))
+    seen.put(swapped)
+    seen.pod("db-0", "a", uid="p1", owner=STATEFUL_SET)
+    seen.pod("web-1", "a", uid="p2")
+    found = drained(seen)
+    assert (names(found), found.left) == (["web-1"], 2)
+    assert "held by QuorumService shop/store" in found.blockers[0].message
+    seen.put(structs.replace(swapped, annotations=Labels({})))
+    assert names(drained(seen)) == ["db-0", "web-1"]
 
 
 def test_pods_of_daemon_sets_stay_and_of_those_that_are_gone_do_not(seen: Seen) -> None:

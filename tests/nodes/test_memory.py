@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shiplift.nodes.memory import Jobs, Kept, Leases
+from shiplift.kube.kept import Kept
+from shiplift.nodes.memory import Jobs, Leases
 from shiplift.nodes.model import Hooked, HookState, LeaseSeen
 
 

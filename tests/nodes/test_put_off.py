@@ -9,8 +9,8 @@ import pytest
 from shiplift.agent.protocol import OUTCOME, current_key
 from shiplift.api.nodes import Canary, NodeState, RolloutPass, RolloutPhase
 from shiplift.api.values import LabelSelector, Window
+from shiplift.engine.api_servers import API_SERVER
 from shiplift.nodes.model import Reason
-from shiplift.nodes.names import API_SERVER
 from tests.nodes.players import Operator, agents
 from tests.nodes.stage import ABOVE, Stage, decided, told
 from tests.nodes.world import NEW, OLD

@@ -60,7 +60,7 @@ class Process:
         self._process.send_signal(number)
 
     def wait(self) -> int:
-        return self._process.wait(15)
+        return self._process.wait(60)
 
     def end(self) -> None:
         if self._process.poll() is None:

@@ -83,7 +83,7 @@ def test_a_fence_stripped_half_way_ends_the_term_and_a_new_one_acts(rig: Rig) ->
     first = operator.said("leading")[0]["epoch"]
     rig.strip_the_fence()
     rig.ask_for_a_stamp("after")
-    until(lambda: rig.stamp("after"), 20)
+    until(lambda: rig.stamp("after"))
     assert int(rig.stamp("after")) >= first
     until(lambda: operator.get("/readyz")[0] == 200)
     assert "shiplift_leading_not_acting 0.0" in operator.get("/metrics")[1]
@@ -95,10 +95,10 @@ def test_a_lease_with_a_number_beyond_all_epochs_keeps_nobody_from_acting(rig: R
     first = rig.start()
     until(lambda: first.said("leading"))
     rig.edit_the_lease(LAST_EPOCH)
-    until(lambda: rig.lease()["spec"]["leaseTransitions"] == 1)
+    until(lambda: rig.lease()["spec"]["leaseTransitions"] < LAST_EPOCH)
     rig.strip_the_fence()
     rig.ask_for_a_stamp("by-the-first")
-    until(lambda: rig.stamp("by-the-first"), 20)
+    until(lambda: rig.stamp("by-the-first"))
     first.send(signal.SIGTERM)
     assert first.wait() == 0
     rig.edit_the_lease(LAST_EPOCH)
@@ -106,7 +106,7 @@ def test_a_lease_with_a_number_beyond_all_epochs_keeps_nobody_from_acting(rig: R
         rig.strip_the_fence()
     second = rig.start()
     rig.ask_for_a_stamp("by-the-second")
-    until(lambda: rig.stamp("by-the-second"), 20)
+    until(lambda: rig.stamp("by-the-second"))
     assert second.get("/readyz") == (200, "ok\n")
 
 
@@ -115,7 +115,7 @@ def test_an_epoch_that_somebody_raised_ends_an_idle_term_too(rig: Rig) -> None:
     operator = rig.start()
     until(lambda: operator.said("leading"))
     rig.edit_the_fence("500")
-    until(lambda: [line["epoch"] for line in operator.said("leading")][-1] == 501, 20)
+    until(lambda: [line["epoch"] for line in operator.said("leading")][-1] == 501)
     until(lambda: operator.get("/readyz")[0] == 200)
 
 
@@ -126,7 +126,7 @@ def test_a_write_that_the_fence_refuses_ends_the_term_and_is_counted(rig: Rig) -
     rig.strip_the_fence()
     time.sleep(1)  # the API server goes by what was there for a moment longer
     rig.ask_for_a_stamp("after")
-    until(lambda: rig.stamp("after") == "2", 20)
+    until(lambda: rig.stamp("after") == "2")
     assert "shiplift_fence_refusals_total 1.0" in operator.get("/metrics")[1]
     assert operator.get("/readyz") == (200, "ok\n")
 

@@ -65,7 +65,7 @@ def test_connections_that_say_nothing_take_no_more_threads_and_keep_no_probe_fro
         silent = [socket.create_connection(("127.0.0.1", port_of(server))) for _ in range(3 * MOST_AT_ONCE)]
         try:
             assert asked(server.address) == "ok\n"
-            until(lambda: threading.active_count() <= before + 1 + MOST_AT_ONCE, 5)
+            until(lambda: threading.active_count() <= before + 1 + MOST_AT_ONCE)
             assert asked(server.address) == "ok\n"
         finally:
             for one in silent:

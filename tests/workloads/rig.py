@@ -133,7 +133,7 @@ class Scene:
         until(lambda: self.line("gate").get("reason") == "NoSlot", 60)
         until(lambda: self.line(name).get("reason") == "WaitsForDependency", 60)
         if self.status()["mode"] == "Inject":
-            until(lambda: self.in_force(namespace), 20)
+            until(lambda: self.in_force(namespace))
 
     def drop(self, kind: Kind, name: str, namespace: str = "") -> None:
         uid = self.client.get(kind, name, namespace)["metadata"]["uid"]

@@ -252,7 +252,7 @@ def marks_refused(scene: Scene, node: str) -> Generator[None]:
         kinds.VALIDATING_ADMISSION_POLICY_BINDING, {"metadata": {"name": name}, "spec": bound}
     )
     try:
-        until(lambda: refuses(scene, node), 20)
+        until(lambda: refuses(scene, node))
         yield
     finally:
         scene.drop(kinds.VALIDATING_ADMISSION_POLICY_BINDING, name)

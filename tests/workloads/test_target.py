@@ -125,6 +125,20 @@ def test_a_selector_that_selects_no_node_is_no_end_that_anybody_may_go_on_after(
     assert given_up(view).message == migration.status.message
 
 
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [
+        (("v1.35.4-eks-a",), "v1.36"),
+        (("v1.35.4-eks-a", "v1.36.2-eks-b"), "v1.36"),
+        (("v1.36.1-eks-a", "v1.36.2-eks-b"), ""),
+        (("v1.37.0",), ""),
+    ],
+)
+def test_a_minor_is_a_target_until_every_node_has_reached_it(seen: tuple[str, ...], expected: str) -> None:
+    assert version_of(a_migration("1.36"), *seen) == expected
+    assert version_of(a_migration("v1.36", latched="v1.36", in_mode=Mode.INJECT), *seen) == "v1.36"
+
+
 def test_once_begun_a_still_higher_version_does_not_change_the_target() -> None:
     assert version_of(a_migration(latched=NEW), OLD, NEW, "v1.37.0") == NEW
 
@@ -268,9 +282,18 @@ def test_control_planes_that_take_no_pods_are_in_scope_only_when_asked_for(
         ("v1.36.3-gke.12", NEW, Role.OFF),
         ("v1.36.3+k3s1", NEW, Role.OFF),
         ("v1.36.3+k3s1", "v1.36.3+k3s1", Role.TARGET),
+        ("v1.36.3", "v1.36", Role.TARGET),
+        ("v1.36.2-eks-1a2b3c4", "v1.36", Role.TARGET),
+        ("v1.36.1-gke.1234000", "v1.36", Role.TARGET),
+        ("v1.37.0", "v1.36", Role.TARGET),
+        ("v1.35.9-eks-1a2b3c4", "v1.36", Role.OFF),
+        ("v2.36.0", "v1.36", Role.OFF),
+        ("nonsense", "v1.36", Role.OFF),
     ],
 )
-def test_versions_are_compared_whole(version: str, target: str, expected: Role) -> None:
+def test_versions_are_compared_whole_unless_a_minor_is_asked_for(
+    version: str, target: str, expected: Role
+) -> None:
     assert role(a_node(version), EVERYWHERE, target) is expected
 
 

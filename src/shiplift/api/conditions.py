@@ -3,7 +3,7 @@ stored."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 
 from shiplift.api.values import Condition as Stored
@@ -13,11 +13,20 @@ from shiplift.engine.conditions import KSTATUS, Condition, Statement, Status
 
 
 def stated(
-    before: Iterable[Stored], statements: Iterable[Statement], *, generation: int, now: datetime
+    before: Iterable[Stored],
+    statements: Iterable[Statement],
+    *,
+    generation: int,
+    now: datetime,
+    more: Collection[str] = (),
 ) -> tuple[Stored, ...]:
-    """The conditions that follow; those that kstatus knows are ours, others stay as they are."""
+    """The conditions that follow; those that kstatus knows are ours, and `more`; others stay as they are."""
     merged = conditions.merge(
-        [from_stored(one) for one in before], statements, owned=KSTATUS, generation=generation, now=now
+        [from_stored(one) for one in before],
+        statements,
+        owned=(*KSTATUS, *more),
+        generation=generation,
+        now=now,
     )
     return tuple(to_stored(one) for one in merged)
 

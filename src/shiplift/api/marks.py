@@ -41,6 +41,27 @@ QUORUM_HOLD = "shiplift.dev/quorum-hold"
 """The annotation on a StatefulSet whose pods must stay while its binary is swapped; its value is the name of
 the QuorumService."""
 
+UPGRADE_HOLD = "shiplift.dev/upgrade-hold"
+"""The annotation on an object of a layer by which the conductor keeps that layer from beginning anything: its
+value says why. It counts as a pause, and leaves the user's own `paused` and `approved` alone."""
+UPGRADE_LEDGER = "shiplift.dev/upgrade-ledger"
+"""The annotation on a user's WorkloadMigration that says which target it had before the conductor gave it
+another."""
+UPGRADE_UID = "shiplift.dev/upgrade-uid"
+"""The label on what the conductor has made: the uid of the UpgradeConfig that it was made for."""
+PROVIDER_LABEL = "shiplift.dev/policy-provider"
+"""On an UpgradeConfig that came from a provider of policies: which one. One made by hand has none."""
+POLICY_ID = "policy.shiplift.dev/id"
+"""The annotation beside it: the id of the policy with its provider."""
+POLICY_APPLIED = "policy.shiplift.dev/applied"
+"""The annotation that has a digest of what the policy said when it was applied."""
+REFRESH_ASKED = "policy.shiplift.dev/refresh-asked"
+"""The annotation by which whoever is about to start the upgrade asks that the provider be asked once more;
+any new text will do."""
+REFRESH_DONE = "policy.shiplift.dev/refreshed"
+"""The annotation that repeats that text: the provider was asked after it was seen, has answered, and the
+UpgradeConfig is what it said."""
+
 MANAGED_BY = "app.kubernetes.io/managed-by"
 MANAGER = "shiplift"
 """The value of `MANAGED_BY` on all that we make."""

@@ -240,7 +240,7 @@ class Plan(Value, frozen=True, kw_only=True):
     there are. So an approval, a pause or a retry leaves it as it is."""
     version: VersionOrMinor
     """Where it ends."""
-    path: Annotated[tuple[Version, ...], ordered(most=32)] = ()
+    path: Annotated[tuple[VersionOrMinor, ...], ordered(most=32)] = ()
     """Every version of the control plane on the way."""
     creation_time: Time | None = None
     """When it was made."""
@@ -289,6 +289,27 @@ class Policy(Value, frozen=True, kw_only=True):
     """Why it cannot be asked now."""
     queued: Queued | None = None
     """A later policy, which waits for the running upgrade."""
+    lost: bool = False
+    """The provider has no policy any more, and the upgrade runs: `onPolicyLost` says what it does then."""
+
+
+class TurnOf(StrEnum):
+    """Whose move it is in an upgrade of type External."""
+
+    CONTROL_PLANE = "ControlPlane"
+    NODES = "Nodes"
+    OURS = "Ours"
+
+
+class UpgradeTurn(Value, frozen=True, kw_only=True):
+    """Whose move it is: with `ControlPlane` and `Nodes` somebody else's."""
+
+    of: TurnOf
+    """Whose."""
+    since: Time
+    """Since when."""
+    pools: Annotated[tuple[Line, ...], ordered(most=64)] = ()
+    """The pools that have nodes of an older version, by name."""
 
 
 class HistoryEntry(Value, frozen=True, kw_only=True):
@@ -326,7 +347,7 @@ class UpgradeConfigStatus(Status, frozen=True, kw_only=True):
     target_version: VersionOrMinor | None = None
     """Where the running upgrade goes; frozen once it has started."""
     start_time: Time | None = None
-    """When the running upgrade started; validation ends here."""
+    """When the upgrade that runs, or the last one, started; absent while a new one waits for its start."""
     retried: Count = 0
     """The last `spec.retry` that was acted upon."""
     plan: Plan | None = None
@@ -339,6 +360,8 @@ class UpgradeConfigStatus(Status, frozen=True, kw_only=True):
     """Workloads that were moved."""
     eta: Estimate | None = None
     """When it is expected to end."""
+    turn: UpgradeTurn | None = None
+    """Whose move it is, while an upgrade of type External runs."""
     policy: Policy | None = None
     """Where the spec came from."""
     history: Annotated[tuple[HistoryEntry, ...], ordered(most=32)] = ()

@@ -26,7 +26,7 @@ from shiplift.api.values import (
     Status,
     Time,
     Uid,
-    Version,
+    VersionOrMinor,
     keyed,
     ordered,
     unique,
@@ -224,8 +224,9 @@ class WorkloadMigrationSpec(WorkloadPolicy, frozen=True, kw_only=True):
         ),
     )
 
-    target: Version | None = None
-    """The kubelet version to move to; absent means the highest that is seen."""
+    target: VersionOrMinor | None = None
+    """The kubelet version to move to; `1.36` means nodes of that minor or a newer one, whatever their
+    suffixes; absent means the highest that is seen."""
     paused: bool = False
     """Finish what is in flight and start nothing."""
     abort: bool = False
@@ -348,7 +349,7 @@ class MoveOutcome(StrEnum):
 class LastMove(Value, frozen=True, kw_only=True):
     """The move that ended last."""
 
-    target: Version
+    target: VersionOrMinor
     """The version that workloads were moved to."""
     outcome: MoveOutcome
     """How it ended; `Deleted` means with its WorkloadMigration, `Replaced` by another target or mode."""
@@ -369,7 +370,7 @@ class WorkloadMigrationStatus(Status, frozen=True, kw_only=True):
 
     state: MigrationState = MigrationState.NO_UPGRADE
     """Whether workloads are being moved."""
-    target: Version | None = None
+    target: VersionOrMinor | None = None
     """The version they are moved to."""
     mode: Mode | None = None
     """The mode in use."""

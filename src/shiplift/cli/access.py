@@ -56,7 +56,8 @@ class UnknownKindError(CommandError):
     """The cluster has no such kind of ours: it is not installed there."""
 
     def __init__(self, *kinds: Kind) -> None:
-        names = " or ".join(f"{kind}s" for kind in kinds)
+        *others, last = (f"{kind}s" for kind in kinds)
+        names = f"{', '.join(others)} or {last}" if others else last
         super().__init__(f"this cluster does not know {names}", "shiplift crds | kubectl apply -f -")
 
 

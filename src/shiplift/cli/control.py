@@ -1,4 +1,5 @@
-"""`shiplift pause`, `resume` and `abort`: a person takes the move of workloads in hand, or a NodeRollout.
+"""`shiplift pause`, `resume` and `abort`: a person takes the upgrade in hand; or, where none runs or it is
+named, the move of workloads; or a NodeRollout.
 
 Each may be said twice: what is so already is left as it is. Nothing is written but the spec of the
 WorkloadMigration, by its uid and in the version that was read.
@@ -11,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from shiplift.cli import access, rollout_control
+from shiplift.cli import access, rollout_control, upgrade_control
 from shiplift.cli.access import Context, Kubeconfig
 from shiplift.cli.confirming import Yes, confirm
 from shiplift.cli.output import CommandError, say
+from shiplift.cli.upgrade_control import Reason
 
 if TYPE_CHECKING:
     from shiplift.api.workloads import WorkloadMigration, WorkloadMigrationSpec
@@ -22,33 +24,45 @@ if TYPE_CHECKING:
 
 pause_app = App(
     name="pause",
-    usage="Usage: shiplift pause [OPTIONS] [rollout/NAME]",
+    usage="Usage: shiplift pause [OPTIONS] [wm|rollout/NAME]",
     help="Let what is in flight end, and start nothing new.",
 )
 resume_app = App(
     name="resume",
-    usage="Usage: shiplift resume [OPTIONS] [rollout/NAME]",
+    usage="Usage: shiplift resume [OPTIONS] [wm|rollout/NAME]",
     help="Go on after a pause, and try again what has failed.",
 )
 abort_app = App(
     name="abort",
-    usage="Usage: shiplift abort [OPTIONS] [rollout/NAME]",
-    help="Stop a move of workloads, or a rollout, and undo what it needed; what has moved stays.",
+    usage="Usage: shiplift abort [OPTIONS] [wm|rollout/NAME]",
+    help="Stop an upgrade, a move of workloads or a rollout, and undo what it needed; what has moved stays.",
 )
 What = Annotated[
     str,
-    Parameter(help="rollout/NAME, for a NodeRollout. Default: the move of workloads.", show_default=False),
+    Parameter(
+        help="wm for the move of workloads, rollout/NAME for a NodeRollout. Default: the upgrade, or the move"
+        " of workloads where no upgrade is under way.",
+        show_default=False,
+    ),
 ]
+_MIGRATION_WORDS = ("wm", "migration", "workloadmigration")
+"""What people type for the WorkloadMigration."""
 _TRIES = 10
 _WATCH = "shiplift status -w shows how it goes"
 
 
 @pause_app.default
-def pause(what: What = "", /, *, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
+def pause(
+    what: What = "", /, *, reason: Reason = "", kubeconfig: Kubeconfig = None, context: Context = None
+) -> None:
     """Let what is in flight end, and start nothing new."""
     with access.client_of(kubeconfig, context) as client:
-        if what:
+        if what and what not in _MIGRATION_WORDS:
+            _refuse(reason)
             return rollout_control.pause(client, what)
+        if not what and (upgrade := upgrade_control.meant(client)) is not None:
+            return upgrade_control.pause(client, upgrade, reason)
+        _refuse(reason)
         migration = _the_migration(
             client, "pause", "shiplift migrate --to VERSION --paused makes one that waits"
         )
@@ -61,11 +75,17 @@ def pause(what: What = "", /, *, kubeconfig: Kubeconfig = None, context: Context
 
 
 @resume_app.default
-def resume(what: What = "", /, *, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
+def resume(
+    what: What = "", /, *, reason: Reason = "", kubeconfig: Kubeconfig = None, context: Context = None
+) -> None:
     """Go on after a pause, and try again what has failed."""
     with access.client_of(kubeconfig, context) as client:
-        if what:
+        if what and what not in _MIGRATION_WORDS:
+            _refuse(reason)
             return rollout_control.resume(client, what)
+        if not what and (upgrade := upgrade_control.meant(client)) is not None:
+            return upgrade_control.resume(client, upgrade, reason)
+        _refuse(reason)
         migration = _the_migration(client, "resume")
         if migration.spec.abort:
             raise _aborted("it is aborted, not paused")
@@ -80,14 +100,19 @@ def abort(
     what: What = "",
     /,
     *,
+    reason: Reason = "",
     yes: Yes = False,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Stop a move of workloads, or a rollout, and undo what it needed; what has moved stays."""
+    """Stop an upgrade, a move of workloads or a rollout, and undo what it needed; what has moved stays."""
     with access.client_of(kubeconfig, context) as client:
-        if what:
+        if what and what not in _MIGRATION_WORDS:
+            _refuse(reason)
             return rollout_control.abort(client, what, yes=yes)
+        if not what and (upgrade := upgrade_control.meant(client)) is not None:
+            return upgrade_control.abort(client, upgrade, reason, yes=yes)
+        _refuse(reason)
         migration = _migration_to_abort(client)
         if migration.spec.abort:
             return say("it was aborted already")
@@ -98,6 +123,12 @@ def abort(
         _write(client, migration, {"abort": True})
     say("aborted: nothing more is evicted, what was changed is undone, workloads stay where they are")
     return say(f"hint: {_WATCH}; without an operator, shiplift undo does that")
+
+
+def _refuse(reason: str) -> None:
+    """Only an UpgradeConfig has room for who asked, and why."""
+    if reason:
+        raise CommandError("a reason is written down for upgrades only", "leave --reason out")
 
 
 def _is_at_rest(migration: WorkloadMigration) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from cyclopts import App, Parameter
 
-from shiplift.cli import local_agents, local_nodes
+from shiplift.cli import local_agents, local_machines, local_nodes
 from shiplift.cli.local_nodes import Output, check_version
 from shiplift.cli.output import terminable
 from shiplift.local.components import Settings
@@ -55,6 +55,9 @@ def up(  # noqa: PLR0913  one flag each
     fsync: Annotated[bool, _PLAIN] = False,
     port: Annotated[int, _PLAIN] = 0,
     foreground: Annotated[bool, _PLAIN] = False,
+    machines: Annotated[int | None, _PLAIN] = None,
+    kubernetes: Annotated[str, _PLAIN] = "",
+    bare: Annotated[bool, _PLAIN] = False,
 ) -> None:
     """Make a cluster, or start what is missing of it.
 
@@ -76,9 +79,20 @@ def up(  # noqa: PLR0913  one flag each
         The API server's port; any free one if not given.
     foreground
         Stay until Ctrl-C, then end the cluster.
+    machines
+        Instead of simulated nodes, this many real machines, a cluster by kubeadm; needs root.
+    kubernetes
+        Of which version that cluster is: v1.36.3, or another patch of that minor.
+    bare
+        No cluster: the machines alone.
     """
     with _terminable():
         _check(nodes, node_version, emulate, port)
+        others = {"--nodes": nodes, "--node-version": node_version, "--emulate": emulate, "--audit": audit}
+        others |= {"--fsync": fsync, "--port": port, "--foreground": foreground}
+        local_machines.check_alone(machines, {"--kubernetes": kubernetes, "--bare": bare}, others)
+        if machines is not None or local_machines.find(name):
+            return local_machines.up(name, machines, kubernetes, bare=bare)
         settings = Settings(emulate=emulate, audit=audit, fsync=fsync, port=port)
         began = time.monotonic()
         cluster = _up(name, settings, nodes, node_version)
@@ -88,6 +102,7 @@ def up(  # noqa: PLR0913  one flag each
         else:
             suffix = "" if name == "default" else f" --name {name}"
             _say(f'hint: eval "$(shiplift local env{suffix})" lets kubectl and shiplift find it')
+        return None
 
 
 @app.command
@@ -104,9 +119,9 @@ def status(
         Lines of name, state and address, or JSON.
     """
     with _terminable():
-        from shiplift.local.cluster import Cluster, names
+        from shiplift.local.cluster import names
 
-        reports = [_report(Cluster(one)) for one in ([name] if name else names())]
+        reports = [_report(one) for one in ([name] if name else sorted({*names(), *local_machines.names()}))]
         if output is Output.JSON:
             sys.stdout.write(msgspec.json.format(msgspec.json.encode(reports), indent=2).decode() + "\n")
         else:
@@ -130,9 +145,12 @@ def kubeconfig(*, name: Name = "default") -> None:
         The cluster.
     """
     with _terminable():
-        cluster = _cluster(name)
-        _ = cluster.state
-        sys.stdout.write(f"{cluster.kubeconfig}\n")
+        if machines := local_machines.find(name):
+            path = local_machines.kubeconfig(machines)
+        else:
+            cluster = _cluster(name)
+            _, path = cluster.state, cluster.kubeconfig
+        sys.stdout.write(f"{path}\n")
 
 
 @app.command
@@ -147,9 +165,12 @@ def env(*, name: Name = "default") -> None:
         The cluster.
     """
     with _terminable():
-        cluster = _cluster(name)
-        kubectl = Path(cluster.state.programs["kubectl"]).parent
-        sys.stdout.write(f"export KUBECONFIG={shlex.quote(str(cluster.kubeconfig))}\n")
+        if machines := local_machines.find(name):
+            path, kubectl = local_machines.environment(machines)
+        else:
+            cluster = _cluster(name)
+            path, kubectl = cluster.kubeconfig, Path(cluster.state.programs["kubectl"]).parent
+        sys.stdout.write(f"export KUBECONFIG={shlex.quote(str(path))}\n")
         sys.stdout.write(f'export PATH={shlex.quote(str(kubectl))}:"$PATH"\n')
 
 
@@ -164,23 +185,42 @@ def down(*, name: Name = "default") -> None:
     """
     with _terminable():
         began = time.monotonic()
-        if _cluster(name).down():
+        machines = local_machines.find(name)
+        if machines.down() if machines else _cluster(name).down():
             _say(f"cluster {name} is down after {time.monotonic() - began:.1f} s")
         else:
             _say(f"there is no cluster {name}")
 
 
 @app.command
-def programs() -> None:
-    """Get the programs that clusters run, if they are not here yet, and print where they are."""
-    with _terminable():
-        from shiplift.local import assets
+def programs(*, machines: Annotated[bool, _PLAIN] = False, kubernetes: Annotated[str, _PLAIN] = "") -> None:
+    """Get the programs that clusters run, if they are not here yet, and print where they are.
 
-        sys.stdout.writelines(f"{path}\n" for path in assets.find(_say).values())
+    Parameters
+    ----------
+    machines
+        Those that real machines run: kubelet, kubeadm and kube-proxy too.
+    kubernetes
+        With --machines, of which version: v1.36.3, or another patch of that minor.
+    """
+    with _terminable():
+        if kubernetes and not machines:
+            raise LocalError(
+                "--kubernetes is for --machines", "the control plane of simulated nodes is always v1.36.3"
+            )
+        sys.stdout.writelines(f"{path}\n" for path in _programs(machines, kubernetes))
 
 
 app.command(local_nodes.app)
 app.command(local_agents.app)
+
+
+def _programs(machines: bool, kubernetes: str) -> list[str]:
+    if machines:
+        return local_machines.programs(kubernetes)
+    from shiplift.local import assets
+
+    return list(assets.find(_say).values())
 
 
 def _check(nodes: int | None, node_version: str | None, emulate: str, port: int) -> None:
@@ -212,7 +252,16 @@ def _cluster(name: str) -> Cluster:
     return Cluster(name)
 
 
-def _report(cluster: Cluster) -> Report:
+def _report(name: str) -> Report:
+    if machines := local_machines.find(name):
+        states = local_machines.states(machines)
+        whole = all(state == "healthy" for state in states.values())
+        kubeconfig = str(machines.kubeconfig) if machines.state.kubernetes else ""
+        return Report(name, whole, local_machines.server(machines), kubeconfig, states)
+    return _cluster_report(_cluster(name))
+
+
+def _cluster_report(cluster: Cluster) -> Report:
     known, health = cluster.state, cluster.health()
     states = {
         component.value: "healthy"

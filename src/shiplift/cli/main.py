@@ -40,10 +40,26 @@ COMMANDS = (
     Command(
         "abort",
         "shiplift.cli.control:abort_app",
-        "Stop a move of workloads, or a rollout, and undo what it needed; what has moved stays.",
+        "Stop an upgrade, a move of workloads or a rollout, and undo what it needed; what has moved stays.",
     ),
+    Command("agent", "shiplift.cli.agent:app", "Make the package of the agent that runs on machines."),
     Command(
         "alerts", "shiplift.cli.manifests:alerts_app", "Print alerts for Prometheus, as a PrometheusRule."
+    ),
+    Command(
+        "approve",
+        "shiplift.cli.upgrade_control:approve_app",
+        "Approve the plan of the upgrade, in your own name.",
+    ),
+    Command(
+        "bootstrap",
+        "shiplift.cli.bootstrap:app",
+        "Make a cluster out of bare hosts over SSH, or add machines to it.",
+    ),
+    Command(
+        "catalog",
+        "shiplift.cli.catalog:app",
+        "Look into catalogs of operators: versions, ways from one to another, what blocks.",
     ),
     Command("crds", "shiplift.cli.crds:app", "Print the CustomResourceDefinitions."),
     Command(
@@ -89,6 +105,7 @@ COMMANDS = (
     Command(
         "resume", "shiplift.cli.control:resume_app", "Go on after a pause, and try again what has failed."
     ),
+    Command("retry", "shiplift.cli.upgrade_control:retry_app", "Let the upgrade try again what has failed."),
     Command(
         "status",
         "shiplift.cli.status:app",
@@ -98,6 +115,11 @@ COMMANDS = (
         "undo",
         "shiplift.cli.undo:app",
         "Undo all that was changed in a cluster, even without the operator.",
+    ),
+    Command(
+        "upgrade",
+        "shiplift.cli.upgrade:app",
+        "Upgrade the cluster to a version: makes the UpgradeConfig.",
     ),
     Command("version", "shiplift.cli.version:app", "Print the version."),
     Command(

@@ -142,11 +142,13 @@ def how_it_goes(heard: Heard | None, now: int) -> list[str]:
 
 def changes(found: WorkloadMigration, target: str) -> Spec:
     """The fields of the spec that have to change; an error where that cannot be."""
+    from shiplift.engine import versions
+
     if found.metadata.deletion_timestamp:
         raise CommandError(
             f"WorkloadMigration {_NAME} is being deleted", "wait until it is gone, then say it again"
         )
-    same = read_version(found.spec.target) == target if found.spec.target else False
+    same = versions.goal(found.spec.target or "") == target
     if same and found.spec.abort:
         raise CommandError(
             f"the move to {target} was aborted, and an abort cannot be withdrawn",

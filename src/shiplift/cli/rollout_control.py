@@ -28,7 +28,7 @@ def named(what: str) -> str:
     if kind.lower() not in ROLLOUT_WORDS or not name:
         raise CommandError(
             f"{what!r} is nothing that can be paused, resumed or aborted",
-            "rollout/NAME is a NodeRollout; without a name it is the move of workloads",
+            "rollout/NAME is a NodeRollout, wm the move of workloads; without a name it is the upgrade",
         )
     return name
 

@@ -84,7 +84,8 @@ def is_over(seen: Seen) -> bool:
 def _arrival(one: Told, seen: Seen) -> Arrival:
     """Nobody is let go by what may be old: that all is done counts while an operator says so."""
     if one.section is None:
-        return Arrival.GIVEN_UP
+        conducted = any(other.part.conducts and other.section is not None for other in seen.told)
+        return Arrival.MOVED if conducted and not one.part.conducts else Arrival.GIVEN_UP
     if seen.stale:
         return Arrival.NOT_YET
     unsure = seen.silent is not None or bool(seen.doubt)

@@ -8,9 +8,9 @@ to say `certain`, and what is unknown is not.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from datetime import datetime, timedelta
-from typing import Generic, NoReturn, TypeVar
+from typing import Generic, NoReturn, Protocol, TypeVar
 
 import msgspec
 
@@ -83,6 +83,13 @@ class Probe(msgspec.Struct, Generic[T], frozen=True):
     last: T | msgspec.UnsetType = msgspec.UNSET
     taken: datetime | None = None
     error: str = ""
+    """Why the last attempt to ask got no answer."""
+    ended: datetime | None = None
+    """When the last attempt ended, well or not."""
+    failures: int = 0
+    """Attempts in a row that got no answer."""
+    not_before: datetime | None = None
+    """When who was asked wants to be asked again at the earliest."""
 
     def at(self, now: datetime) -> Known[T] | Unknown:
         """The value as far as it is known now."""
@@ -102,11 +109,14 @@ class Probe(msgspec.Struct, Generic[T], frozen=True):
 
     def answered(self, value: T, now: datetime) -> Probe[T]:
         """The same question with a new answer."""
-        return msgspec.structs.replace(self, last=value, taken=now, error="")
+        return Probe(self.name, self.max_age, value, now, ended=now)
 
-    def failed(self, error: str) -> Probe[T]:
+    def failed(self, error: str, now: datetime | None = None, wait: timedelta | None = None) -> Probe[T]:
         """The question got no answer: the last one stays and goes on ageing."""
-        return msgspec.structs.replace(self, error=error)
+        not_before = now + wait if now is not None and wait is not None else None
+        return msgspec.structs.replace(
+            self, error=error, ended=now, failures=self.failures + 1, not_before=not_before
+        )
 
     def stale_at(self) -> datetime | None:
         """When the value stops counting, to look again by then."""
@@ -114,3 +124,64 @@ class Probe(msgspec.Struct, Generic[T], frozen=True):
 
     def _because(self) -> str:
         return f": {self.error}" if self.error else ""
+
+
+class Unanswered(Exception):  # noqa: N818 - says what the question is
+    """Raised by who asks where no answer came; `wait` is for how long we were asked to wait."""
+
+    def __init__(self, message: str, wait: timedelta | None = None) -> None:
+        super().__init__(message)
+        self.wait = wait
+
+
+class Question(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
+    """What to ask outside, on a thread of its own; an answer, or none, wakes the keys."""
+
+    name: str
+    ask: Callable[[], T]
+    """Takes as long as it takes, and bounds that itself; raises `Unanswered` where no answer came."""
+    max_age: timedelta
+    """How long an answer counts."""
+    keys: tuple[Hashable, ...] = ()
+    every: timedelta | None = None
+    """How long to wait between the end of an attempt and the next; None: only when it is asked for."""
+
+
+class Asked(Protocol[T]):
+    """A question that is being asked again and again, or when somebody wants it."""
+
+    @property
+    def probe(self) -> Probe[T]:
+        """What is known now."""
+        ...
+
+    @property
+    def pending(self) -> bool:
+        """Whether it is being asked, or about to be."""
+        ...
+
+    def again(self) -> None:
+        """Ask now; where it is being asked already, once more after that."""
+        ...
+
+
+class Probing(Protocol):
+    """Asks the questions of one layer as long as its term lasts."""
+
+    def open(self, question: Question[T]) -> Asked[T]: ...
+
+
+class _Never(Generic[T]):
+    def __init__(self, question: Question[T]) -> None:
+        self.probe = Probe[T](question.name, question.max_age)
+        self.pending = False
+
+    def again(self) -> None:
+        """Nobody is there to ask."""
+
+
+class NobodyAsks:
+    """For a layer that no operator runs: its questions stay unanswered."""
+
+    def open(self, question: Question[T]) -> Asked[T]:
+        return _Never(question)

@@ -28,6 +28,7 @@ COUNTER = re.compile(
     r"[-+](?P<name>[A-Za-z]+(?:\d+[A-Za-z]+)*)\.?(?P<numbers>\d{1,9}(?:\.\d{1,9})*)",
     re.ASCII,
 )
+MINOR = re.compile(r"v?\d{1,4}\.\d{1,4}", re.ASCII)
 KUBELET_MAY_LAG = 3
 
 
@@ -143,6 +144,29 @@ def kubelet_fits(kubelet: Version, api_server: Version) -> bool:
     if kubelet.major != api_server.major:
         return False
     return 0 <= minors_between(kubelet, api_server) <= KUBELET_MAY_LAG
+
+
+@lru_cache(4096)
+def goal(text: str) -> str:
+    """A version that is asked for, in normal form; `v1.36` where any of that minor, or a newer one, will do.
+    What is no version stays as it is."""
+    if MINOR.fullmatch(text) is None:
+        return normal(text)
+    asked = parse(text)
+    return f"v{asked.major}.{asked.minor}"
+
+
+@lru_cache(4096)
+def reaches(text: str, wanted: str) -> bool:
+    """Whether a version is what is asked for: whole versions are compared whole; of a minor every version
+    will do, and every one of a newer minor, whatever its suffix."""
+    if MINOR.fullmatch(wanted) is None:
+        return normal(text) == normal(wanted)
+    try:
+        runs, asked = parse(text), parse(wanted)
+    except VersionError:
+        return False
+    return runs.major == asked.major and runs.minor >= asked.minor
 
 
 @lru_cache(4096)

@@ -74,6 +74,9 @@ class StatusPart(msgspec.Struct, Generic[S], frozen=True):
     """What `status -o json` has of it: a documented shape, to which fields are added and nothing else."""
     contradicted: Callable[[Objects, Iterable[Node]], str] = _by_nothing
     """What nodes say against a section that tells of its end; asked before whoever waits for it is let go."""
+    conducts: bool = False
+    """Whether its layer makes objects of other layers, and takes them away in the end: that these have
+    nothing to tell any more is then no reason to give up."""
 
 
 class Reader(Protocol):

@@ -7,13 +7,20 @@ every field but `spec.tolerations` stays as it was, those that a later Kubernete
 template's labels and annotations, by which others give pods sidecars and roles in clouds. Replicas are
 changed through `scale`, which has no template.
 
+One exception: where a Role of its namespace gives our user the verb `swap` on quorumservices, images of the
+containers of StatefulSets may be changed too, and nothing else of these containers.
+
 It fails closed (`Fail`), which the fence cannot: it needs no parameter, and its one match condition reads
 only who asks. So nobody but our user ever meets it.
 """
 
 from __future__ import annotations
 
-from shiplift.facts.kinds import VALIDATING_ADMISSION_POLICY, VALIDATING_ADMISSION_POLICY_BINDING
+from shiplift.facts.kinds import (
+    QUORUM_SERVICE,
+    VALIDATING_ADMISSION_POLICY,
+    VALIDATING_ADMISSION_POLICY_BINDING,
+)
 from shiplift.kube.policies import Manifest, named, object_of, text
 
 NAME = "shiplift-bounds"
@@ -24,6 +31,8 @@ _WITH_POD_SPECS = {
     "batch": ["cronjobs", "jobs"],
 }
 _FREE = "tolerations"
+SWAP = "swap"
+"""The verb on quorumservices that lets images be changed."""
 
 
 def manifests(username: str, name: str = NAME) -> list[Manifest]:
@@ -43,7 +52,7 @@ def _policy(username: str) -> Manifest:
         "variables": named(_variables()),
         "validations": [
             {
-                "expression": "size(variables.changed) == 0",
+                "expression": f"size(variables.changed) == 0 || ({_only_swaps()})",
                 "messageExpression": f"'of a pod spec {_FREE} may be changed and nothing else, not '"
                 " + variables.changed.join(', ')",
                 "reason": "Forbidden",
@@ -72,6 +81,19 @@ def _variables() -> dict[str, str]:
         f" + {now}.filter(key, key != '{_FREE}' && !(key in {was}))"
         " + (variables.about ? ['metadata'] : [])",
     }
+
+
+def _only_swaps() -> str:
+    """Of a StatefulSet's containers only images differ, and our user may swap in that namespace. Not a
+    variable: the message is made from variables, and may not ask the authorizer."""
+    now, was = "variables.now.spec.containers", "variables.was.spec.containers"
+    kept = "before.all(key, key == 'image' || (key in after && after[key] == before[key]))"
+    no_more = "after.all(key, key == 'image' || key in before)"
+    same = f"{was}.exists(before, before.name == after.name && {kept} && {no_more})"
+    asked = f"authorizer.group({text(QUORUM_SERVICE.group)}).resource({text(QUORUM_SERVICE.plural)})"
+    may = f"{asked}.namespace(request.namespace).check({text(SWAP)}).allowed()"
+    is_set = "request.resource.resource == 'statefulsets' && variables.changed == ['containers']"
+    return f"{is_set} && size({now}) == size({was}) && {now}.all(after, {same}) && {may}"
 
 
 def _template(thing: str) -> str:

@@ -9,6 +9,7 @@ import msgspec
 from prometheus_client.registry import Collector
 
 from shiplift.engine.layer import Layer
+from shiplift.engine.probes import NobodyAsks, Probing
 from shiplift.facts.kinds import Kind
 from shiplift.facts.meta import Row
 from shiplift.kube.client import Client
@@ -17,6 +18,10 @@ from shiplift.kube.store import Store
 from shiplift.kube.watch import Watch
 
 Keys = Callable[[Kind, Row | None, Row | None], Iterable[Hashable]]
+
+
+def _nobody(_: Hashable) -> None:
+    pass
 
 
 class Context(msgspec.Struct, frozen=True):
@@ -30,6 +35,10 @@ class Context(msgspec.Struct, frozen=True):
     """What the layer keeps from one term of this process to the next."""
     namespace: str = ""
     """The operator's own."""
+    wake: Callable[[Hashable], None] = _nobody
+    """Look at that key of this layer soon; from any thread, and nothing after the term."""
+    probing: Probing = NobodyAsks()
+    """Who asks this layer's questions outside the API server."""
 
 
 @runtime_checkable
@@ -76,6 +85,12 @@ class LayerPart(msgspec.Struct, frozen=True):
     """What it may do where an administrator grants it, namespace by namespace; it is fenced everywhere."""
     claims: str = ""
     """The name of the ConfigMap of the operator's own namespace that holds its claims; empty without any."""
+    keeps: tuple[str, ...] = ()
+    """The names of other ConfigMaps of the operator's own namespace that it keeps something in."""
+    near_rules: tuple[Mapping[str, Any], ...] = ()
+    """What it may do in the operator's own namespace, besides."""
+    always: tuple[Hashable, ...] = ()
+    """Keys to look at when leading begins, whatever there is in the cluster."""
     of_others: tuple[Kind, ...] = ()
     """The kinds of other layers that it reads: where only these are installed, it is not."""
 

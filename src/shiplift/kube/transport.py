@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import copy
 import random
-import select
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -24,7 +22,7 @@ import msgspec
 import structlog
 
 from shiplift.kube.answers import error_for
-from shiplift.kube.credentials import Credentials, Impersonation, hang_up
+from shiplift.kube.credentials import Credentials, Impersonation
 from shiplift.kube.errors import (
     ApiError,
     BadAnswer,
@@ -34,6 +32,7 @@ from shiplift.kube.errors import (
     Unauthorized,
     Unreachable,
 )
+from shiplift.kube.sockets import Connection, TimeLeft
 
 OBJECT_LIMIT = 8 << 20
 LIST_LIMIT = 64 << 20
@@ -47,8 +46,6 @@ IDLE_SECONDS = 60.0
 CONNECT_SECONDS = 10.0
 ATTEMPTS = 4
 FIRST_PAUSE_SECONDS = 0.1
-_SHORTEST = 0.001
-"""Seconds for a socket to time out: zero would mean not to wait, which fails in another way."""
 
 log = structlog.get_logger(__name__)
 _dice = random.Random()
@@ -147,7 +144,7 @@ class Transport:
                 params=request.query or None,
                 content=request.body or None,
                 headers=[*headers, ("Content-Type", request.content_type)] if request.body else headers,
-                extensions={"timeout": _TimeLeft(deadline), **self._asking(request)},
+                extensions={"timeout": _time_left(deadline), **self._asking(request)},
             ) as response:
                 return read(request, response, deadline)
         except httpx2.DecodingError:
@@ -180,18 +177,10 @@ def _headers(credentials: Credentials) -> dict[str, str]:
     }
 
 
-class _TimeLeft:
-    """What is left of a call's time, asked anew at each stage: waiting for a connection is part of it."""
-
-    def __init__(self, deadline: float) -> None:
-        self._deadline = deadline
-        if deadline <= time.monotonic():
-            raise Unreachable("no time left to send the request")
-
-    def get(self, stage: str, _: float | None = None) -> float:
-        """As the connection pool asks for it."""
-        left = max(self._deadline - time.monotonic(), _SHORTEST)
-        return min(left, CONNECT_SECONDS) if stage == "connect" else left
+def _time_left(deadline: float) -> TimeLeft:
+    if deadline <= time.monotonic():
+        raise Unreachable("no time left to send the request")
+    return TimeLeft(deadline, CONNECT_SECONDS)
 
 
 _Reader = Callable[[Request, httpx2.Response, float], bytes]
@@ -317,56 +306,4 @@ class _Opener(httpcore2.NetworkBackend):
         del host, port, local_address, socket_options
         generation = self._credentials.generation
         opened = self._credentials.open(CONNECT_SECONDS if timeout is None else timeout)
-        return _Connection(opened, self._credentials, generation)
-
-
-class _Connection(httpcore2.NetworkStream):
-    def __init__(self, opened: socket.socket, credentials: Credentials, generation: int) -> None:
-        self._socket = opened
-        self._credentials = credentials
-        self._generation = generation
-        self._in_use = threading.Lock()
-
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        try:
-            with self._in_use:
-                self._socket.settimeout(timeout)
-                return self._socket.recv(max_bytes)
-        except TimeoutError as error:
-            raise httpcore2.ReadTimeout("timed out") from error
-        except OSError as error:
-            raise httpcore2.ReadError(str(error)) from error
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        try:
-            with self._in_use:
-                self._socket.settimeout(timeout)
-                self._socket.sendall(buffer)
-        except TimeoutError as error:
-            raise httpcore2.WriteTimeout("timed out") from error
-        except OSError as error:
-            raise httpcore2.WriteError(str(error)) from error
-
-    def close(self) -> None:
-        """From any thread: a read or write under way ends first, for its handle may soon be another's."""
-        hang_up(self._socket)
-        with self._in_use:
-            self._socket.close()
-
-    def get_extra_info(self, info: str) -> Any:
-        """The pool asks an idle connection whether the other side has hung up."""
-        if info == "is_readable":
-            return self._outdated() or _readable(self._socket)
-        return None
-
-    def _outdated(self) -> bool:
-        return self._generation != self._credentials.generation
-
-
-def _readable(opened: socket.socket) -> bool:
-    handle = opened.fileno()
-    if handle < 0:
-        return True
-    poller = select.poll()
-    poller.register(handle, select.POLLIN)
-    return bool(poller.poll(0))
+        return Connection(opened, lambda: generation != self._credentials.generation)

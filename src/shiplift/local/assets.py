@@ -1,17 +1,12 @@
-"""Finds the programs of a cluster, or gets them: KUBEBUILDER_ASSETS, cache, official download, Go build.
-
-A folder of the cache is complete or is not there: it gets its name only when all is in it.
-"""
+"""Finds the programs of a cluster, or gets them: KUBEBUILDER_ASSETS, cache, official download, Go build."""
 
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
-from shiplift.local import build, download, paths, platforms
-from shiplift.local.errors import LocalError, NoSpaceError, disk_errors
-from shiplift.local.lock import locked
+from shiplift.local import build, cache, download, paths, platforms
+from shiplift.local.errors import LocalError, NoSpaceError
 from shiplift.local.progress import Say
 
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok")
@@ -25,7 +20,7 @@ def find(say: Say) -> dict[str, str]:
 
 def cache_folder() -> Path:
     """Named after everything that its content depends on."""
-    name = f"{build.VERSION}-{platforms.system()}-{platforms.machine()}-{build.digest()}"
+    name = f"{build.VERSION}-{platforms.system()}-{platforms.machine()}-{build.CLUSTER.digest()}"
     return paths.cache_root() / "kubernetes" / name
 
 
@@ -48,25 +43,7 @@ def _in(folder: Path) -> dict[str, str]:
 
 
 def _cached(say: Say) -> dict[str, str]:
-    folder = cache_folder()
-    if not folder.exists():
-        with (
-            disk_errors(folder.parent),
-            locked(
-                folder.parent / f"{folder.name}.lock",
-                lambda: say("waiting for another command to get Kubernetes"),
-            ),
-        ):
-            if not folder.exists():
-                _fill(folder, say)
-    return _in(folder)
-
-
-def _fill(folder: Path, say: Say) -> None:
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix="getting-") as temporary:
-        content = _obtain(Path(temporary), say)
-        content.chmod(0o755)
-        content.rename(folder)
+    return _in(cache.filled(cache_folder(), "Kubernetes", lambda temporary: _obtain(temporary, say), say))
 
 
 def _obtain(temporary: Path, say: Say) -> Path:
@@ -82,5 +59,5 @@ def _obtain(temporary: Path, say: Say) -> Path:
         say(error.message)
     else:
         return downloaded
-    build.build(built, say)
+    build.build(build.CLUSTER, built, say)
     return built

@@ -10,9 +10,8 @@ import contextlib
 import re
 import shutil
 import signal
-import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,11 +34,12 @@ if TYPE_CHECKING:
 
 
 DEFAULT_NAME = "default"
+MACHINES = "machines.json"
+"""In the folder of a name that machines have (`local.machines`)."""
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?")
 _ATTEMPTS = 3
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LEAST_SPACE = 300 << 20
-_SERVED_SECONDS = 30.0
+_SERVED_SECONDS = 120.0
 _LOOK = 0.01
 
 
@@ -110,7 +110,7 @@ class Cluster:
 
     def down(self) -> bool:
         """End every process and forget the folder; False when there was nothing."""
-        with self.locked(), _uninterrupted():
+        with self.locked(), process.uninterrupted():
             known = state.read(self.layout.folder)
             if known:
                 runtime.stop(known)
@@ -178,6 +178,11 @@ class Cluster:
                     time.sleep(_LOOK)
 
     def _create(self, settings: Settings, say: Say, pools: Sequence[Pool]) -> None:
+        if (self.layout.folder / MACHINES).exists():
+            raise LocalError(
+                f"{self.name!r} is the name of machines already",
+                f"choose another, or end them: shiplift local down --name {self.name}",
+            )
         programs = assets.find(say)
         for _ in range(_ATTEMPTS - 1):
             with contextlib.suppress(PortTakenError):
@@ -227,7 +232,7 @@ class Cluster:
         try:
             self._start_in_order(missing, say)
         except BaseException:
-            with _uninterrupted():
+            with process.uninterrupted():
                 runtime.stop(self.state, missing)
             raise
 
@@ -257,7 +262,7 @@ class Cluster:
 
     def _abandon(self) -> None:
         """Leave no process and no port; the logs stay, to be read."""
-        with _uninterrupted():
+        with process.uninterrupted():
             if known := state.read(self.layout.folder):
                 runtime.stop(known)
             for item in self.layout.folder.glob("*"):
@@ -290,17 +295,3 @@ def _is_served(client: Client, path: str) -> bool:
 def _check_space(folder: Path) -> None:
     if shutil.disk_usage(folder).free < _LEAST_SPACE:
         raise NoSpaceError(folder)
-
-
-@contextlib.contextmanager
-def _uninterrupted() -> Generator[None]:
-    """A second Ctrl-C must not leave behind what the first was to end."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in _ENDING}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -47,7 +47,11 @@ def stop(folder: Path) -> None:
 
 
 def sweep(folder: Path) -> None:
-    """End every process of every cluster in the folder."""
+    """End every process of every cluster in the folder, and all that machines are made of."""
+    from shiplift.local.machines import Machines, names  # noqa: PLC0415  slow to import, and seldom needed
+
+    for name in names(folder):
+        Machines(name, folder).down()
     known = [found for path in folder.glob("*/state.json") if (found := state.read(path.parent))]
     with ThreadPoolExecutor(4) as executor:
         list(executor.map(runtime.stop, known))

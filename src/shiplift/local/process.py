@@ -7,12 +7,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _INHERITED = ("PATH", "LANG", "TZ", "TMPDIR", "SSL_CERT_FILE")
 
 
@@ -59,11 +61,25 @@ def spawn(
 @contextlib.contextmanager
 def signals_held() -> Generator[None]:
     """Signals that would end us wait until we leave here."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Generator[None]:
+    """A second Ctrl-C must not leave behind what the first was to end."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in _ENDING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def stop(processes: Iterable[Process], grace: float) -> None:

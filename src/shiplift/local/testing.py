@@ -2,7 +2,8 @@
 
 `cluster` is one for the whole run, shared by all workers; `namespace` is a fresh one for each test;
 `private_cluster` makes clusters for tests that change what is not namespaced; a test that starts one by
-other means asks for `programs`. Whatever becomes of the run (interrupted, killed), its clusters end with it.
+other means asks for `programs`. `machines` makes real machines, for one test; where there can be none, it is
+skipped and says why. Whatever becomes of the run (interrupted, killed), its clusters end with it.
 
 `pytest --no-clusters` runs the tests that start no cluster: those to which no fixture brings `programs`. To
 all others there is no Kubernetes in such a run, so that a test that starts a cluster unannounced fails.
@@ -29,6 +30,7 @@ from shiplift.local import assets, guard
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import API_ONLY, Settings
 from shiplift.local.lock import locked
+from shiplift.local.machines import Machines, refusal, root
 from shiplift.local.nodes import SERVICE_ACCOUNT, Pool
 from shiplift.local.process import Process
 
@@ -149,6 +151,41 @@ def private_cluster(_private_clusters: PrivateClusters) -> Iterator[Callable[...
     """A factory: a cluster that is this test's alone; etcd and API server, unless told otherwise."""
     yield _private_clusters
     _private_clusters.take_back()
+
+
+@pytest.fixture(scope="session")
+def machine_root(programs: dict[str, str], clusters_folder: Path) -> Path:  # noqa: ARG001 - as above
+    """Of machines, made before any test needs it; without it their tests are skipped."""
+    if why := refusal(clusters_folder):
+        pytest.skip(f"{why.message} ({why.hint})")
+    return root.find(print)
+
+
+@pytest.fixture(scope="session")
+def machine_programs(machine_root: Path) -> Path:  # noqa: ARG001 - who cannot have machines needs none
+    """Of a cluster on machines, got before any test needs them: a first build takes minutes."""
+    from shiplift.local.machines import images, programs  # noqa: PLC0415 - also a fixture's name here
+
+    images.find(programs.NEWEST, print)
+    return programs.find(programs.NEWEST, print)
+
+
+@pytest.fixture
+def machines(
+    machine_root: Path,  # noqa: ARG001 - whoever asks for machines waits for it
+    clusters_folder: Path,
+) -> Iterator[Callable[[int], Machines]]:
+    """A factory: so many machines that are this test's alone."""
+    made: list[Machines] = []
+
+    def make(count: int) -> Machines:
+        made.append(Machines(f"machines-{uuid.uuid4().hex[:8]}", clusters_folder))
+        made[-1].up(count)
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.down()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

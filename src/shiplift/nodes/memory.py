@@ -1,8 +1,8 @@
 """What the parts of this layer tell each other within one process; for many threads, and lost without harm.
 
 `Leases` are readings of nodes' Leases, from the moment at which their agents were through. `Jobs` are those
-of hooks that were made, or found to be there: after a restart making one again finds it. `Kept` is an answer
-that is asked for again only after a while. `Watched` is since when nodes are seen as they are.
+of hooks that were made, or found to be there: after a restart making one again finds it. `Watched` is since
+when nodes are seen as they are.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ import threading
 import time
 from collections.abc import Callable, Collection, Hashable, Iterable
 from datetime import datetime
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from shiplift.engine import contested
 from shiplift.nodes.model import Hooked, HookState, LeaseSeen
 
-T = TypeVar("T")
 JobName = tuple[str, str]
 """Namespace and name."""
 
@@ -131,24 +130,3 @@ class Memory(NamedTuple):
     jobs: Jobs
     changes: contested.Memory
     """Of what is not ours."""
-
-
-class Kept(Generic[T]):
-    """The answer to a question, good for some seconds; asked from one thread, made void from any."""
-
-    def __init__(
-        self, ask: Callable[[], T], seconds: float, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._ask, self._seconds, self._clock = ask, seconds, clock
-        self._answer: T | None = None
-        self._until = float("-inf")
-
-    def get(self) -> T:
-        if self._clock() >= self._until or self._answer is None:
-            self._until = self._clock() + self._seconds
-            self._answer = self._ask()
-        return self._answer
-
-    def void(self) -> None:
-        """Something has changed it."""
-        self._until = float("-inf")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from enum import Enum
+from typing import Protocol
 
 import msgspec
 
@@ -251,6 +252,18 @@ class Unreadable(msgspec.Struct, frozen=True):
         return f"{self.kind.kind} {self.name} cannot be read: {self.why}"
 
 
+class Demands(Protocol):
+    """What nodes that are not begun would take of budgets."""
+
+    def of(self, node: str) -> Mapping[str, int]:
+        """How many pods of a node, by name, each budget, by uid, would have to let go."""
+        ...
+
+    def left(self, budget: str) -> int:
+        """How many pods more a budget lets go."""
+        ...
+
+
 class View(msgspec.Struct, frozen=True, kw_only=True):
     """The cluster at one moment."""
 
@@ -263,6 +276,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     control-plane versions are facts."""
     drains: Mapping[str, Drain] = {}
     """By uid, of nodes that a rollout has a record of."""
+    demands: Demands | None = None
     migration: Migration = Migration()
     leases: Mapping[str, LeaseSeen] = {}
     """By uid of the node, of nodes being verified."""

@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
+from shiplift.engine.api_servers import API_SERVER
+
 KUBEADM, KUBELET, KUBECTL = "kubeadm", "kubelet", "kubectl"
 KUBERNETES = (KUBEADM, KUBELET, KUBECTL)
 """The software that a version of Kubernetes stands for."""
-API_SERVER = "kube-apiserver"
-"""The software by which the agent of a control-plane node says which version its API server has."""
 CONTROL_PLANE = (API_SERVER, "kube-controller-manager", "kube-scheduler")
 """What the agent of a control-plane node tells of besides packages, each version as it is written there."""
 FINALIZER = "shiplift.dev/undo"
 """On a NodeRollout for as long as a node may carry something of it."""
-ASKED = "kubernetes"
-"""How the API server that answers us is named: where it is it does not say."""
 CLAIMS = "shiplift-control-plane"
 """The object of the operator's namespace whose annotation holds the claims on the control plane."""
 HOOK_LABEL = "shiplift.dev/rollout-uid"

@@ -46,7 +46,13 @@ def manifests(
     wide = [*_reads(parts), *events.rules(), *(rule for part in parts for rule in part.rules)]
     _check_secrets(wide)
     elsewhere = _reads_in(parts)
-    near = [*lease.rules(our.lease), *fence.rules(our), *_claim_rules(parts), *elsewhere.pop(namespace, ())]
+    near = [
+        *lease.rules(our.lease),
+        *fence.rules(our),
+        *_kept_rules(parts),
+        *(rule for part in parts for rule in part.near_rules),
+        *elsewhere.pop(namespace, ()),
+    ]
     of_templates = [rule for part in parts for rule in part.template_rules]
     granted = [rule for part in parts for rule in part.granted_rules]
     there = [rule for rules in elsewhere.values() for rule in rules]
@@ -65,7 +71,7 @@ def manifests(
         _view_role(parts, our),
         *priority.manifests(our),
         *bounds.manifests(our.username),
-        *(_claims(part.claims, namespace) for part in parts if part.claims),
+        *(_kept(name, namespace) for name in _kept_names(parts)),
         # applied without the right to templates, the fence must hold for a right that was given before
         *fence.manifests(our, [*wide, *of_templates, *granted, *there, *near]),
         *(dict(manifest) for part in parts for manifest in part.manifests),
@@ -101,14 +107,19 @@ def _reads_in(parts: Iterable[LayerPart]) -> dict[str, list[rbac.Rule]]:
     return {where: [*_read(watched[where]), *more[where]] for where in sorted({*watched, *more})}
 
 
-def _claim_rules(parts: Iterable[LayerPart]) -> list[rbac.Rule]:
-    """To keep claims in our own namespace."""
-    kept = [part.claims for part in parts if part.claims]
+def _kept_names(parts: Iterable[LayerPart]) -> list[str]:
+    """The ConfigMaps of our own namespace that layers keep something in: claims, letters, records."""
+    return [name for part in parts for name in (part.claims, *part.keeps) if name]
+
+
+def _kept_rules(parts: Iterable[LayerPart]) -> list[rbac.Rule]:
+    """To keep what is kept in our own namespace."""
+    kept = _kept_names(parts)
     return [rbac.rule("", [kinds.CONFIG_MAP.plural], ["get", "patch"], kept)] if kept else []
 
 
-def _claims(name: str, namespace: str) -> Manifest:
-    """Where claims are kept, without any: so installing it again never takes one away."""
+def _kept(name: str, namespace: str) -> Manifest:
+    """Where something is kept, without anything in it: so installing it again never takes something away."""
     kind = kinds.CONFIG_MAP
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": rbac.about(name, namespace)}
 

@@ -37,8 +37,15 @@ class Layers(Mapping[str, "LayerPart"]):
         return import_module(f"{self._folders[name]}.face").FACE
 
 
-LAYERS = Layers({"workloads": "shiplift.workloads", "nodes": "shiplift.nodes"})
-"""Every layer by name."""
+LAYERS = Layers(
+    {
+        "upgrade": "shiplift.upgrade",
+        "workloads": "shiplift.workloads",
+        "nodes": "shiplift.nodes",
+        "policy": "shiplift.policy",
+    }
+)
+"""Every layer by name; the conductor first: what it asks of others is told, and undone, before theirs."""
 
 
 class UnknownLayerError(ValueError):

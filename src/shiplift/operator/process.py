@@ -39,6 +39,7 @@ from shiplift.kube.part import Closing, Context, Hearing, LayerPart
 from shiplift.kube.store import State, Store
 from shiplift.kube.watch import Pace, Watch
 from shiplift.operator.metrics import Metrics
+from shiplift.operator.probing import Probing
 from shiplift.operator.serving import Server
 
 log = structlog.get_logger(__name__)
@@ -139,6 +140,7 @@ class Operator:
         self._loops: dict[str, Loop[Any, Any, Any]] = {}
         self._hearing: dict[str, Hearing] = {}
         self._closing: list[Closing] = []
+        self._probing: list[Probing] = []
         self._kept: dict[str, dict[str, Any]] = {layer.name: {} for layer in self._layers}
         self.metrics = Metrics(layer.name for layer in self._layers)
         self.metrics.watch(self.store)
@@ -315,7 +317,11 @@ class Operator:
 
     def _make(self, part: LayerPart, client: Client, epoch: int) -> Loop[Any, Any, Any]:
         kept, space = self._kept[part.name], self._settings.names.namespace
-        layer = part.make(Context(client, self.store, self._recorder, epoch, kept, space))
+        waker = _Waker()
+        probing = Probing(waker.wake)
+        layer = part.make(
+            Context(client, self.store, self._recorder, epoch, kept, space, waker.wake, probing)
+        )
         led: Led[Any, Any, Any] = Led(layer, partial(self.leader.check, epoch))
         loop: Loop[Any, Any, Any] = Loop(
             part.name,
@@ -324,6 +330,8 @@ class Operator:
             workers=self._workers,
             hooks=self.metrics.hooks(part.name),
         )
+        waker.loop = loop
+        self._probing.append(probing)
         if isinstance(layer, Hearing):
             self._hearing = self._hearing | {part.name: layer}
         if isinstance(layer, Closing):
@@ -337,6 +345,7 @@ class Operator:
         for watch in part.watches:
             for row in snapshot.rows(watch.kind):
                 _wake(loop, part.wakes(watch.kind, None, row))
+        _wake(loop, part.always)
 
     def _changed(self, kind: Kind, old: Row | None, new: Row | None) -> None:
         """On the reader's thread: note what to look at, and return."""
@@ -360,6 +369,9 @@ class Operator:
         self.metrics.leading.set(0)
         self._acting = self._due = None
         loops, self._loops, self._hearing = list(self._loops.values()), {}, {}
+        probing, self._probing = self._probing, []
+        for one in probing:
+            one.close()
         if loops:
             with ThreadPoolExecutor(len(loops)) as stopping:
                 list(stopping.map(self._stop_loop, loops))
@@ -408,6 +420,18 @@ class Operator:
         if threading.current_thread() is threading.main_thread():
             for one in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(one, lambda number, _: self.stop(signal.Signals(number).name))
+
+
+class _Waker:
+    """Wakes keys of a loop that is made after the layer which may want that."""
+
+    def __init__(self) -> None:
+        self.loop: Loop[Any, Any, Any] | None = None
+
+    def wake(self, key: Hashable) -> None:
+        """Before there is a loop there is nothing to wake: it begins by looking at everything."""
+        if self.loop is not None:
+            self.loop.wake(key)
 
 
 def _close(layers: Iterable[Closing]) -> None:

@@ -66,6 +66,17 @@ def obstacle_alone(
     return Obstacle(Never.ALLOWS_NOTHING, why) if why else None
 
 
+def never_alone(budget: PodDisruptionBudget, replicas: int | None) -> str:
+    """Why a budget never lets a pod go, by what it says of itself and by how many pods the owners of what it
+    covers ask for, where that is known; empty where it does, or is a hold of ours."""
+    if is_hold(budget):
+        return ""
+    if (found := _not_counted(budget)) is not None:
+        return found.message
+    expected = _expected_alone(budget, lambda _: replicas)
+    return _never(budget, expected, expected)
+
+
 def _expected_alone(
     budget: PodDisruptionBudget, replicas: Callable[[PodDisruptionBudget], int | None]
 ) -> int:

@@ -189,7 +189,7 @@ def _nodes() -> Manifest:
         "variables": named(
             {
                 "value": "params.status.target.replace('+', '_').find('^.*[A-Za-z0-9]')",
-                "onTarget": "object.status.nodeInfo.kubeletVersion == params.status.target",
+                "onTarget": _on_target(),
                 "label": f"variables.onTarget ? '{TARGET_LABEL}' : '{OFF_TARGET_LABEL}'",
                 "tainted": f"params.status.?mode.orValue('') == '{Mode.TEMPLATE}'",
                 "taint": f"{{'key': variables.onTarget ? '{UPGRADE_TAINT}' : '{OFF_TARGET_TAINT}',"
@@ -202,6 +202,15 @@ def _nodes() -> Manifest:
             f"!variables.tainted ? [] : {_add_taint()}",
         ),
     }
+
+
+def _on_target() -> str:
+    """As `engine.versions.reaches`: a minor is reached by every version of it, and of a newer one."""
+    runs, target = "object.status.nodeInfo.kubeletVersion", "params.status.target"
+    minor = f"{target}.matches('^v[0-9]+[.][0-9]+$') && {runs}.matches('^v[0-9]+[.][0-9]+[.]')"
+    same_major = f"{runs}.split('.')[0] == {target}.split('.')[0]"
+    newer = f"int({runs}.split('.')[1]) >= int({target}.split('.')[1])"
+    return f"{minor} ? {same_major} && {newer} : {runs} == {target}"
 
 
 def _add_taint() -> str:

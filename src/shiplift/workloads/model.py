@@ -93,6 +93,8 @@ class Reason(AnyReason):
     """The API server does not yet go by the placement."""
     HELD_BUDGET = "BudgetStillHeld"
     """Its PodDisruptionBudget is being given back."""
+    BINARY_SWAPPED = "BinarySwapped"
+    """A quorum service swaps the binary of all its pods: none of them is moved meanwhile."""
     ROLLOUT_RUNNING = "RolloutRunning"
     """Its owner is rolling it out: its new pods go to target nodes by themselves."""
     EVICTING = "Evicting"

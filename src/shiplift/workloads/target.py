@@ -1,7 +1,8 @@
 """Where workloads are to be: which nodes take part, which version is the target, in which mode.
 
 The target is latched: once a migration has begun, only the user changes it. A lower version is a target like
-any other. Versions are compared whole: v1.36.3 and v1.36.3-gke.12 are different.
+any other. Versions are compared whole: v1.36.3 and v1.36.3-gke.12 are different. Where a minor is the target
+every node of it, or of a newer one, is a target node: clouds have suffixes of their own.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def role(node: Node, selector: Selector, target: str) -> Role:
     """What a node is to a migration to that target."""
     if not target or not in_scope(node, selector):
         return Role.OUTSIDE
-    return Role.TARGET if versions.normal(node.kubelet_version) == target else Role.OFF
+    return Role.TARGET if versions.reaches(node.kubelet_version, target) else Role.OFF
 
 
 def target_of(
@@ -73,11 +74,12 @@ def _no_order(seen: Mapping[str, int], error: versions.VersionError) -> str:
 
 def _target(migration: WorkloadMigration, seen: Mapping[str, int]) -> str:
     begun = migration.status.state is MigrationState.UPGRADE
-    latched = versions.normal(migration.status.target or "") if begun else ""
+    latched = versions.goal(migration.status.target or "") if begun else ""
     if migration.spec.target is None:
         return latched or (_fitting(versions.highest(map(versions.parse, seen))) if len(seen) > 1 else "")
-    wanted = versions.normal(migration.spec.target)
-    return wanted if latched == wanted or any(version != wanted for version in seen) else ""
+    wanted = versions.goal(migration.spec.target)
+    left = any(not versions.reaches(version, wanted) for version in seen)
+    return wanted if latched == wanted or left else ""
 
 
 def _fitting(version: versions.Version) -> str:

@@ -208,8 +208,8 @@ ALL: tuple[Mutant, ...] = (
         "no way back",
         "another target is not heard once a migration has begun",
         "workloads/target.py",
-        "wanted = versions.normal(migration.spec.target)",
-        "wanted = latched or normal(migration.spec.target)",
+        "wanted = versions.goal(migration.spec.target)",
+        "wanted = latched or versions.goal(migration.spec.target)",
         (("rollback", _CLEAN),),
     ),
     Mutant(

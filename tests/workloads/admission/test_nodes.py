@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from shiplift.api.marks import OFF_TARGET_LABEL, OFF_TARGET_TAINT, TARGET_LABEL, UPGRADE_TAINT, label_value
+from shiplift.engine.versions import reaches
 from shiplift.facts.kinds import (
     NODE,
     WORKLOAD_MIGRATION,
@@ -85,6 +86,30 @@ def test_a_taint_that_is_there_already_is_not_added_twice(stage: Stage) -> None:
 def test_a_new_node_is_labelled_as_the_operator_would_do_it(stage: Stage, suffix: str) -> None:
     target = migrating(stage, {}, suffix=suffix)
     assert ours(stage.born(node(OTHER))) == {OFF_TARGET_LABEL: label_value(target)}
+
+
+@pytest.mark.parametrize(
+    ("version", "reached"),
+    [
+        ("v1.36.3", True),
+        ("v1.36.2-eks-1a2b3c4", True),
+        ("v1.36.1-gke.1234000", True),
+        ("v1.37.0+k3s1", True),
+        ("v1.100.0", True),
+        ("v1.35.9-eks-1a2b3c4", False),
+        ("v1.4.0", False),
+        ("v2.36.0", False),
+        ("nonsense", False),
+    ],
+)
+def test_a_minor_is_reached_by_every_version_of_it_and_of_newer_ones(
+    stage: Stage, version: str, reached: bool
+) -> None:
+    stage.migrate({}, {"state": "Upgrade", "target": "v1.36", "mode": "Inject"})
+    until(lambda: ours(stage.born(node("v1.36.0"))) == {TARGET_LABEL: "v1.36"})
+    wanted = TARGET_LABEL if reached else OFF_TARGET_LABEL
+    assert reached is reaches(version, "v1.36")
+    assert ours(stage.born(node(version))) == {wanted: "v1.36"}
 
 
 def test_a_real_node_keeps_what_it_was_born_with(stage: Stage) -> None:

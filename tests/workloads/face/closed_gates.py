@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from shiplift.api.marks import HOLD_LEDGER, TARGET_LABEL, UPGRADE_TAINT, label_value
+from shiplift.api.marks import HOLD_LEDGER, QUORUM_HOLD, TARGET_LABEL, UPGRADE_TAINT, label_value
 from shiplift.api.workloads import Hold, Mode, OnBlockedWorkload, OnNoCapacity, Turn
 from shiplift.facts.kinds import WORKLOAD_ORDER
 from shiplift.facts.meta import Labels
@@ -123,6 +123,12 @@ def another_namespace() -> World:
 def a_rollout() -> World:
     world = released(a_shop())
     change(world, "web", generation=9, observed_generation=8)
+    return world
+
+
+def a_swap() -> World:
+    world = released(a_shop())
+    change(world, "web", annotations=Labels({QUORUM_HOLD: "store"}))
     return world
 
 
@@ -249,6 +255,12 @@ SEEN: tuple[Situation, ...] = (
         "every namespace has its placement",
         Reason.PREPARING,
         "the placement of back is being written first",
+    ),
+    (
+        a_swap,
+        "no quorum service swaps its binary",
+        Reason.BINARY_SWAPPED,
+        "QuorumService shop/store swaps the binary of its pods; they move when it is done",
     ),
     (
         a_rollout,

@@ -54,7 +54,7 @@ def test_before_the_closed_gate_all_are_open_and_after_it_none_is_reached() -> N
     assert [gate.passing for gate in found.workload] == [
         *[Passing.OPEN] * 9,
         Passing.CLOSED,
-        *[Passing.NOT_REACHED] * 9,
+        *[Passing.NOT_REACHED] * 10,
     ]
     assert {gate.passing for gate in found.pod} == {Passing.NOT_REACHED}
     assert [gate.open for gate in found.pod] == [gate.open for gate in POD_GATES]

@@ -1,7 +1,7 @@
 """Which nodes are begun next, and what is written down of each before anything is done to it.
 
-The order is the same at every look: nodes that are away already, then canary nodes, then the node that a
-migration empties, then by name. Nodes that hold pods whose turn has not come are not begun.
+The order: nodes that are away already, then canary nodes, then the node that a migration empties, then those
+whose pods budgets let go, by name. Nodes that hold pods whose turn has not come are not begun.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from shiplift.nodes.decide import budget, canary, claiming, undone, wanted
 from shiplift.nodes.decide.budget import Slots
 from shiplift.nodes.decide.case import MOST_ATTEMPTS, last_attempt, unanswered
 from shiplift.nodes.decide.course import Course, Line
+from shiplift.nodes.decide.gentle import gentlest
 from shiplift.nodes.decide.path import Leg
 from shiplift.nodes.model import Member, Reason
 from shiplift.nodes.names import KUBELET
@@ -107,12 +108,18 @@ def _workers(course: Course, leg: Leg, found: list[Member]) -> Choice:
     if not canary.soaked(course):
         first = {one.uid for one in canary.canaries(course)}
         free = [one for one in free if one.uid in first]
-    emptying = course.view.migration.emptying
-    free.sort(key=lambda one: (one.name != emptying, one.name))
+    free.sort(key=lambda one: one.name)
     down = away[: taken.for_down]
-    up = free[: min(taken.for_up, taken.for_down - len(down))]
+    up = _first(course, free, min(taken.for_up, taken.for_down - len(down)))
     begun = tuple(_record(course, leg, one) for one in (*down, *up)[: _room(course)])
     return Choice(begun, None if begun else _none(course, found, free, taken))
+
+
+def _first(course: Course, free: list[Member], count: int) -> list[Member]:
+    emptying = course.view.migration.emptying
+    emptied = [one for one in free if one.name == emptying][: max(count, 0)]
+    others = [one for one in free if one.name != emptying]
+    return emptied + gentlest(others, count - len(emptied), course.view.demands)
 
 
 def _room(course: Course) -> int:

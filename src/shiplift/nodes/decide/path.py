@@ -15,8 +15,8 @@ from typing import NamedTuple
 import msgspec
 
 from shiplift.api.nodes import RolloutPass
+from shiplift.engine.api_servers import ASKED
 from shiplift.engine.versions import KUBELET_MAY_LAG, Order, Version, VersionError, parse
-from shiplift.nodes.names import ASKED
 
 Minor = tuple[int, int]
 VIA = "spec.via of the NodeRollout"

@@ -14,10 +14,10 @@ import msgspec
 
 from shiplift.agent.protocol import current_versions
 from shiplift.api.nodes import NodeState, RolloutPass
+from shiplift.engine.api_servers import API_SERVER
 from shiplift.facts.nodes import Node, is_control_plane
 from shiplift.nodes.face.rollouts import NodeLine, RolloutView, why
 from shiplift.nodes.model import PASSES
-from shiplift.nodes.names import API_SERVER
 from shiplift.view.cluster import ClusterView, NodeView
 from shiplift.view.section import Arrival
 from shiplift.view.values import Share

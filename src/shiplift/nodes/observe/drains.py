@@ -1,11 +1,14 @@
 """What is left to do before a node is empty: the pure part of the package `drain`, asked about one node of a
-snapshot. Pods that the layer `workloads` holds or moves are not evicted here."""
+snapshot. Pods that the layer `workloads` holds or moves are not evicted here, and none of a StatefulSet whose
+binary a quorum service swaps."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 from shiplift.api.nodes import NodeRolloutSpec, NodeState, NodeStatus
@@ -13,7 +16,7 @@ from shiplift.api.values import duration
 from shiplift.api.workloads import Turn
 from shiplift.drain.blocking import Refusal, is_free
 from shiplift.drain.filters import Around, judge_all, of_daemon_set
-from shiplift.drain.holds import MIGRATION
+from shiplift.drain.holds import MIGRATION, by_quorum
 from shiplift.drain.model import Hold, Judgement, Presence, Settings, Wait, Why
 from shiplift.drain.plan import Plan, Scene, blockers, plan, spending
 from shiplift.drain.volumes import Volume, attached, claims_that_stay
@@ -24,7 +27,7 @@ from shiplift.facts.kinds import POD
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod
 from shiplift.facts.storage import PersistentVolume, PersistentVolumeClaim, VolumeAttachment
-from shiplift.facts.workloads import DaemonSet, PodDisruptionBudget
+from shiplift.facts.workloads import DaemonSet, PodDisruptionBudget, StatefulSet
 from shiplift.kube.store import Snapshot
 from shiplift.nodes.model import Drain, Evictable
 from shiplift.nodes.observe.holding import Moving
@@ -71,31 +74,40 @@ class Drains:
     ) -> None:
         self._snapshot, self._moving, self._now = snapshot, moving, now
         self._is_gone, self._is_ours = is_gone, is_ours
-        self._budgets: dict[str, list[PodDisruptionBudget]] = {}
-        for row in snapshot.all(PodDisruptionBudget):
-            self._budgets.setdefault(row.namespace, []).append(row)
-        self._evicting = frozenset(_under_way(outcomes))
+        self.evicting = frozenset(_under_way(outcomes))
+        """Pods, by uid, that are being evicted."""
         self._refusals = dict(_refusals(outcomes))
         self._taken: Counter[str] = Counter()
         """What the nodes that were asked about so far take of budgets."""
-        self._leaving = [
+
+    @cached_property
+    def _budgets(self) -> dict[str, list[PodDisruptionBudget]]:
+        """By namespace."""
+        found: dict[str, list[PodDisruptionBudget]] = {}
+        for row in self._snapshot.all(PodDisruptionBudget):
+            found.setdefault(row.namespace, []).append(row)
+        return found
+
+    @cached_property
+    def _leaving(self) -> list[tuple[str, str]]:
+        """What evictions that are under way take of budgets, by node."""
+        return [
             (pod.node, budgets[0].uid)
-            for uid in self._evicting
-            if (pod := snapshot.by_uid(Pod, uid)) is not None
-            and len(budgets := self._covering(pod)) == 1
+            for uid in self.evicting
+            if (pod := self._snapshot.by_uid(Pod, uid)) is not None
+            and len(budgets := self.covering(pod)) == 1
             and not is_free(pod, budgets)
         ]
-        """What evictions that are under way take of budgets, by node."""
 
     def of(self, asked: Asked) -> Drain:
         around = Around(settings_of(asked.spec), self._daemon_set, self._seconds, _came_late(asked.record))
         judged = judge_all(self._snapshot.pods_on(asked.node.name), around)
         scene = Scene(
             judged=judged,
-            covering=self._covering,
+            covering=self.covering,
             now=self._now.timestamp(),
             hold=lambda pod: self._hold(asked.node, pod),
-            evicting=self._evicting,
+            evicting=self.evicting,
             spent=self._spent(asked.node.name),
             refusals=self._refusals,
             goes_last=self._is_ours,
@@ -114,10 +126,28 @@ class Drains:
     def _seconds(self) -> int:
         return int(self._now.timestamp())
 
-    def _covering(self, pod: Pod) -> list[PodDisruptionBudget]:
+    @property
+    def budgets(self) -> Iterator[PodDisruptionBudget]:
+        return chain.from_iterable(self._budgets.values())
+
+    @property
+    def leaving(self) -> Counter[str]:
+        """What evictions that are under way take of budgets."""
+        return Counter(budget for _, budget in self._leaving)
+
+    def covering(self, pod: Pod) -> list[PodDisruptionBudget]:
+        """The budgets that a pod counts for."""
         return [row for row in self._budgets.get(pod.namespace, ()) if row.selects(pod.labels)]
 
     def _hold(self, node: Node, pod: Pod) -> Hold | None:
+        return self._by_quorum(pod) or self._by_migration(node, pod)
+
+    def _by_quorum(self, pod: Pod) -> Hold | None:
+        owner = pod.controller
+        row = self._snapshot.by_uid(StatefulSet, owner.uid) if owner else None
+        return None if row is None else by_quorum(pod, row.annotations)
+
+    def _by_migration(self, node: Node, pod: Pod) -> Hold | None:
         if self._moving is None or self._moving.is_target(node):
             return None
         turn = self._moving.turn(pod)

@@ -21,6 +21,7 @@ from shiplift.nodes.observe.members import has_ours, only_beats
 _OF_DRAINS = (
     kinds.POD_DISRUPTION_BUDGET,
     kinds.DAEMON_SET,
+    kinds.STATEFUL_SET,
     kinds.VOLUME_ATTACHMENT,
     kinds.PERSISTENT_VOLUME,
     kinds.PERSISTENT_VOLUME_CLAIM,

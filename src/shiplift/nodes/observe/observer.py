@@ -20,13 +20,15 @@ from shiplift.facts.meta import Row
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod
 from shiplift.kube.collection import paused_collection
+from shiplift.kube.kept import Kept
 from shiplift.kube.store import Snapshot
-from shiplift.nodes.memory import Jobs, Kept, Leases, Memory, Watched
-from shiplift.nodes.model import Drain, Member, Unreadable, View
+from shiplift.nodes.memory import Jobs, Leases, Memory, Watched
+from shiplift.nodes.model import Member, Unreadable, View
 from shiplift.nodes.observe.api_servers import api_servers
 from shiplift.nodes.observe.asking import Asking
-from shiplift.nodes.observe.drains import Asked, Drains
-from shiplift.nodes.observe.holding import Holding, Moving, moving
+from shiplift.nodes.observe.demands import SnapshotDemands
+from shiplift.nodes.observe.drains import DRAINED, Asked, Drains
+from shiplift.nodes.observe.holding import Holding, moving
 from shiplift.nodes.observe.members import Members, has_ours
 from shiplift.nodes.observe.news import Heard, News
 from shiplift.nodes.observe.rollouts import (
@@ -42,6 +44,7 @@ READS = (
     kinds.NODE,
     kinds.POD,
     kinds.DAEMON_SET,
+    kinds.STATEFUL_SET,
     kinds.POD_DISRUPTION_BUDGET,
     kinds.PERSISTENT_VOLUME,
     kinds.PERSISTENT_VOLUME_CLAIM,
@@ -145,11 +148,14 @@ class Observer:
         under_way = moving(_migration(snapshot), snapshot.customs(kinds.WORKLOAD_PLACEMENT))
         under_way = under_way if rollouts else None
         nodes = _rows(members) if under_way else {}
+        asked = _asked(rollouts, members)
+        drains = Drains(snapshot, outcomes, under_way, self._now(), self._asking.is_gone, self._is_ours)
         return View(
             rollouts=rollouts,
             members=members,
             api_servers=api_servers(members.values(), self._version.get) if rollouts else {},
-            drains=self._drains(snapshot, rollouts, members, under_way, outcomes),
+            drains={one.node.uid: drains.of(one) for one in asked},
+            demands=_demands(snapshot, drains, asked) if rollouts else None,
             migration=self._holding.look(snapshot, under_way, nodes, news.nodes),
             leases=self.memory.leases.seen(_verified(rollouts, members.values())),
             watched=self._watched.look(states(rollouts, members), self._now()),
@@ -163,27 +169,22 @@ class Observer:
             outcomes=outcomes,
         )
 
-    def _drains(
-        self,
-        snapshot: Snapshot,
-        rollouts: Iterable[NodeRollout],
-        members: Mapping[str, Member],
-        under_way: Moving | None,
-        outcomes: Outcomes,
-    ) -> dict[str, Drain]:
-        """Of nodes that are there and recorded, in the order in which rollouts and records are."""
-        asked = [
-            Asked(member.row, record, rollout.spec)
-            for rollout, record in in_flight(rollouts)
-            if (member := members.get(record.name)) is not None and member.uid == record.uid
-        ]
-        if not asked:
-            return {}
-        drains = Drains(snapshot, outcomes, under_way, self._now(), self._asking.is_gone, self._is_ours)
-        return {one.node.uid: drains.of(one) for one in asked}
-
     def _is_ours(self, pod: Pod) -> bool:
         return pod.uid == self._own_pod.get()
+
+
+def _asked(rollouts: Iterable[NodeRollout], members: Mapping[str, Member]) -> list[Asked]:
+    """Nodes that are there and recorded, in the order in which rollouts and records are."""
+    return [
+        Asked(member.row, record, rollout.spec)
+        for rollout, record in in_flight(rollouts)
+        if (member := members.get(record.name)) is not None and member.uid == record.uid
+    ]
+
+
+def _demands(snapshot: Snapshot, drains: Drains, asked: Iterable[Asked]) -> SnapshotDemands:
+    drained = [one.node.name for one in asked if one.record.state in {NodeState.WAITING, *DRAINED}]
+    return SnapshotDemands(snapshot, drains, drained)
 
 
 def _migration(snapshot: Snapshot) -> WorkloadMigration | None:

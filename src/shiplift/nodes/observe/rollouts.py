@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from typing import cast
 
+from shiplift.api.holding import as_held
 from shiplift.api.nodes import NodeRollout, NodeStatus, RolloutPass, RolloutPhase
 from shiplift.facts.kinds import NODE_ROLLOUT
 from shiplift.kube.store import Snapshot
@@ -18,9 +19,9 @@ may be over without an event, and a mere heartbeat of an agent that prepares its
 
 
 def rollouts_of(snapshot: Snapshot) -> tuple[NodeRollout, ...]:
-    """In the order in which they were made."""
+    """In the order in which they were made; one that the conductor holds is paused."""
     rows = sorted(snapshot.customs(NODE_ROLLOUT), key=lambda row: (row.created, row.name))
-    return tuple(cast("NodeRollout", row.object) for row in rows)
+    return tuple(as_held(cast("NodeRollout", row.object)) for row in rows)
 
 
 def in_flight(rollouts: Iterable[NodeRollout]) -> Iterator[tuple[NodeRollout, NodeStatus]]:

@@ -114,6 +114,7 @@ WORKLOAD_GATES = (
         concerns=lambda books: bool(books.without_placement),
         mode=Mode.INJECT,
     ),
+    Gate("no quorum service swaps its binary", way_gates.no_swap),
     Gate("no rollout of it is running", way_gates.no_rollout),
 )
 """In the order in which a workload passes them."""

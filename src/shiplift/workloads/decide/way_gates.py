@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from shiplift.api.marks import QUORUM_HOLD
 from shiplift.api.workloads import WorkloadState
 from shiplift.facts.pods import tolerated
 from shiplift.pdb.coverage import covering
@@ -94,6 +95,15 @@ def placements_are_there(books: Books, _tally: Tally) -> Closed | None:
     """Before every namespace has its placement no pod moves: new pods of others could come first."""
     text = f"the placement of {books.without_placement[0]} is being written first"
     return closed(WorkloadState.MOVING, Reason.PREPARING, text)
+
+
+def no_swap(_books: Books, tally: Tally) -> Closed | None:
+    service = tally.row.annotations.get(QUORUM_HOLD)
+    if service is None:
+        return None
+    name = f"QuorumService {tally.row.namespace}/{service}"
+    text = f"{name} swaps the binary of its pods; they move when it is done"
+    return closed(WorkloadState.MOVING, Reason.BINARY_SWAPPED, text)
 
 
 def no_rollout(_books: Books, tally: Tally) -> Closed | None:

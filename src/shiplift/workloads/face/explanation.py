@@ -21,6 +21,7 @@ from shiplift.api.workloads import (
     WorkloadPlacement,
     WorkloadStatus,
 )
+from shiplift.engine import versions
 from shiplift.facts.meta import Labels, Row
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod
@@ -267,7 +268,7 @@ def _pod_view(pod: Pod, versions: Mapping[str, str], target: str) -> PodView:
 
 
 def _is_target(version: str, target: str) -> bool:
-    return bool(target) and version.removeprefix("v") == target.removeprefix("v")
+    return bool(target) and versions.reaches(version, target)
 
 
 def _on_node(name: str, pods: list[Pod], version: str, target: str) -> OnNode:

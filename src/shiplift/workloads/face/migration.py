@@ -23,6 +23,7 @@ from shiplift.api.workloads import (
     WorkloadState,
     WorkloadStatus,
 )
+from shiplift.engine import versions
 from shiplift.view.section import Arrival
 from shiplift.view.values import Eta, Heard, Problem, Share, ago, plain
 from shiplift.workloads.face.arrival import arrival
@@ -456,4 +457,4 @@ def _count(workloads: int) -> str:
 
 
 def _same_version(version: str, target: str | None) -> bool:
-    return target is not None and version.removeprefix("v") == target.removeprefix("v")
+    return target is not None and versions.reaches(version, target)

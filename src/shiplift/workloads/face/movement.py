@@ -13,6 +13,7 @@ from enum import StrEnum
 import msgspec
 
 from shiplift.api import workloads as api
+from shiplift.engine import versions
 from shiplift.engine.graph import Edge, Graph
 from shiplift.view.cluster import ClusterView, WorkloadState, WorkloadView
 from shiplift.view.look import natural
@@ -170,7 +171,7 @@ def _mover(progress: _Progress, key: Key, branch: str, row: WorkloadView) -> Mov
 
 
 def _moved(one: WorkloadView, target: str) -> Share:
-    ready = sum(on.pods.ready for on in one.versions if on.version == target)
+    ready = sum(on.pods.ready for on in one.versions if target and versions.reaches(on.version, target))
     return Share(min(ready, one.desired), one.desired)
 
 

@@ -10,6 +10,7 @@ from typing import Protocol, cast
 
 import msgspec
 
+from shiplift.api.holding import as_held
 from shiplift.api.values import selector_of
 from shiplift.api.workloads import (
     MigrationState,
@@ -295,8 +296,9 @@ def selector_of_all() -> Selector:
 
 
 def _migration(snapshot: Snapshot) -> WorkloadMigration | None:
+    """One that the conductor holds is paused."""
     row = snapshot.custom(kinds.WORKLOAD_MIGRATION, MIGRATION)
-    return None if row is None else cast("WorkloadMigration", row.object)
+    return None if row is None else as_held(cast("WorkloadMigration", row.object))
 
 
 def _excluded(migration: WorkloadMigration | None) -> frozenset[str]:

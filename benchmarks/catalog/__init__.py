@@ -1,0 +1,1 @@
+"""Catalogs of operators: how long a real one takes to be read and asked."""

@@ -1,0 +1,1 @@
+"""What bootstrap concludes, without I/O, clock or chance."""

@@ -1,0 +1,52 @@
+"""Which hosts are the machines of a pool: those that were taken, then others in the order of the file.
+
+A host that does not answer is chosen last: it is named, and nobody waits for it where another can serve.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from shiplift.api.machines import MachinePool
+from shiplift.machines.model import Founding, View
+from shiplift.machines.pools import Candidate
+
+
+class Chosen(NamedTuple):
+    """The machines to be, and those that are there and are too many."""
+
+    machines: tuple[Candidate, ...]
+    too_many: tuple[Candidate, ...]
+
+
+def choose(view: View, founding: Founding) -> Chosen:
+    """In the order of the file, control planes first."""
+    machines: set[str] = set()
+    too_many: set[str] = set()
+    for pool in view.wanted.pools:
+        taken, free = _told_apart(view, pool, founding)
+        left = max(pool.spec.replicas - len(taken), 0)
+        machines |= {*taken, *free[:left]}
+        too_many |= set(taken[pool.spec.replicas :])
+    order = view.wanted.candidates
+    return Chosen(
+        tuple(one for one in order if one.name in machines - too_many),
+        tuple(one for one in order if one.name in too_many),
+    )
+
+
+def _told_apart(view: View, pool: MachinePool, founding: Founding) -> tuple[list[str], list[str]]:
+    """Its hosts that were taken, and those that are free: who answers first."""
+    hosts = [one.name for one in view.wanted.candidates if one.pool is pool]
+    nodes = {one.name for one in view.nodes or ()}
+    taken = [name for name in hosts if _is_taken(view, name, founding, nodes)]
+    free = sorted((name for name in hosts if name not in taken), key=lambda name: view.facts(name) is None)
+    first = [name for name in taken if name == founding.first]
+    return [*first, *(name for name in taken if name not in first)], free
+
+
+def _is_taken(view: View, name: str, founding: Founding, nodes: set[str]) -> bool:
+    facts = view.known(name)
+    if facts is None:
+        return name in nodes
+    return facts.mark is not None or name == founding.first

@@ -1,0 +1,67 @@
+"""Which cluster it is and where it begins; never a second one.
+
+What is kept true: a new cluster begins only when every host that may have begun one has answered, and has
+not; it begins on the machine that is on record, and on no other, whatever becomes of that machine.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+from shiplift.machines.decide.stand import PATIENCE
+from shiplift.machines.model import Founding, Mark, Reason, Silent, View
+
+
+class Line(NamedTuple):
+    """Why nothing is done; it may pass by itself where `waits`."""
+
+    reason: Reason
+    message: str
+    hint: str
+    waits: bool = False
+
+
+def founding(view: View, now: datetime) -> Founding | Line:
+    marks = {name: facts.mark for name in view.hosts if (facts := view.known(name)) and facts.mark}
+    clusters = {mark.cluster: name for name, mark in marks.items()}
+    if len(clusters) > 1:
+        one, other = sorted(clusters.values())[:2]
+        text = f"machines {one} and {other} belong to different clusters"
+        return Line(Reason.TWO_CLUSTERS, text, "leave the machines of one of them out of the file")
+    return _on_record(view, next(iter(marks.values())), now) if marks else _new(view, now)
+
+
+def _on_record(view: View, mark: Mark, now: datetime) -> Founding | Line:
+    first, there = mark.first, exists(view, mark.cluster)
+    if not there and first not in view.hosts:
+        text = f"the cluster begins on machine {first}, which no pool has"
+        return Line(Reason.FIRST_UNKNOWN, text, f"put {first} back into its pool")
+    silent = view.silent(first)
+    if not there and silent is not None and silent.seen is None:
+        text = f"the cluster begins on machine {first}, which does not answer: {silent.why}"
+        hint = "bring it back: a second cluster is never begun"
+        return Line(Reason.FIRST_SILENT, text, hint, waits=patient(silent, now))
+    return Founding(mark.cluster, first, begun=True)
+
+
+def exists(view: View, cluster: str) -> bool:
+    """Whether some machine is part of it, so that it has begun for certain."""
+    known = (view.known(name) for name in view.hosts)
+    return any(one.joined and one.mark.cluster == cluster for one in known if one is not None and one.mark)
+
+
+def _new(view: View, now: datetime) -> Founding | Line:
+    planes = [one.name for one in view.wanted.candidates if one.control_plane]
+    for name in planes:
+        silent = view.silent(name)
+        if silent is not None:
+            text = f"whether a cluster has begun is not known: host {name} does not answer: {silent.why}"
+            hint = "bring it back, or take it out of its pool if it never was part of a cluster"
+            return Line(Reason.CONTROL_PLANE_SILENT, text, hint, waits=patient(silent, now))
+    return Founding(view.fresh, planes[0], begun=False)
+
+
+def patient(silent: Silent, now: datetime) -> bool:
+    """Whether waiting may still help."""
+    return not silent.final and now - silent.since < PATIENCE

@@ -1,0 +1,178 @@
+"""From initialised machines to nodes: one cluster begins, control planes join one at a time, then workers.
+
+What is kept true: `kubeadm init` is begun on one machine only; what has left something behind there is never
+begun again. A control plane whose join was cut off may have left a member of etcd: a person looks first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import NamedTuple
+
+from shiplift.api.machines import MachinePhase
+from shiplift.api.values import duration
+from shiplift.machines.decide import recorded
+from shiplift.machines.decide.recorded import Errand, pursue
+from shiplift.machines.decide.stand import Case, Stand, failed
+from shiplift.machines.model import Command, CommandState, Node, Purpose, Reason, View
+from shiplift.machines.pools import Candidate
+
+_JOINING = MachinePhase.JOINING
+_NETWORK_LIMIT = timedelta(minutes=2)
+_RESET = "look at it there; `kubeadm reset -f` on {} gives it back, then run it again"
+
+
+class Around(NamedTuple):
+    """What the others are up to."""
+
+    waits_for: tuple[str, ...]
+    """Machines that are still being initialised."""
+    via: str
+    """A control plane that lets others join; empty while there is none."""
+    turn: str
+    """The control plane whose turn it is; empty where none is left."""
+
+
+def begin(case: Case, around: Around) -> Stand | None:
+    """The cluster begins on the first machine; None when it has."""
+    if around.waits_for and case.facts.last(Purpose.INIT.value) is None:
+        return _waits(f"the cluster begins when {_names(around.waits_for)} are initialised")
+    what = f"begin the cluster on machine {case.name}"
+    errand = Errand(Purpose.INIT, what, _limit(case.machine), _JOINING, Reason.INIT_RUNNING)
+    last = recorded.last_of(case, errand)
+    if last is not None and last.well:
+        return None
+    over = last is not None and last.state is not CommandState.RECORDED
+    over = over and last is not None and (last.failed or recorded.lost(last, case.now))
+    if case.facts.kubeadm and (last is None or last.state is CommandState.RECORDED or over):
+        said = recorded.excerpt(last.tail) if last else ""
+        text = f"{what}: kubeadm init did not come to its end and left something behind"
+        return failed(
+            _JOINING, Reason.INIT_CUT_OFF, text + (f": {said}" if said else ""), _RESET.format(case.name)
+        )
+    return pursue(case, errand)
+
+
+def network(case: Case) -> Stand | None:
+    """The pod network is applied once for each content of the manifest."""
+    manifest = case.view.wanted.network
+    if manifest is None:
+        return None
+    what = f"apply the pod network {manifest.name}"
+    return pursue(
+        case, Errand(Purpose.NETWORK, what, _NETWORK_LIMIT, _JOINING, Reason.JOINING, digest=manifest.digest)
+    )
+
+
+def join(case: Case, around: Around) -> Stand | None:
+    """It joins when its turn has come; None when it has joined."""
+    role = "control plane" if case.machine.control_plane else "worker"
+    errand = Errand(
+        Purpose.JOIN,
+        f"let machine {case.name} join as a {role}",
+        _limit(case.machine),
+        _JOINING,
+        Reason.JOINING,
+        via=around.via,
+        again=case.facts.kubeadm,
+    )
+    last = recorded.last_of(case, errand)
+    if last is not None and last.state is CommandState.RUNNING and not recorded.lost(last, case.now):
+        return Stand(_JOINING, Reason.JOINING, errand.what)
+    if _has_entered(case, last):
+        return None
+    if case.facts.kubeadm and last is None:
+        text = f"machine {case.name} was made part of a cluster by somebody else"
+        return failed(_JOINING, Reason.OTHER_CLUSTER, text, _RESET.format(case.name))
+    if case.facts.kubeadm and case.machine.control_plane:
+        said = recorded.excerpt(last.tail) if last else ""
+        text = f"{errand.what}: kubeadm join did not come to its end and left something behind"
+        hint = f"look whether etcd has a member {case.name}; " + _RESET.format(case.name)
+        return failed(_JOINING, Reason.JOIN_CUT_OFF, text + (f": {said}" if said else ""), hint)
+    return _in_turn(case, around) or pursue(case, errand)
+
+
+def _has_entered(case: Case, last: Command | None) -> bool:
+    """By what its journal says; where that is gone, or a worker's join was lost at its end, by its node."""
+    if last is not None and last.well:
+        return True
+    by_node = last is None or (recorded.lost(last, case.now) and not case.machine.control_plane)
+    return by_node and case.facts.joined and is_node(case.view, case) in ("ready", "there")
+
+
+def _in_turn(case: Case, around: Around) -> Stand | None:
+    if not around.via:
+        return _waits("no control plane lets others join yet")
+    if around.turn and around.turn != case.name:
+        return _waits(f"control plane {around.turn} joins first")
+    return None
+
+
+def arrived(case: Case) -> Stand:
+    """Its node is there, and Ready where a pod network was named."""
+    found = is_node(case.view, case)
+    wanted = case.view.wanted.network is not None
+    if found == "ready":
+        return Stand(MachinePhase.JOINED, Reason.READY, f"node {case.name} is Ready", done=True)
+    if found == "there" and not wanted:
+        text = f"node {case.name} is there, and not Ready: no pod network was named"
+        return Stand(MachinePhase.JOINED, Reason.JOINED, text, done=True)
+    reason = Reason.NOT_READY if found == "there" else Reason.NODE_MISSING
+    text = _MISSING[found].format(case.name)
+    if found == "other" or _too_long(case):
+        return failed(_JOINING, reason, text, f"kubectl describe node {case.name} tells more")
+    return Stand(_JOINING, reason, text)
+
+
+_MISSING = {
+    "there": "node {0} is not Ready",
+    "other": "node {0} is another machine's",
+    "gone": "node {0} is not there",
+    "unknown": "no API server says whether node {0} is there",
+}
+
+
+def is_node(view: View, case: Case) -> str:
+    """Whether the node of that name is this machine's."""
+    nodes = view.nodes
+    if nodes is None:
+        return "unknown"
+    node: Node | None = next((one for one in nodes if one.name == case.name), None)
+    if node is None:
+        return "gone"
+    if node.machine_id != case.facts.machine_id:
+        return "other"
+    return "ready" if node.ready else "there"
+
+
+def _too_long(case: Case) -> bool:
+    commands = [case.facts.last(one.value) for one in (Purpose.INIT, Purpose.JOIN)]
+    started = max((one.started for one in commands if one is not None), default=None)
+    return started is None or case.now > started + _limit(case.machine)
+
+
+def around(
+    view: View, order: tuple[Candidate, ...], stands: Mapping[str, Stand | None], joined: frozenset[str]
+) -> Around:
+    """`stands` has where machines are that are not initialised yet; a failed one is waited for by nobody."""
+    busy = tuple(name for name, one in stands.items() if one is not None and not one.failed)
+    planes = [one.name for one in order if one.control_plane]
+    able = [
+        name for name in planes if name in joined and (facts := view.facts(name)) and facts.nodes is not None
+    ]
+    left = [name for name in planes if name not in joined]
+    return Around(busy, able[0] if able else "", left[0] if left else "")
+
+
+def _waits(text: str) -> Stand:
+    return Stand(MachinePhase.INITIALISING, Reason.WAITS, text)
+
+
+def _names(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
+
+
+def _limit(machine: Candidate) -> timedelta:
+    return duration(machine.pool.spec.join_timeout)

@@ -1,0 +1,90 @@
+"""kubeadm's own documents for one machine: what the user wrote, and what bootstrap knows.
+
+JSON is YAML, so they are written as JSON. A CA is named by the digest of its public key, as kubeadm has it:
+who joins talks to no other cluster.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from shiplift.machines.names import KUBEADM_GROUP
+from shiplift.machines.pools import Candidate, Document, Wanted
+
+_CONTROL_PLANE_TAINT = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
+
+
+class Admission(msgspec.Struct, frozen=True):
+    """What lets a machine join: short-lived, and never written into a log."""
+
+    endpoint: str
+    ca: str
+    token: str
+    certificate_key: str = ""
+
+    def __repr__(self) -> str:
+        return f"Admission({self.endpoint})"
+
+
+def ca_hash(certificate: str) -> str:
+    """As kubeadm names a CA: the SHA-256 of its public key."""
+    key = x509.load_pem_x509_certificate(certificate.encode()).public_key()
+    public = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return f"sha256:{hashlib.sha256(public).hexdigest()}"
+
+
+def init_text(wanted: Wanted, machine: Candidate) -> str:
+    """What `kubeadm init --config` reads on the first machine."""
+    init = _document(wanted, "InitConfiguration")
+    cluster = _document(wanted, "ClusterConfiguration")
+    cluster["kubernetesVersion"] = f"v{machine.pool.spec.version.removeprefix('v')}"
+    init["nodeRegistration"] = registration(machine, init.get("nodeRegistration", {}))
+    init["bootstrapTokens"] = [{"ttl": "15m0s"}]  # kubeadm's own would last a day
+    components = [dict(one) for kind, one in wanted.kubeadm.items() if kind.startswith("Kube")]
+    return _text(init, cluster, *components)
+
+
+def join_text(wanted: Wanted, machine: Candidate, admission: Admission) -> str:
+    """What `kubeadm join --config` reads on any other."""
+    join = _document(wanted, "JoinConfiguration")
+    join["nodeRegistration"] = registration(machine, join.get("nodeRegistration", {}))
+    join["discovery"] = {
+        "bootstrapToken": {
+            "apiServerEndpoint": admission.endpoint,
+            "token": admission.token,
+            "caCertHashes": [ca_hash(admission.ca)],
+        }
+    }
+    control_plane: Mapping[str, Any] = join.pop("controlPlane", None) or {}
+    if machine.control_plane:
+        join["controlPlane"] = {**control_plane, "certificateKey": admission.certificate_key}
+    return _text(join)
+
+
+def registration(machine: Candidate, given: Mapping[str, Any]) -> dict[str, Any]:
+    """How a machine enters the cluster: under its own name, with the labels and taints of its pool."""
+    found = {**given, "name": machine.name}
+    spec = machine.pool.spec
+    if spec.labels:
+        labels = ",".join(f"{key}={value}" for key, value in sorted(spec.labels.items()))
+        args = [one for one in given.get("kubeletExtraArgs", []) if one.get("name") != "node-labels"]
+        found["kubeletExtraArgs"] = [*args, {"name": "node-labels", "value": labels}]
+    if spec.taints:
+        own = [_CONTROL_PLANE_TAINT] if machine.control_plane else []
+        found["taints"] = [*given.get("taints", own), *(msgspec.to_builtins(one) for one in spec.taints)]
+    return found
+
+
+def _document(wanted: Wanted, kind: str) -> dict[str, Any]:
+    given: Document = wanted.kubeadm.get(kind, {})
+    return {**given, "apiVersion": KUBEADM_GROUP, "kind": kind}
+
+
+def _text(*documents: Mapping[str, Any]) -> str:
+    return "---\n".join(msgspec.json.format(msgspec.json.encode(one)).decode() + "\n" for one in documents)

@@ -1,0 +1,356 @@
+"""What a user asks for: pools and kubeadm's own documents, read from one file and checked as a whole.
+
+What is kept true: whatever comes out of here can be begun. Every error names the document, and nothing has
+been looked at or changed when it is raised. The API server's rules for pools hold here too, since there is
+none yet.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
+
+import msgspec
+import yaml
+
+from shiplift.api.machines import MachinePool, Provider, Role, StaticHost, StaticSettings
+from shiplift.api.registry import UnfitObjectError, decode
+from shiplift.engine.versions import kubelet_fits, parse
+from shiplift.facts.kinds import GROUP, MACHINE_POOL
+from shiplift.machines.names import KUBEADM_GROUP, PACKAGES
+
+Document = Mapping[str, Any]
+_KUBEADM = ("InitConfiguration", "ClusterConfiguration", "JoinConfiguration")
+_COMPONENTS = ("KubeletConfiguration", "KubeProxyConfiguration")
+_OURS = {
+    "InitConfiguration": ("bootstrapTokens", "certificateKey"),
+    "JoinConfiguration": ("discovery", "controlPlane.certificateKey"),
+}
+"""What bootstrap itself writes into kubeadm's documents."""
+_SIZES = (1, 3, 5)
+_HOW = "docs/bootstrap.md shows a file"
+_RESERVED = ("kubernetes.io", "k8s.io")
+_KUBELET_MAY = ("kubelet.kubernetes.io", "node.kubernetes.io")
+
+
+class PoolsError(Exception):
+    """The file cannot be followed; says which part of it, and what would help."""
+
+    def __init__(self, message: str, hint: str = _HOW) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    """A host of a pool: a machine to be, or one to choose from."""
+
+    host: StaticHost
+    pool: MachinePool
+
+    @property
+    def name(self) -> str:
+        return self.host.name
+
+    @property
+    def role(self) -> Role:
+        return self.pool.spec.role
+
+    @property
+    def control_plane(self) -> bool:
+        return self.role is Role.CONTROL_PLANE
+
+    @property
+    def user(self) -> str:
+        return static(self.pool).user
+
+    def packages(self) -> dict[str, str]:
+        """Versions by package: a text that ends in `-*` stands for any revision of a package."""
+        version = self.pool.spec.version.removeprefix("v")
+        kubernetes = {name: f"{version}-*" for name in PACKAGES}
+        return kubernetes | {one.name: one.version for one in self.pool.spec.software}
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """The pod network, as `kubectl apply` takes it."""
+
+    name: str
+    text: str
+    digest: str
+
+
+class AgentPackage(msgspec.Struct, frozen=True):
+    """The agent's Debian package."""
+
+    version: str
+    content: bytes
+    digest: str
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """All that was asked for."""
+
+    pools: tuple[MachinePool, ...]
+    kubeadm: Mapping[str, Document] = {}
+    """By kind."""
+    network: Manifest | None = None
+    agent: AgentPackage | None = None
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """Every host: control planes first, then in the order of the file."""
+        found = [Candidate(host, pool) for pool in self.pools for host in static(pool).hosts]
+        return tuple(sorted(found, key=lambda one: not one.control_plane))
+
+    @property
+    def endpoint(self) -> str:
+        """Where the API server is reached, whichever control plane answers; empty without one."""
+        return str(self.kubeadm.get("ClusterConfiguration", {}).get("controlPlaneEndpoint", ""))
+
+    @property
+    def control_planes(self) -> int:
+        """How many control planes there should be."""
+        return sum(one.spec.replicas for one in self.pools if one.spec.role is Role.CONTROL_PLANE)
+
+
+def static(pool: MachinePool) -> StaticSettings:
+    """What a pool of hosts says of them; `read` lets no other pool through."""
+    if pool.spec.static is None:
+        raise PoolsError(f"MachinePool {pool.metadata.name} names no hosts", _HOW)
+    return pool.spec.static
+
+
+def read(text: bytes, name: str = "pools.yaml") -> Wanted:
+    """What the file asks for, or `PoolsError`."""
+    pools: list[MachinePool] = []
+    kubeadm: dict[str, Document] = {}
+    for number, one in enumerate(_documents(text, name), 1):
+        where = f"document {number} of {name}"
+        kind = str(one.get("kind", ""))
+        if _is_pool(one):
+            pools.append(_pool(one, where))
+        else:
+            if kind in kubeadm:
+                raise PoolsError(f"{where} is a second {kind}", "merge the two")
+            kubeadm[kind] = _passed_through(one, kind, where)
+    wanted = Wanted(pools=tuple(pools), kubeadm=kubeadm)
+    for check in _CHECKS:
+        check(wanted)
+    return wanted
+
+
+def _documents(text: bytes, name: str) -> Iterator[dict[str, Any]]:
+    try:
+        found: list[Any] = [one for one in yaml.safe_load_all(text) if one is not None]
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise PoolsError(f"{name} is no YAML: {' '.join(str(error).split())}") from error
+    except RecursionError as error:
+        raise PoolsError(f"{name} is nested too deeply, or something in it contains itself") from error
+    for number, one in enumerate(found, 1):
+        if not isinstance(one, dict):
+            raise PoolsError(f"document {number} of {name} is no object")
+        yield cast("dict[str, Any]", one)
+
+
+def _is_pool(document: Document) -> bool:
+    group = str(document.get("apiVersion", "")).partition("/")[0]
+    return group == GROUP or document.get("kind") == MACHINE_POOL.kind
+
+
+def _pool(document: Document, where: str) -> MachinePool:
+    if document.get("kind") != MACHINE_POOL.kind:
+        raise PoolsError(f"{where} is a {document.get('kind')}", "only MachinePools are read from it")
+    if document.get("apiVersion") != MACHINE_POOL.api_version:
+        raise PoolsError(
+            f"{where}: apiVersion of a MachinePool is {document.get('apiVersion')!r}",
+            f"it has to be {MACHINE_POOL.api_version}",
+        )
+    _known_provider(document, where)
+    try:
+        pool = decode(MACHINE_POOL, _encoded(document, where))
+    except UnfitObjectError as error:
+        raise PoolsError(
+            f"{where}: {error}", "kubectl explain machinepool.spec tells what may stand there"
+        ) from error
+    assert isinstance(pool, MachinePool)  # noqa: S101 - decode of that kind
+    if not pool.metadata.name:
+        raise PoolsError(f"{where}: a MachinePool has no name", "give it metadata.name")
+    for path in unknown_fields(document.get("spec", {}), pool.spec):
+        raise PoolsError(f"{where}: MachinePool {pool.metadata.name} has no field spec{path}")
+    return pool
+
+
+def _encoded(document: Document, where: str) -> bytes:
+    try:
+        return msgspec.json.encode(document)
+    except RecursionError as error:
+        raise PoolsError(f"{where} contains itself") from error
+    except (TypeError, ValueError, OverflowError) as error:
+        raise PoolsError(f"{where} has what no object can have: {error}") from error
+
+
+def _known_provider(document: Document, where: str) -> None:
+    """An unknown provider is named as such, and so is one that is not made from a laptop."""
+    spec = document.get("spec")
+    given = cast("Document", spec).get("provider") if isinstance(spec, dict) else None
+    known = [one.value for one in Provider]
+    if isinstance(given, str) and given not in known:
+        raise PoolsError(f"{where}: there is no provider {given!r}", f"one of {', '.join(known)}")
+    if given in (Provider.EC2, Provider.KWOK):
+        raise PoolsError(
+            f"{where}: provider {given} makes its machines from within a cluster",
+            "bootstrap begins with hosts that are there: provider Static",
+        )
+
+
+def unknown_fields(given: object, read: object, path: str = "") -> Iterator[str]:
+    """Fields that somebody wrote and nobody reads: a slip that must not pass in silence."""
+    if isinstance(read, msgspec.Struct) and isinstance(given, dict):
+        names = {one.encode_name: one.name for one in msgspec.structs.fields(read)}
+        for key, value in cast("dict[str, object]", given).items():
+            if key not in names:
+                yield f"{path}.{key}"
+            else:
+                yield from unknown_fields(value, getattr(read, names[key]), f"{path}.{key}")
+    elif isinstance(read, tuple) and isinstance(given, list):
+        pairs = zip(cast("list[object]", given), cast("tuple[object, ...]", read), strict=False)
+        for number, (one, other) in enumerate(pairs):
+            yield from unknown_fields(one, other, f"{path}[{number}]")
+
+
+def _passed_through(document: Document, kind: str, where: str) -> Document:
+    """One of kubeadm's own documents; what is in it is kubeadm's to judge."""
+    _encoded(document, where)
+    version = str(document.get("apiVersion", ""))
+    if kind in _COMPONENTS and version.partition("/")[0].endswith(".config.k8s.io"):
+        return document
+    if kind not in _KUBEADM:
+        raise PoolsError(
+            f"{where} is of kind {kind or 'nothing'!r}",
+            f"it takes MachinePool, {', '.join((*_KUBEADM, *_COMPONENTS))}",
+        )
+    if version != KUBEADM_GROUP:
+        raise PoolsError(f"{where}: apiVersion of a {kind} is {version!r}", f"it has to be {KUBEADM_GROUP}")
+    for path in _OURS.get(kind, ()):
+        if _at(document, path) is not None:
+            raise PoolsError(f"{where}: {kind} has {path}", f"leave {path} out: bootstrap writes it itself")
+    if _at(document, "nodeRegistration.name") is not None:
+        raise PoolsError(
+            f"{where}: {kind} has nodeRegistration.name", "leave it out: nodes get the hosts' names"
+        )
+    return document
+
+
+def _at(document: Document, path: str) -> object:
+    found: object = document
+    for part in path.split("."):
+        found = cast("Document", found).get(part) if isinstance(found, dict) else None
+    return found
+
+
+# --- what has to hold of all together ---
+
+
+def _some_control_plane(wanted: Wanted) -> None:
+    roles = [one.spec.role for one in wanted.pools]
+    if Role.CONTROL_PLANE not in roles:
+        raise PoolsError("no MachinePool has the role ControlPlane", "a cluster begins with one")
+    if not wanted.control_planes:
+        raise PoolsError(
+            "no control plane is asked for", "give a pool with role ControlPlane replicas of 1, 3 or 5"
+        )
+
+
+def _own_rules(wanted: Wanted) -> None:
+    """The rules of the API server for a pool, and for all control planes together."""
+    for one in wanted.pools:
+        name, spec = one.metadata.name, one.spec
+        if spec.provider is Provider.STATIC and spec.static is None:
+            raise PoolsError(
+                f"MachinePool {name} names no hosts", "static must be given when provider is Static"
+            )
+        if spec.replicas > (hosts := len(static(one).hosts)):
+            raise PoolsError(
+                f"MachinePool {name} asks for {spec.replicas} machines and names {hosts} hosts",
+                "add hosts, or lower its replicas",
+            )
+        if spec.role is Role.CONTROL_PLANE and spec.replicas not in _SIZES:
+            raise PoolsError(
+                f"MachinePool {name} asks for {spec.replicas} control planes", "replicas must be 1, 3 or 5"
+            )
+    if wanted.control_planes not in _SIZES:
+        raise PoolsError(f"the pools ask for {wanted.control_planes} control planes in all", "1, 3 or 5")
+
+
+def _each_once(wanted: Wanted) -> None:
+    if twice := _twice(one.metadata.name for one in wanted.pools):
+        raise PoolsError(f"there are two MachinePools {twice}", "give each a name of its own")
+    called: dict[str, str] = {}
+    for one in wanted.candidates:
+        pool, host = one.pool.metadata.name, one.host
+        for what in (f"machine {host.name}", f"address {host.address} port {host.port}"):
+            other = called.setdefault(what, pool)
+            if other != pool:
+                raise PoolsError(
+                    f"MachinePools {other} and {pool} both claim {what}", "leave it to one of them"
+                )
+    for pool in wanted.pools:
+        hosts = static(pool).hosts
+        if twice := _twice(one.name for one in hosts) or _twice(
+            f"{one.address} port {one.port}" for one in hosts
+        ):
+            raise PoolsError(f"MachinePool {pool.metadata.name} names {twice} twice", "leave one of them out")
+
+
+def _twice(names: Iterable[str]) -> str:
+    return next((name for name, count in Counter(names).items() if count > 1), "")
+
+
+def _one_endpoint(wanted: Wanted) -> None:
+    if wanted.control_planes > 1 and not wanted.endpoint:
+        raise PoolsError(
+            f"{wanted.control_planes} control planes need a controlPlaneEndpoint",
+            "add a ClusterConfiguration with controlPlaneEndpoint: an address that leads to all of them",
+        )
+
+
+def _versions(wanted: Wanted) -> None:
+    planes = {
+        one.spec.version.removeprefix("v") for one in wanted.pools if one.spec.role is Role.CONTROL_PLANE
+    }
+    if len(planes) > 1:
+        raise PoolsError(
+            f"the control planes have versions {' and '.join(sorted(planes))}", "give all the same"
+        )
+    given = str(wanted.kubeadm.get("ClusterConfiguration", {}).get("kubernetesVersion", ""))
+    version = planes.pop()
+    if given and given.removeprefix("v") != version:
+        raise PoolsError(
+            f"ClusterConfiguration has kubernetesVersion {given}, the control planes {version}",
+            "leave it out: it follows from the pool",
+        )
+    for one in wanted.pools:
+        if not kubelet_fits(parse(one.spec.version), parse(version)):
+            raise PoolsError(
+                f"MachinePool {one.metadata.name} has version {one.spec.version},"
+                f" the control planes {version}",
+                "a kubelet is never ahead of its API server, and at most three minors behind it",
+            )
+
+
+def _labels(wanted: Wanted) -> None:
+    """A kubelet does not start when it is to give itself a label that Kubernetes keeps for others."""
+    for pool in wanted.pools:
+        for key in pool.spec.labels:
+            prefix = key.rpartition("/")[0]
+            kept = any(prefix == one or prefix.endswith(f".{one}") for one in _RESERVED)
+            if kept and not any(prefix == one or prefix.endswith(f".{one}") for one in _KUBELET_MAY):
+                raise PoolsError(
+                    f"MachinePool {pool.metadata.name}: a node may not give itself the label {key}",
+                    "put it on with kubectl label when the node is there",
+                )
+
+
+_CHECKS = (_some_control_plane, _each_once, _own_rules, _one_endpoint, _versions, _labels)
+"""In this order: what comes first is told."""

@@ -1,0 +1,1 @@
+"""Operators from a catalog."""

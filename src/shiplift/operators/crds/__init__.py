@@ -1,0 +1,1 @@
+"""Whether a CustomResourceDefinition can be changed without losing or hurting what is stored of it."""

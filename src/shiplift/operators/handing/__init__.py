@@ -1,0 +1,1 @@
+"""What one version of an operator owns is handed over to the next."""

@@ -1,0 +1,166 @@
+"""What to do about the UpgradeConfig: an ordered list of gates, and the first that closes says it.
+
+Whatever is not certain changes nothing: settings that cannot be read, rows that are old, a provider that does
+not answer. What a user made by hand is theirs. An upgrade that has begun is never taken away, nor sent
+elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from shiplift.api.marks import POLICY_APPLIED, POLICY_ID, PROVIDER_LABEL
+from shiplift.api.upgrade import Queued
+from shiplift.engine.probes import Unknown
+from shiplift.facts.custom import Custom
+from shiplift.policy.config import Provider, Section
+from shiplift.policy.decide import schedule
+from shiplift.policy.document import Wanted
+from shiplift.policy.model import Answer, Judgement, View, config_of, has_started, is_running
+from shiplift.policy.steps import Confirm, Create, Delete, Replace
+
+_SLACK = timedelta(minutes=5)
+_NOTHING = Judgement()
+
+
+class Case:
+    """A view at one moment, with what several gates ask of it."""
+
+    def __init__(self, view: View, config: Section, now: datetime) -> None:
+        self.view, self.config, self.now = view, config, now
+        self.provider = config.provider.value
+
+    @property
+    def current(self) -> Custom | None:
+        return self.view.current
+
+    @property
+    def answer(self) -> Answer | None:
+        """What the provider says, if that is certain: asked by these settings, the last time with success,
+        and not too long ago."""
+        probe = self.view.asking.probe
+        found = probe.at(self.now)
+        if isinstance(found, Unknown) or probe.failures or found.age > 2 * self.config.period + _SLACK:
+            return None
+        return found.value if found.value.purpose.source == self.config.source else None
+
+    @property
+    def policy(self) -> Wanted | None:
+        return self.answer.policy if self.answer is not None else None
+
+
+Gate = Callable[[Case], Judgement | None]
+
+
+def nothing_is_certain(case: Case) -> Judgement | None:
+    """Old rows, or an UpgradeConfig that cannot be read: nobody knows what a change would change."""
+    return Judgement(trouble=case.view.unsure) if case.view.unsure else None
+
+
+def local(case: Case) -> Judgement | None:
+    """The UpgradeConfig is the policy: it is what its provider says, whoever asks."""
+    if case.config.provider is not Provider.LOCAL:
+        return None
+    return _confirmed(case, schedule.wish(case.view))
+
+
+def not_answered(case: Case) -> Judgement | None:
+    """Without an answer all stays as it is, what is told included."""
+    if case.answer is not None:
+        return None
+    error = case.view.asking.probe.error if case.view.asking.probe.failures else ""
+    told = config_of(case.current).status.policy if case.current is not None else None
+    return Judgement(
+        trouble=f"provider {case.provider} cannot be asked: {error}" if error else "",
+        queued=told.queued if told is not None else None,
+        lost=told is not None and told.lost,
+    )
+
+
+def made_by_hand(case: Case) -> Judgement | None:
+    """What somebody made by hand is neither changed nor deleted."""
+    if case.current is None or PROVIDER_LABEL in case.current.labels:
+        return None
+    return Judgement(
+        trouble=f"UpgradeConfig {case.current.name} was made by hand, but policies come from {case.provider}"
+        " (hint: delete it, or set provider: Local)"
+    )
+
+
+def going(case: Case) -> Judgement | None:
+    """What is being deleted is waited for."""
+    return _NOTHING if case.current is not None and case.current.deleting else None
+
+
+def no_policy(case: Case) -> Judgement | None:
+    """Before its start the UpgradeConfig goes with its policy; after that it stays."""
+    if case.policy is not None:
+        return None
+    if case.current is None:
+        return _NOTHING
+    config = config_of(case.current)
+    if has_started(config):
+        return Judgement(lost=is_running(config))
+    gone = case.current.annotations.get(POLICY_ID, "?")
+    return Judgement((Delete(case.current.uid, case.current.resource_version, gone),))
+
+
+def absent(case: Case) -> Judgement | None:
+    """There is a policy, and no UpgradeConfig."""
+    if case.current is not None or case.policy is None:
+        return None
+    return Judgement((Create(case.provider, case.policy),))
+
+
+def frozen(case: Case) -> Judgement | None:
+    """While an upgrade runs, a policy that leads elsewhere waits for its end."""
+    if case.current is None or case.policy is None:
+        return None
+    config, wanted = config_of(case.current), case.policy.spec
+    target = config.status.target_version or config.spec.desired.version
+    if not is_running(config) or wanted.desired.version == target:
+        return None
+    return Judgement(queued=Queued(desired=wanted.desired, upgrade_at=wanted.upgrade_at))
+
+
+def differs(case: Case) -> Judgement | None:
+    """The UpgradeConfig is not what the policy says."""
+    row, policy = case.current, case.policy
+    if row is None or policy is None:
+        return None
+    marked = (row.labels.get(PROVIDER_LABEL), row.annotations.get(POLICY_APPLIED))
+    if policy.same_as(config_of(row).spec) and marked == (case.provider, policy.digest):
+        return None
+    return Judgement((Replace(row.uid, row.resource_version, case.provider, policy),))
+
+
+def as_it_should_be(case: Case) -> Judgement:
+    """Nothing is to be changed; whoever waits for that is told."""
+    return _confirmed(case, case.answer.purpose.refresh if case.answer is not None else "")
+
+
+def _confirmed(case: Case, refreshed: str) -> Judgement:
+    row = case.current
+    if row is None or not refreshed or refreshed != schedule.wish(case.view):
+        return _NOTHING
+    return Judgement((Confirm(row.uid, row.resource_version, refreshed),))
+
+
+GATES: tuple[Gate, ...] = (
+    nothing_is_certain,
+    local,
+    not_answered,
+    made_by_hand,
+    going,
+    no_policy,
+    absent,
+    frozen,
+    differs,
+    as_it_should_be,
+)
+
+
+def judged(case: Case) -> Judgement:
+    """What the first gate that closes says."""
+    return next(found for gate in GATES if (found := gate(case)) is not None)

@@ -1,0 +1,106 @@
+"""What OCM is told of an upgrade that came from it: its states, in an order that OCM takes.
+
+    scheduled ─▶ started ─▶ delayed ─▶ completed or failed
+
+A state that was missed (the operator was away) is told before the next one; after the last nothing is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from shiplift.api.marks import POLICY_ID, PROVIDER_LABEL
+from shiplift.api.upgrade import UpgradeConfig, UpgradePhase
+from shiplift.api.values import ConditionStatus
+from shiplift.engine.conditions import STALLED
+from shiplift.engine.step import Step
+from shiplift.outside.letters import Box, Letter
+from shiplift.policy.config import Provider, Section
+from shiplift.policy.model import View, config_of, is_running
+from shiplift.policy.steps import Deliver, Forget, Put
+
+RECEIVER = Provider.OCM.value
+
+
+class State(StrEnum):
+    """Of a policy, as OCM names it."""
+
+    STARTED = "started"
+    DELAYED = "delayed"
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
+_STATES = frozenset(one.value for one in State)
+NEXT: Mapping[State | None, frozenset[State]] = {
+    None: frozenset({State.STARTED}),
+    State.STARTED: frozenset({State.DELAYED, State.COMPLETED, State.FAILED}),
+    State.DELAYED: frozenset({State.COMPLETED, State.FAILED}),
+    State.COMPLETED: frozenset(),
+    State.FAILED: frozenset(),
+}
+"""What may follow what; at first a policy is scheduled, which OCM knows itself."""
+
+
+class Report(msgspec.Struct, frozen=True):
+    """The body of a letter."""
+
+    policy: str
+    value: State
+    description: str = ""
+
+
+def steps(view: View, config: Section, now: datetime) -> tuple[Step, ...]:
+    """Note what is new, and deliver what was noted."""
+    if view.box is None:
+        return ()
+    if config.provider is not Provider.OCM:
+        return tuple(Forget(one) for one in view.box.heads)
+    letters = new_letters(view, view.box, now)
+    put: tuple[Step, ...] = (Put(letters),) if letters else ()
+    return (*put, *(Deliver(one) for one in view.box.heads))
+
+
+def new_letters(view: View, box: Box, now: datetime) -> tuple[Letter, ...]:
+    """What is to be said and was not yet."""
+    row = view.current
+    if row is None or row.labels.get(PROVIDER_LABEL) != RECEIVER or not row.annotations.get(POLICY_ID):
+        return ()
+    policy, config = row.annotations[POLICY_ID], config_of(row)
+    wanted, last = state_of(config), last_state(box, policy)
+    if wanted is None:
+        return ()
+    return tuple(_letter(policy, one, config, now) for one in way(last, wanted))
+
+
+def state_of(config: UpgradeConfig) -> State | None:
+    """In OCM's words; None before the start: what the status has may be of the upgrade before this one."""
+    status = config.status
+    if status.start_time is None or status.target_version != config.spec.desired.version:
+        return None
+    if not is_running(config):
+        return State.COMPLETED if status.phase is UpgradePhase.UPGRADED else State.FAILED
+    stalled = any(one.type == STALLED and one.status is ConditionStatus.TRUE for one in status.conditions)
+    return State.DELAYED if stalled else State.STARTED
+
+
+def last_state(box: Box, policy: str) -> State | None:
+    """What was last noted of that policy."""
+    of, _, state = box.last.get(RECEIVER, "").rpartition("/")
+    return State(state) if of == policy and state in _STATES else None
+
+
+def way(last: State | None, wanted: State) -> tuple[State, ...]:
+    """The states to tell, in order; none where OCM would not take it."""
+    if wanted in NEXT[last]:
+        return (wanted,)
+    return (State.STARTED, wanted) if last is None else ()
+
+
+def _letter(policy: str, state: State, config: UpgradeConfig, now: datetime) -> Letter:
+    report = Report(policy, state, config.status.message[:512])
+    return Letter(f"{policy}/{state}", RECEIVER, now, msgspec.json.encode(report).decode())

@@ -1,0 +1,1 @@
+"""Who says which version the cluster should have, and how each of them is asked."""

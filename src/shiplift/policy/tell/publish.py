@@ -1,0 +1,57 @@
+"""Writes what there is to tell: `status.policy` of the UpgradeConfig, the record, and Events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import structs
+
+from shiplift.api.upgrade import Policy, UpgradeConfig
+from shiplift.engine.barrier import Barrier
+from shiplift.engine.decision import Requeue
+from shiplift.engine.layer import Retry
+from shiplift.facts.kinds import CONFIG_MAP, UPGRADE_CONFIG
+from shiplift.kube.client import Client
+from shiplift.kube.config import NAME as CONFIG
+from shiplift.kube.errors import KubeError
+from shiplift.kube.events import EventType, Recorder, Regarding
+from shiplift.kube.statuses import Subject, barriers, write
+from shiplift.policy.model import Record, Syncing
+from shiplift.policy.tell.record import RecordBook
+
+_ACTION = "Sync"
+
+
+class Publisher:
+    """Tells of decisions, one after the other."""
+
+    def __init__(self, client: Client, recorder: Recorder, book: RecordBook, namespace: str) -> None:
+        self._client, self._recorder, self._book = client, recorder, book
+        self._namespace = namespace
+
+    def publish(self, decision: Syncing) -> Iterator[Barrier | Requeue]:
+        """Write what differs; what the store must show before the next decision."""
+        try:
+            if decision.record is not None:
+                self._record(decision.record)
+            if decision.told is not None:
+                yield from self._tell(*decision.told)
+        except KubeError as error:
+            raise Retry(f"cannot be written: {error}") from None
+
+    def _record(self, record: Record) -> None:
+        self._book.write(record)
+        about = Regarding(CONFIG_MAP, CONFIG, self._namespace)
+        if record.trouble:
+            self._recorder.record(
+                about, "PolicySyncFailed", record.trouble, action=_ACTION, type=EventType.WARNING
+            )
+        elif record.provider:
+            note = f"policies come from {record.provider}"
+            self._recorder.record(about, "PolicySynced", note, action=_ACTION, type=EventType.NORMAL)
+
+    def _tell(self, config: UpgradeConfig, policy: Policy | None) -> Iterator[Barrier | Requeue]:
+        about = config.metadata
+        subject = Subject(UPGRADE_CONFIG, about.name, about.uid, about.resource_version)
+        after = structs.replace(config.status, policy=policy)
+        yield from barriers(write(self._client, subject, config.status, after))

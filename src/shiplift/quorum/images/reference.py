@@ -1,0 +1,80 @@
+"""The name of an image, in its parts, as container runtimes read it."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from shiplift.quorum.images.errors import NotAllowed
+
+_HUB, _HUBS_REGISTRY = "docker.io", "registry-1.docker.io"
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+_REPOSITORY = re.compile(r"[a-z0-9]+(?:[._-]+[a-z0-9]+)*(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*")
+
+
+class Reference(msgspec.Struct, frozen=True):
+    """`host/repository:tag@digest`; with a digest, the tag is only a name."""
+
+    host: str
+    repository: str
+    tag: str = ""
+    digest: str = ""
+
+    @classmethod
+    def read(cls, text: str) -> Reference:
+        """`NotAllowed` for what names no image, or not which one."""
+        name, _, digest = text.partition("@")
+        host, path = _split_host(name)
+        repository, _, tag = path.partition(":")
+        found = cls(host, repository, tag, digest)
+        if not found._well_formed():
+            raise NotAllowed(f"{text[:200]!r} is no image with a tag or a digest")
+        return found
+
+    @property
+    def registry(self) -> str:
+        """Who answers for the host."""
+        return _HUBS_REGISTRY if self.host == _HUB else self.host
+
+    @property
+    def wanted(self) -> str:
+        """What is asked for: the digest, where there is one."""
+        return self.digest or self.tag
+
+    def _well_formed(self) -> bool:
+        return bool(
+            _REPOSITORY.fullmatch(self.repository)
+            and len(self.repository) <= 255
+            and (self.tag or self.digest)
+            and (not self.tag or _TAG.fullmatch(self.tag))
+            and (not self.digest or _DIGEST.fullmatch(self.digest))
+        )
+
+    def __str__(self) -> str:
+        tag = f":{self.tag}" if self.tag else ""
+        digest = f"@{self.digest}" if self.digest else ""
+        return f"{self.host}/{self.repository}{tag}{digest}"
+
+
+def is_digest(text: str) -> bool:
+    return _DIGEST.fullmatch(text) is not None
+
+
+def allowed(reference: Reference, registries: tuple[str, ...]) -> frozenset[str]:
+    """The hosts that may be spoken to for it, or `NotAllowed`; none named means its own alone."""
+    named = registries or (reference.host,)
+    if reference.host not in named:
+        raise NotAllowed(
+            f"image {reference} comes from {reference.host}, and trust.registries has {', '.join(named)}"
+        )
+    hubs_own = (_HUBS_REGISTRY, "auth.docker.io") if _HUB in named else ()
+    return frozenset((*named, *hubs_own))
+
+
+def _split_host(name: str) -> tuple[str, str]:
+    first, slash, rest = name.partition("/")
+    if slash and ("." in first or ":" in first or first == "localhost"):
+        return first, rest
+    return _HUB, name if slash else f"library/{name}"

@@ -1,0 +1,210 @@
+"""What this layer sees of a service, what it concludes, and the closed list of its reasons.
+
+Where a swap is stands in two places and nowhere else: in what is written on the StatefulSets (`Swap`), and in
+what each server says of itself. What was staged is only remembered: who leads next stages once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+
+import msgspec
+
+from shiplift.api.quorum import OnUnsupported, QuorumStep, QuorumStrategy
+from shiplift.engine.conditions import Reason as AnyReason
+from shiplift.engine.decision import Decision
+from shiplift.engine.probes import Truth
+from shiplift.engine.step import Outcomes, Started
+from shiplift.quorum.engines.protocol import Told
+
+
+class Reason(AnyReason):
+    """Why a service is where it is."""
+
+    AT_TARGET = "AtTarget"
+    """Every server runs the version of the image."""
+    PAUSED = "Paused"
+    VALIDATING = "Validating"
+    """The image is being pulled and checked."""
+    UPDATING_STATEFUL_SETS = "UpdatingStatefulSets"
+    STAGING = "Staging"
+    SWITCHING = "Switching"
+    RECREATING = "RecreatingPods"
+    FINISHING = "Finishing"
+    PUTTING_BACK = "PuttingBack"
+    """Nothing was switched, and the StatefulSets become what they were."""
+    WAITS_FOR_SERVERS = "WaitsForServers"
+    """A server does not say its version, or does not serve yet."""
+    WAITS_FOR_CANARY = "WaitsForCanary"
+    """Objects cannot be written, read and deleted through every server."""
+    MAY_NOT_STOP = "MayNotStop"
+    """The service would lose its quorum without the next server."""
+    REPLACING_RESTARTED = "ReplacingRestarted"
+    """A container restarted with the old binary among new ones; its pod is made anew."""
+
+    # refused: nothing is changed
+    NO_STATEFUL_SET = "StatefulSetMissing"
+    MANAGED_ELSEWHERE = "ManagedElsewhere"
+    SWAPPED_BY_ANOTHER = "SwappedByAnother"
+    """Another QuorumService has marked a StatefulSet."""
+    IMAGE_REFUSED = "ImageRefused"
+    """From a host that is not allowed, without signature, tampered with, broken."""
+    DOWNGRADE_REFUSED = "DowngradeRefused"
+    BELOW_MINIMUM = "BelowMinimum"
+    CANNOT_STAGE = "CannotStage"
+    """What runs knows no dry run: it would take staging for switching."""
+    UPDATES_OFF = "UpdatesSwitchedOff"
+    ONE_PROCESSOR = "OneProcessor"
+    """A server that uses one processor alone falls over when it is told to update."""
+    HOSTS_DIFFER = "HostsDiffer"
+    """The servers that the service names are not just the pods of its StatefulSets."""
+    VERSIONS_DIFFER = "VersionsDiffer"
+    """Before a swap, servers run different versions, and none was begun."""
+    NOT_READY = "NotReady"
+    PROXY_IN_THE_WAY = "ProxyInTheWay"
+    """The pods would fetch the binary through a proxy, which does not know us."""
+    KEY_DIFFERS = "KeyDiffers"
+    """The pods trust another minisign key than the one that signed."""
+    STAGING_FAILED = "StagingFailed"
+
+
+class Swap(msgspec.Struct, frozen=True):
+    """What is written on a StatefulSet while it is swapped."""
+
+    service: str
+    target: str
+    """The version that is swapped to."""
+    image: str
+    """With its digest."""
+    before: str
+    """The image of before."""
+    held: bool
+    """Whether its pods are held."""
+
+
+class Pool(msgspec.Struct, frozen=True):
+    """A StatefulSet of the service."""
+
+    name: str
+    uid: str
+    image: str
+    """Of the container in its template."""
+    on_delete: bool
+    swap: Swap | None = None
+    owner: str = ""
+    """Who else manages it; empty where nobody does."""
+    replicas: int = 0
+
+
+class Member(msgspec.Struct, frozen=True):
+    """A pod of the service, and what its server says."""
+
+    name: str
+    uid: str
+    pool: str
+    image: str
+    """Of its own container: what it starts with when it is made, not what it runs after a switch."""
+    ready: bool
+    leaving: bool
+    told: Told | None = None
+    """None where it is not known, or was told too long ago."""
+    why_silent: str = ""
+    sings: Truth = Truth.UNKNOWN
+    may_stop: Truth = Truth.UNKNOWN
+    minisign_key: str = ""
+    """That its pod is started with; empty is the publisher's."""
+    proxied: bool = False
+    """Whether its pod would fetch the binary through a proxy."""
+
+
+class Validity(Enum):
+    """What is known of the image that is wanted."""
+
+    UNKNOWN = "unknown"
+    GOOD = "good"
+    REFUSED = "refused"
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    """The image that is being swapped to, or, where no swap is under way, the one that is wanted."""
+
+    validity: Validity
+    version: str = ""
+    image: str = ""
+    """With its digest."""
+    message: str = ""
+    """Why it is refused."""
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What the service's spec says."""
+
+    image: str
+    strategy: QuorumStrategy = QuorumStrategy.IN_PLACE
+    on_unsupported: OnUnsupported = OnUnsupported.STOP
+    allow_downgrade: bool = False
+    minimum: str = ""
+    minisign_key: str = ""
+    paused: bool = False
+
+
+class Order(msgspec.Struct, frozen=True):
+    """How versions compare: all that a decision may ask an engine, asked beforehand."""
+
+    ranks: Mapping[str, int]
+    """Of every version in the view that is one; what is newer has more, and the same are equal."""
+    can_stage: frozenset[str]
+    """Versions whose servers can be given a binary without switching to it."""
+
+    def newer(self, version: str, than: str) -> bool:
+        return self.ranks[version] > self.ranks[than]
+
+    def same(self, one: str, other: str) -> bool:
+        known = one in self.ranks and other in self.ranks
+        return self.ranks[one] == self.ranks[other] if known else one == other
+
+    def stages(self, version: str) -> bool:
+        return version in self.can_stage
+
+
+class View(msgspec.Struct, frozen=True):
+    """All that a decision depends on."""
+
+    service: str
+    wanted: Wanted
+    pools: tuple[Pool, ...]
+    missing: tuple[str, ...]
+    """StatefulSets that are named and not there."""
+    members: tuple[Member, ...]
+    """All pods that there should be; one that is not there yet has no uid."""
+    candidate: Candidate
+    order: Order
+    operation: Started | None = None
+    """The record of what is under way, as it stands in the status."""
+    staged: frozenset[str] = frozenset()
+    """Uids of pods, all of which answered in this term that the binary of the swap is staged."""
+    given_up: str = ""
+    """Why this very spec was given up, as it stands in the status."""
+    deleting: bool = False
+    outcomes: Outcomes = Outcomes()
+
+
+class Line(msgspec.Struct, frozen=True):
+    """A reason, in words."""
+
+    reason: Reason
+    message: str
+    stalled: bool = False
+    """Waiting will not help: a person has to act."""
+
+
+class QuorumDecision(Decision, frozen=True, kw_only=True):
+    """What follows from a view."""
+
+    step: QuorumStep
+    line: Line
+    record: Started | None = None
+    """What the status has to hold before the operation of the next round."""
+    give_up: str = ""
+    """What the status has to remember against this spec."""

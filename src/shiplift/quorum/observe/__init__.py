@@ -1,0 +1,1 @@
+"""What is seen of a service: its objects as they were read, and what its servers say."""

@@ -1,0 +1,116 @@
+"""The status of a service, from a view and what was decided; and what of it the next decision reads. Pure.
+
+On record are an operation, before it starts, and why this very spec was given up. A new spec begins without
+either.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from shiplift.api.conditions import stated
+from shiplift.api.quorum import Member as ToldMember
+from shiplift.api.quorum import MemberState, QuorumService, QuorumServiceStatus, QuorumStep
+from shiplift.api.values import Operation, Progress
+from shiplift.engine import conditions
+from shiplift.engine.conditions import Statement
+from shiplift.engine.step import Started
+from shiplift.quorum.decide.scene import Scene
+from shiplift.quorum.model import Line, Member, QuorumDecision, Reason, View
+
+_LONGEST_LINE, _LONGEST_MESSAGE = 256, 4096
+
+
+def status(
+    service: QuorumService, view: View, decision: QuorumDecision, now: datetime
+) -> QuorumServiceStatus:
+    """What to store."""
+    scene, before = Scene(view), service.status
+    return QuorumServiceStatus(
+        observed_generation=service.metadata.generation,
+        conditions=stated(
+            before.conditions, _statements(decision.line), generation=service.metadata.generation, now=now
+        ),
+        step=decision.step,
+        reason=decision.line.reason.value,
+        message=decision.line.message[:_LONGEST_MESSAGE],
+        current_version=_current(scene)[:_LONGEST_LINE],
+        target_version=scene.target[:_LONGEST_LINE],
+        artifact=before.artifact,
+        progress=Progress.of(len(scene.new), len(view.members)),
+        members=tuple(_member(scene, member) for member in view.members),
+        operation=_operation(decision, before),
+        switch_time=_switched_at(decision, before, now),
+        refused=(decision.give_up[:_LONGEST_LINE],) if decision.give_up else _refused(service),
+    )
+
+
+def given_up(service: QuorumService) -> str:
+    """Why the spec as it is was given up; empty where it was not."""
+    return next(iter(_refused(service)), "")
+
+
+def on_record(service: QuorumService) -> Started | None:
+    """The operation that was written down."""
+    found = service.status.operation
+    if found is None:
+        return None
+    return Started(found.id, found.start_time, found.deadline, found.attempt)
+
+
+def _refused(service: QuorumService) -> tuple[str, ...]:
+    of_this_spec = service.status.observed_generation == service.metadata.generation
+    return service.status.refused if of_this_spec else ()
+
+
+def _statements(line: Line) -> tuple[Statement, ...]:
+    message = line.message[:_LONGEST_MESSAGE]
+    if line.reason is Reason.AT_TARGET:
+        return conditions.ready(line.reason, message)
+    return (conditions.stalled if line.stalled else conditions.reconciling)(line.reason, message)
+
+
+def _current(scene: Scene) -> str:
+    """What all run, or the oldest that one of them runs."""
+    ranks = scene.view.order.ranks
+    said = [member.told.version for member in scene.view.members if member.told]
+    return min(said, key=lambda version: ranks.get(version, -1), default="")
+
+
+def _member(scene: Scene, member: Member) -> ToldMember:
+    return ToldMember(
+        pod=member.name,
+        state=_state(scene, member),
+        uid=member.uid or None,
+        version=(member.told.version if member.told else "")[:_LONGEST_LINE],
+        message=member.why_silent[:_LONGEST_MESSAGE],
+    )
+
+
+def _state(scene: Scene, member: Member) -> MemberState:
+    if member.told is None:
+        return MemberState.UNKNOWN
+    if scene.runs_target(member):
+        return MemberState.RECREATED if member.image == scene.image else MemberState.NEW
+    return MemberState.STAGED if member.uid in scene.view.staged else MemberState.OLD
+
+
+def _operation(decision: QuorumDecision, before: QuorumServiceStatus) -> Operation | None:
+    """As recorded, until another is or the service rests."""
+    record = decision.record
+    if record is None:
+        return None if decision.step is QuorumStep.IDLE else before.operation
+    return Operation(
+        id=record.id,
+        name=decision.line.message[:_LONGEST_LINE],
+        start_time=record.started,
+        deadline=record.deadline,
+        attempt=record.attempt,
+    )
+
+
+def _switched_at(decision: QuorumDecision, before: QuorumServiceStatus, now: datetime) -> datetime | None:
+    """When the last switch was written down."""
+    record = decision.record
+    is_switch = record is not None and decision.line.reason is Reason.SWITCHING
+    return now if is_switch else before.switch_time

@@ -1,0 +1,99 @@
+"""The layer's wiring: what it watches, what wakes it, what it may write, and its metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from datetime import datetime
+from typing import cast
+
+from shiplift.engine.barrier import Barrier
+from shiplift.engine.decision import Requeue
+from shiplift.engine.step import Outcome, Outcomes, Step
+from shiplift.facts import kinds
+from shiplift.facts.kinds import Kind
+from shiplift.facts.meta import Row
+from shiplift.facts.nodes import Node
+from shiplift.kube import authors, served
+from shiplift.kube.client import Client
+from shiplift.kube.errors import KubeError
+from shiplift.kube.part import Context, LayerPart
+from shiplift.kube.rbac import rule
+from shiplift.kube.watch import Watch
+from shiplift.upgrade.act.actor import Actor
+from shiplift.upgrade.decide.decision import decide
+from shiplift.upgrade.model import Conducted, View
+from shiplift.upgrade.observe.observer import READS, Observer, machine, told_version
+from shiplift.upgrade.tell.metrics import UpgradeCollector
+from shiplift.upgrade.tell.publish import Publisher
+
+NAME = "upgrade"
+KEY = "cluster"
+_OBJECTS = (kinds.UPGRADE_CONFIG, kinds.NODE_ROLLOUT, kinds.WORKLOAD_MIGRATION)
+
+
+class Upgrade:
+    """The conductor, for one term of leading."""
+
+    def __init__(self, context: Context) -> None:
+        client = context.client
+        self._observer = Observer(context.store, lambda: version_of(client))
+        self._actor = Actor(client)
+        self._publisher = Publisher(client, context.recorder)
+
+    def observe(self, key: str, outcomes: Outcomes) -> View:
+        return self._observer.observe(outcomes)
+
+    def decide(self, view: View, now: datetime) -> Conducted:
+        return decide(view, now)
+
+    def act(self, step: Step) -> Outcome:
+        return self._actor.act(step)
+
+    def publish(self, key: str, decision: Conducted) -> Iterable[Barrier | Requeue]:
+        return self._publisher.publish(decision)
+
+
+def version_of(client: Client) -> str:
+    """Of the server that answers; empty where none does."""
+    try:
+        return served.version(client)
+    except KubeError:
+        return ""
+
+
+def wakes(kind: Kind, old: Row | None, new: Row | None) -> Iterable[Hashable]:
+    """Objects of layers, and what of a node an upgrade goes by; checks look again by themselves."""
+    if kind in _OBJECTS:
+        return (KEY,)
+    if kind != kinds.NODE:
+        return ()
+    return (KEY,) if _matter(old) != _matter(new) else ()
+
+
+def _matter(row: Row | None) -> object:
+    if row is None:
+        return None
+    node = cast("Node", row)
+    return machine(node), told_version(node)
+
+
+_VERBS = ["get", "create", "patch", "delete"]
+RULES = (
+    rule(kinds.GROUP, ["upgradeconfigs"], ["get", "patch"]),
+    rule(kinds.GROUP, ["upgradeconfigs/status"], ["patch"]),
+    rule(kinds.GROUP, ["noderollouts", "workloadmigrations"], _VERBS),
+)
+"""What is written may be read: to change it from what it is, or to see what became of a write whose answer
+was lost."""
+
+PART = LayerPart(
+    NAME,
+    tuple(map(Watch, READS)),
+    wakes,
+    Upgrade,
+    RULES,
+    manifests=tuple(authors.approvals()),
+    collector=UpgradeCollector,
+    undone_without=READS[1:],
+    of_others=(kinds.NODE_ROLLOUT, kinds.WORKLOAD_MIGRATION),
+)

@@ -1,0 +1,1 @@
+"""Decides what follows from a view; pure."""

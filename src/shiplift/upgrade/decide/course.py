@@ -1,0 +1,164 @@
+"""One upgrade at one moment: what is wanted, what was begun, and what is seen of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from functools import lru_cache
+
+import msgspec
+
+from shiplift.api.marks import UPGRADE_UID
+from shiplift.api.nodes import NodeRollout
+from shiplift.api.upgrade import (
+    HistoryEntry,
+    UpgradeConfig,
+    UpgradeConfigSpec,
+    UpgradeConfigStatus,
+    UpgradeType,
+)
+from shiplift.api.values import ConditionStatus, duration
+from shiplift.api.values import Window as StoredWindow
+from shiplift.engine import versions
+from shiplift.engine.windows import Window, Windows
+from shiplift.upgrade.decide import path
+from shiplift.upgrade.decide.plan import Planned, plan_of
+from shiplift.upgrade.model import Machine, Stage, View
+from shiplift.upgrade.names import CONTROL_PLANE, WORKERS, rollout_name
+
+
+class Course(msgspec.Struct, frozen=True, kw_only=True):
+    """What the gates and steps of one upgrade are asked about."""
+
+    view: View
+    upgrade: UpgradeConfig
+    now: datetime
+    target: str
+    """Where it goes, in normal form: frozen once it has begun."""
+    preceding: str
+    """What the control plane ran before; empty where nobody knows it."""
+    plan: Planned | None
+    """None where there is no way to the target, or it is not known."""
+    refusal: str = ""
+    """Why there is none."""
+
+    @property
+    def spec(self) -> UpgradeConfigSpec:
+        return self.upgrade.spec
+
+    @property
+    def status(self) -> UpgradeConfigStatus:
+        return self.upgrade.status
+
+    @property
+    def external(self) -> bool:
+        """Whether somebody else changes control plane and nodes."""
+        return self.spec.type is UpgradeType.EXTERNAL
+
+    @property
+    def begun(self) -> bool:
+        """Where it goes is stored: from then on to its end."""
+        return self.status.target_version is not None
+
+    @property
+    def uid(self) -> str:
+        return self.upgrade.metadata.uid
+
+    @property
+    def queued(self) -> str:
+        """A version that was asked for after the start; empty where none was."""
+        wanted = versions.goal(self.spec.desired.version or "")
+        return wanted if self.begun and wanted != self.target else ""
+
+    @property
+    def takes_part(self) -> tuple[Machine, ...]:
+        """Nodes that are upgraded."""
+        return tuple(one for one in self.view.machines if not one.left_out)
+
+    def machines(self, part: str) -> tuple[Machine, ...]:
+        """Those of one part of the cluster."""
+        return tuple(one for one in self.takes_part if one.control_plane is (part == CONTROL_PLANE))
+
+    def rollout(self, part: str) -> NodeRollout | None:
+        """The NodeRollout of one part of the cluster, whoever made it."""
+        name = rollout_name(self.target, part)
+        return next((one for one in self.view.rollouts if one.metadata.name == name), None)
+
+    @property
+    def rollouts(self) -> tuple[NodeRollout, ...]:
+        """All that were made for an upgrade of this UpgradeConfig."""
+        return tuple(one for one in self.view.rollouts if is_ours(one, self.uid))
+
+    @property
+    def last(self) -> HistoryEntry | None:
+        """The newest upgrade, running or over."""
+        return self.status.history[0] if self.status.history else None
+
+    @property
+    def current(self) -> str:
+        """What the control plane runs now; empty where nobody knows it."""
+        return path.lowest(self.view.api_servers)
+
+    @property
+    def through(self) -> bool:
+        """Whether it was stored that every step of the running upgrade is over."""
+        said = {one.type: one.status for one in self.status.conditions}
+        return self.begun and said.get(Stage.CHECKED) is ConditionStatus.TRUE
+
+    @property
+    def retries(self) -> bool:
+        """Whether somebody has asked to try again, and that is not done yet."""
+        return self.spec.retry > self.status.retried
+
+
+def is_ours(one: NodeRollout, uid: str) -> bool:
+    return one.metadata.labels.get(UPGRADE_UID) == uid
+
+
+def course_of(view: View, upgrade: UpgradeConfig, now: datetime) -> Course:
+    """Once begun, target and plan go by what was written down."""
+    status = upgrade.status
+    begun = status.target_version is not None
+    target = versions.goal((begun and status.target_version) or upgrade.spec.desired.version or "")
+    preceding = path.lowest(view.api_servers)
+    if begun and status.history and status.history[0].preceding_version:
+        preceding = status.history[0].preceding_version
+    plan, refusal = None, ""
+    if target and preceding:
+        refusal = "" if begun else _refusal(view, target)
+        plan = None if refusal else plan_of(upgrade.spec, target, path.path_to(target, preceding))
+    return Course(
+        view=view,
+        upgrade=upgrade,
+        now=now,
+        target=target,
+        preceding=preceding,
+        plan=plan,
+        refusal=refusal,
+    )
+
+
+def _refusal(view: View, target: str) -> str:
+    try:
+        path.refuse(target, view.api_servers, _taking_part(view.machines))
+    except path.RefusedError as error:
+        return str(error)
+    return ""
+
+
+def _taking_part(machines: Iterable[Machine]) -> list[Machine]:
+    return [one for one in machines if not one.left_out]
+
+
+@lru_cache(64)
+def windows_of(stored: tuple[StoredWindow, ...]) -> Windows:
+    """Raises where one cannot be used."""
+    return Windows(tuple(Window(one.schedule, duration(one.duration), one.time_zone) for one in stored))
+
+
+def runs(machine: Machine, target: str) -> bool:
+    """Whether a node runs the target version."""
+    return versions.reaches(machine.kubelet, target)
+
+
+PARTS = (CONTROL_PLANE, WORKERS)

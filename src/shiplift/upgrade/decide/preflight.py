@@ -1,0 +1,121 @@
+"""Preflight: what has to be mended before an upgrade starts, each check a pure function with a stable code.
+
+A Blocker keeps the upgrade from starting; a Warning is told and keeps nothing. More checks go into `CHECKS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from shiplift.api.nodes import OnBlockedDrain
+from shiplift.api.upgrade import Finding, Severity
+from shiplift.api.workloads import WorkloadMigration
+from shiplift.engine.versions import KUBELET_MAY_LAG, Version, VersionError, kubelet_fits, parse
+from shiplift.upgrade.decide.course import Course
+from shiplift.upgrade.decide.plan import node_policy
+from shiplift.upgrade.names import MIGRATION
+
+Check = Callable[[Course], Finding | None]
+_MOST_OBJECTS = 32
+_NAMED = 3
+_LEAVE_OUT = "or leave them out with node.shiplift.dev/skip-rollout: true"
+
+
+def findings(course: Course) -> tuple[Finding, ...]:
+    """What the checks found, the worst first."""
+    found = [one for check in CHECKS if (one := check(course)) is not None]
+    order = tuple(Severity)
+    return tuple(sorted(found, key=lambda one: order.index(one.severity)))
+
+
+def blockers(found: Sequence[Finding]) -> list[Finding]:
+    return [one for one in found if one.severity is Severity.BLOCKER]
+
+
+def _skew(course: Course) -> Finding | None:
+    """A kubelet that stays behind must not be too far behind what comes, nor ahead of what there is."""
+    server = parse(course.target)
+    if (runs := parse(course.preceding)).line > server.line:
+        server = runs
+    behind = [one for one in course.view.machines if not _fits(one.kubelet, server)]
+    if not behind:
+        return None
+    names = [f"node {one.name} ({one.kubelet})" for one in behind]
+    return Finding(
+        code="SKEW",
+        severity=Severity.BLOCKER,
+        message=f"kubelets would be more than {KUBELET_MAY_LAG} minors behind an API server of {server},"
+        f" or ahead of it: {_listed(names)}",
+        hint=f"bring these nodes to v{server.major}.{max(server.minor - KUBELET_MAY_LAG, 0)} or newer first",
+        objects=tuple(names[:_MOST_OBJECTS]),
+    )
+
+
+def _fits(kubelet: str, server: Version) -> bool:
+    try:
+        return kubelet_fits(parse(kubelet), server)
+    except VersionError:
+        return False
+
+
+def _not_ready(course: Course) -> Finding | None:
+    down = [f"node {one.name}" for one in course.takes_part if not one.ready]
+    if not down:
+        return None
+    return Finding(
+        code="NODESNOTREADY",
+        severity=Severity.WARNING if course.external else Severity.BLOCKER,
+        message=f"nodes that take part are not Ready: {_listed(down)}",
+        hint=f"repair them, {_LEAVE_OUT}",
+        objects=tuple(down[:_MOST_OBJECTS]),
+    )
+
+
+def _budgets(course: Course) -> Finding | None:
+    never = course.view.never_allowed
+    if not never:
+        return None
+    forced = node_policy(course.spec).on_blocked is OnBlockedDrain.FORCE
+    return Finding(
+        code="BUDGETS",
+        severity=Severity.WARNING if forced else Severity.BLOCKER,
+        message=f"PodDisruptionBudgets keep nodes from ever being empty: {_listed(never, '; ')}",
+        hint="let each allow one pod to be away, or add replicas",
+        objects=tuple(one[:256] for one in never[:_MOST_OBJECTS]),
+    )
+
+
+def _capacity(course: Course) -> Finding | None:
+    if not course.spec.capacity_reservation:
+        return None
+    return Finding(
+        code="CAPACITY",
+        severity=Severity.WARNING,
+        message="spec.capacityReservation of UpgradeConfig cluster is passed over: no pool of ours grows",
+        hint="add a node to each pool yourself where pods need the room",
+    )
+
+
+def _migration(course: Course) -> Finding | None:
+    migration = course.view.migration
+    if migration is None or not is_given_up(migration):
+        return None
+    return Finding(
+        code="MIGRATION",
+        severity=Severity.BLOCKER,
+        message=f"WorkloadMigration {MIGRATION} is aborted or being deleted: workloads would not be moved",
+        hint=f"kubectl delete workloadmigration {MIGRATION}; a new one is made for the upgrade",
+        objects=(f"WorkloadMigration {MIGRATION}",),
+    )
+
+
+def is_given_up(migration: WorkloadMigration) -> bool:
+    return migration.spec.abort or migration.metadata.deletion_timestamp is not None
+
+
+def _listed(names: Sequence[str], between: str = ", ") -> str:
+    more = len(names) - _NAMED
+    return between.join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+CHECKS: tuple[Check, ...] = (_skew, _not_ready, _budgets, _migration, _capacity)

@@ -1,0 +1,127 @@
+"""Nodes are upgraded by a NodeRollout for each part of the cluster: the control plane, then the others.
+
+The conductor makes a NodeRollout when its turn has come, reads its status, and changes nothing of it but the
+mark that holds it. One that somebody deletes is made again; one that somebody aborts waits for `retry`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from shiplift.api.nodes import NodeRollout, NodeRolloutSpec, NodeState, RolloutPhase
+from shiplift.api.values import ConditionStatus, LabelSelector, SelectorOperator, SelectorRequirement
+from shiplift.engine import versions
+from shiplift.facts.nodes import CONTROL_PLANE as ROLES
+from shiplift.upgrade.decide import approving, gates
+from shiplift.upgrade.decide.course import Course, is_ours, runs
+from shiplift.upgrade.decide.plan import node_policy
+from shiplift.upgrade.model import Line, Reason, Stage
+from shiplift.upgrade.names import CONTROL_PLANE, rollout_name
+from shiplift.upgrade.steps import MakeRollout
+
+_FAILED = (NodeState.FAILED, NodeState.QUARANTINED)
+_NODES_LAYER = "an operator with the layer nodes has to run"
+
+
+def control_plane(course: Course) -> Line | None:
+    """The control plane is upgraded; None where it is."""
+    return rolled(course, CONTROL_PLANE, Stage.CONTROL_PLANE, Reason.CONTROL_PLANE)
+
+
+def rolled(course: Course, part: str, stage: Stage, reason: Reason) -> Line | None:
+    """One part of the cluster has its NodeRollout, and that is complete; None where it is."""
+    rollout = course.rollout(part)
+    if rollout is None:
+        return _begun(course, part, stage, reason)
+    line = _of(rollout, course, reason)
+    return None if line is None else line._replace(at=stage)
+
+
+def _begun(course: Course, part: str, stage: Stage, reason: Reason) -> Line | None:
+    machines = course.machines(part)
+    if not machines or (_nothing_to_do(course, part) and all(runs(one, course.target) for one in machines)):
+        return None
+    if (line := may_begin(course)) is not None:
+        return line._replace(at=stage)
+    name = rollout_name(course.target, part)
+    step = MakeRollout(name, course.uid, spec_of(course, part))
+    return Line(reason, f"NodeRollout {name} is made", steps=(step,), at=stage)
+
+
+def _nothing_to_do(course: Course, part: str) -> bool:
+    """Of control-plane nodes kubelets say nothing about their API servers."""
+    if part != CONTROL_PLANE:
+        return True
+    servers = course.view.api_servers
+    return all(versions.reaches(one, course.target) for one in servers.values())
+
+
+def may_begin(course: Course) -> Line | None:
+    """Why the next step is not begun now; None where it is."""
+    if course.spec.paused:
+        return Line(Reason.PAUSED, "paused: what is in flight ends; `shiplift resume` goes on")
+    if course.retries:
+        return Line(Reason.RETRYING, "what has failed is let go first")
+    return approving.missing(course) or gates.window_closed(course)
+
+
+def spec_of(course: Course, part: str) -> dict[str, Any]:
+    """The NodeRollout of one part: the user's strategy and windows, for the nodes of that part."""
+    policy = msgspec.structs.asdict(node_policy(course.spec))
+    made = NodeRolloutSpec(
+        version=course.target,
+        node_selector=_selector(part),
+        windows=course.spec.windows,
+        **policy,
+    )
+    return msgspec.to_builtins(made)
+
+
+def _selector(part: str) -> LabelSelector:
+    """By the labels of control-plane nodes; where both are in use, one is enough to be one."""
+    if part == CONTROL_PLANE:
+        return LabelSelector(
+            match_expressions=(SelectorRequirement(key=ROLES[0], operator=SelectorOperator.EXISTS),)
+        )
+    return LabelSelector(
+        match_expressions=tuple(
+            SelectorRequirement(key=role, operator=SelectorOperator.DOES_NOT_EXIST) for role in ROLES
+        )
+    )
+
+
+def _of(rollout: NodeRollout, course: Course, reason: Reason) -> Line | None:
+    """What a NodeRollout says of itself; None where it is complete."""
+    name, status = rollout.metadata.name, rollout.status
+    if not is_ours(rollout, course.uid):
+        text = f"NodeRollout {name} has the name that ours would have; delete it"
+        return Line(Reason.NAME_TAKEN, text, stalled=True)
+    if rollout.metadata.deletion_timestamp is not None:
+        return Line(reason, f"NodeRollout {name} was deleted by somebody; it is made again when it is gone")
+    if rollout.spec.abort:
+        text = f"NodeRollout {name} was aborted by somebody; `shiplift retry` makes a new one"
+        return Line(Reason.STEP_FAILED, text, stalled=True)
+    if status.observed_generation < rollout.metadata.generation:
+        return Line(reason, f"NodeRollout {name} has not been looked at yet: {_NODES_LAYER}")
+    return None if status.phase is RolloutPhase.COMPLETE else _under_way(rollout, course, reason)
+
+
+def _under_way(rollout: NodeRollout, course: Course, reason: Reason) -> Line:
+    name, status = rollout.metadata.name, rollout.status
+    said = f"NodeRollout {name}: {status.message}"
+    if course.spec.paused:
+        return Line(Reason.PAUSED, f"paused: what is in flight ends ({said}); `shiplift resume` goes on")
+    if status.phase is RolloutPhase.STOPPED:
+        return Line(Reason.STEP_FAILED, f"{said}; `shiplift retry` tries again", stalled=True)
+    if rollout.spec.paused:
+        return Line(Reason.STEP_STALLED, f"NodeRollout {name} was paused by somebody: {status.message}")
+    stalled = any(one.type == "Stalled" and one.status is ConditionStatus.TRUE for one in status.conditions)
+    return Line(Reason.STEP_STALLED if stalled else reason, said, stalled=stalled)
+
+
+def has_failed(rollout: NodeRollout) -> bool:
+    """Whether something of it has failed that a pause lets go."""
+    failed = any(one.state in _FAILED for one in rollout.status.nodes)
+    return failed or rollout.status.phase is RolloutPhase.STOPPED

@@ -1,0 +1,1 @@
+"""Gathers what a decision is made from."""

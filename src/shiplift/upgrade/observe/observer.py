@@ -1,0 +1,125 @@
+"""Gathers what a decision is made from. Reads only."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Protocol, cast
+
+from shiplift.agent.protocol import ProtocolError, current_versions
+from shiplift.api.marks import SKIP_ROLLOUT
+from shiplift.api.nodes import NodeRollout
+from shiplift.api.upgrade import UpgradeConfig, UpgradeType
+from shiplift.api.workloads import WorkloadMigration
+from shiplift.engine.api_servers import API_SERVER, api_servers
+from shiplift.engine.step import Outcomes
+from shiplift.facts import kinds
+from shiplift.facts.kinds import Kind
+from shiplift.facts.nodes import Node, is_control_plane
+from shiplift.facts.workloads import Deployment, PodDisruptionBudget, StatefulSet
+from shiplift.kube.kept import Kept
+from shiplift.kube.store import Snapshot
+from shiplift.upgrade.model import Machine, Unreadable, View
+from shiplift.upgrade.names import MIGRATION, POOLS, UPGRADE
+from shiplift.upgrade.observe.budgets import never_allowed
+
+READS = (
+    kinds.UPGRADE_CONFIG,
+    kinds.NODE_ROLLOUT,
+    kinds.WORKLOAD_MIGRATION,
+    kinds.NODE,
+    kinds.POD_DISRUPTION_BUDGET,
+    kinds.DEPLOYMENT,
+    kinds.STATEFUL_SET,
+)
+_CONDUCTED = READS[:4]
+"""What a running upgrade goes by."""
+
+
+class Snapshots(Protocol):
+    """What is asked of the store."""
+
+    def snapshot(self, *of: Kind) -> Snapshot: ...
+
+
+class Observer:
+    """Makes views; from one thread."""
+
+    def __init__(
+        self,
+        store: Snapshots,
+        version: Callable[[], str],
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store = store
+        self._version = Kept(version, 30.0, monotonic)
+        self._never = Kept(self._never_allowed, 5.0, monotonic)
+
+    def observe(self, outcomes: Outcomes) -> View:
+        """The cluster at this moment."""
+        snapshot = self._store.snapshot(*READS)
+        upgrade = _upgrade(snapshot)
+        rows = tuple(snapshot.all(Node)) if upgrade is not None else ()
+        starts = upgrade is not None and upgrade.status.target_version is None
+        return View(
+            upgrade=upgrade,
+            machines=tuple(sorted(map(machine, rows), key=lambda one: one.name)),
+            api_servers=self._api_servers(upgrade, rows),
+            rollouts=tuple(cast("NodeRollout", row.object) for row in snapshot.customs(kinds.NODE_ROLLOUT)),
+            migration=_migration(snapshot),
+            never_allowed=self._never.get() if starts else (),
+            stale=snapshot.stale(*(READS if starts else _CONDUCTED)),
+            unreadable=_unreadable(snapshot),
+            outcomes=outcomes,
+        )
+
+    def _api_servers(self, upgrade: UpgradeConfig | None, rows: Iterable[Node]) -> dict[str, str]:
+        """Where somebody else changes them no agent tells of them: the one that answers does."""
+        if upgrade is None:
+            return {}
+        told = {} if upgrade.spec.type is UpgradeType.EXTERNAL else _told(rows)
+        return api_servers(told, self._version.get)
+
+    def _never_allowed(self) -> tuple[str, ...]:
+        snapshot = self._store.snapshot(*READS)
+        owners = (*snapshot.all(Deployment), *snapshot.all(StatefulSet))
+        return never_allowed(snapshot.all(PodDisruptionBudget), owners)
+
+
+def machine(row: Node) -> Machine:
+    return Machine(
+        row.name,
+        row.kubelet_version,
+        row.ready,
+        is_control_plane(row),
+        row.annotations.get(SKIP_ROLLOUT) == "true",
+        next((row.labels[key] for key in POOLS if key in row.labels), ""),
+    )
+
+
+def told_version(row: Node) -> str:
+    """What the agent of a control-plane node says of its API server; empty where it says nothing."""
+    try:
+        return current_versions(row.annotations).get(API_SERVER, "")
+    except ProtocolError:
+        return ""
+
+
+def _told(rows: Iterable[Node]) -> dict[str, str]:
+    return {row.name: told_version(row) for row in rows if is_control_plane(row)}
+
+
+def _upgrade(snapshot: Snapshot) -> UpgradeConfig | None:
+    row = snapshot.custom(kinds.UPGRADE_CONFIG, UPGRADE)
+    return None if row is None else cast("UpgradeConfig", row.object)
+
+
+def _migration(snapshot: Snapshot) -> WorkloadMigration | None:
+    row = snapshot.custom(kinds.WORKLOAD_MIGRATION, MIGRATION)
+    return None if row is None else cast("WorkloadMigration", row.object)
+
+
+def _unreadable(snapshot: Snapshot) -> tuple[Unreadable, ...]:
+    return tuple(
+        Unreadable(kind, name, why) for kind in READS for name, why in snapshot.undecodable(kind).items()
+    )

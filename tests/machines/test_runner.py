@@ -1,0 +1,87 @@
+"""What runs on a machine: what it finds there, by files alone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shiplift.machines.ssh import runner
+
+
+def facts(root: Path) -> dict[str, Any]:
+    return runner.facts({"root": str(root), "folder": str(root / "own"), "packages": []})
+
+
+def put(root: Path, name: str, text: str = "") -> None:
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_a_bare_machine_has_nothing(tmp_path: Path) -> None:
+    put(tmp_path, "proc/meminfo", "MemFree: 1 kB\nMemTotal:        2048000 kB\n")
+    found = facts(tmp_path)
+    assert (found["kubeadm"], found["joined"], found["nodes"], found["server"]) == (False, False, None, "")
+    assert found["memory_mib"] == 2000
+
+
+@pytest.mark.parametrize(
+    ("name", "joined"),
+    [
+        ("etc/kubernetes/admin.conf", False),
+        ("etc/kubernetes/kubelet.conf", True),
+        ("etc/kubernetes/bootstrap-kubelet.conf", False),
+        ("etc/kubernetes/pki/ca.crt", False),
+        ("etc/kubernetes/manifests/etcd.yaml", False),
+        ("var/lib/etcd/member/snap", False),
+    ],
+)
+def test_whatever_kubeadm_leaves_behind_is_seen(name: str, joined: bool, tmp_path: Path) -> None:
+    put(tmp_path, name)
+    found = facts(tmp_path)
+    assert (found["kubeadm"], found["joined"]) == (True, joined)
+
+
+def test_an_empty_folder_of_manifests_is_what_the_package_brings(tmp_path: Path) -> None:
+    (tmp_path / "etc/kubernetes/manifests").mkdir(parents=True)
+    assert facts(tmp_path)["kubeadm"] is False
+
+
+def test_where_the_api_server_is_stands_in_the_administrators_file(tmp_path: Path) -> None:
+    put(tmp_path, "etc/kubernetes/admin.conf", "clusters:\n- cluster:\n    server: https://10.0.0.1:6443\n")
+    assert facts(tmp_path)["server"] == "https://10.0.0.1:6443"
+
+
+def test_a_node_is_ready_when_it_says_so() -> None:
+    one = {
+        "metadata": {"name": "m1"},
+        "status": {"nodeInfo": {"machineID": "x"}, "conditions": [{"type": "Ready", "status": "True"}]},
+    }
+    assert runner.node(one) == {"name": "m1", "machine_id": "x", "ready": True}
+    assert runner.node({"metadata": {"name": "m2"}, "status": {}})["ready"] is False
+
+
+@pytest.mark.parametrize("name", ["../x-1", "software", "Software-1", "a/b-1", "x-1\n", ""])
+def test_a_name_that_is_none_makes_no_folder(name: str, tmp_path: Path) -> None:
+    given = {"folder": str(tmp_path / "own"), "op": "begin", "id": name, "commands": []}
+    assert runner.answer(given) == {"error": f"{name!r} is no name of a command"}
+
+
+def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
+    put(tmp_path, "own")
+    said = runner.answer({"op": "claim", "folder": str(tmp_path / "own"), "mark": {}})
+    assert said["error"].endswith(f": {tmp_path}/own/journal")
+
+
+def test_it_needs_nothing_but_python(tmp_path: Path) -> None:
+    """As it is sent: on standard input, the request a literal at its end."""
+    request = json.dumps({"op": "facts", "folder": str(tmp_path), "packages": []})
+    program = f"{Path(runner.__file__).read_text()}\n\nmain({request!r})\n"
+    done = subprocess.run(
+        ["/usr/bin/python3", "-I", "-"], input=program, capture_output=True, text=True, check=True
+    )
+    assert "machine_id" in json.loads(done.stdout)["ok"]

@@ -1,0 +1,150 @@
+"""Nodes whose pods budgets let go are begun before those that would have to wait."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shiplift.api.nodes import NodeState
+from shiplift.engine.barrier import Gone
+from shiplift.engine.step import Outcomes
+from shiplift.facts import kinds
+from shiplift.nodes.decide.gentle import gentlest
+from shiplift.nodes.model import Demands, Member
+from tests.drain.pods import DAEMON_SET, a_budget
+from tests.nodes.seen import Seen, record
+from tests.nodes.stage import Stage
+
+MEMBERS = [one.member() for one in Stage(12).world.nodes.values() if one.name.startswith("w-")]
+BUDGETS = ("x", "y", "z")
+
+
+class Told:
+    """Demands that a test says: what each node needs, and what budgets have."""
+
+    def __init__(self, needs: Mapping[str, Mapping[str, int]], **left: int) -> None:
+        self._needs, self._left = needs, left
+
+    def of(self, node: str) -> Mapping[str, int]:
+        return self._needs.get(node, {})
+
+    def left(self, budget: str) -> int:
+        return self._left.get(budget, 0)
+
+
+def chosen(count: int, demands: Demands | None, among: int = 5) -> list[str]:
+    return [one.name for one in gentlest(MEMBERS[:among], count, demands)]
+
+
+NAMES = [one.name for one in MEMBERS]
+
+
+@pytest.mark.parametrize("count", [-1, 0, 1, 3, 5, 9])
+def test_without_budgets_they_go_as_they_are_ordered(count: int) -> None:
+    expected = NAMES[:5][: max(count, 0)]
+    assert chosen(count, None) == chosen(count, Told({})) == expected
+
+
+def test_a_node_that_no_budget_keeps_is_before_one_that_waits() -> None:
+    demands = Told({NAMES[0]: {"x": 1}, NAMES[1]: {"y": 1}}, y=1)
+    assert chosen(1, demands) == [NAMES[1]]
+    assert chosen(2, demands) == [NAMES[1], NAMES[2]]
+
+
+def test_where_all_wait_the_one_that_waits_for_the_fewest_pods_is_first() -> None:
+    demands = Told({name: {"x": 5 - number} for number, name in enumerate(NAMES[:5])})
+    assert chosen(2, demands) == [NAMES[4], NAMES[3]]
+
+
+def test_what_one_takes_the_next_does_not_get() -> None:
+    demands = Told({NAMES[0]: {"x": 1}, NAMES[1]: {"x": 1}}, x=1)
+    assert chosen(2, demands) == [NAMES[0], NAMES[2]]
+
+
+def test_a_node_that_waits_is_begun_when_no_other_is_left() -> None:
+    demands = Told({NAMES[0]: {"x": 1}})
+    assert chosen(1, demands, among=1) == [NAMES[0]]
+
+
+@given(
+    needs=st.dictionaries(
+        st.sampled_from(NAMES), st.dictionaries(st.sampled_from(BUDGETS), st.integers(1, 3))
+    ),
+    left=st.fixed_dictionaries({name: st.integers(0, 4) for name in BUDGETS}),
+    count=st.integers(0, 12),
+)
+def test_each_is_chosen_once_and_nobody_waits_while_another_need_not(
+    needs: dict[str, dict[str, int]], left: dict[str, int], count: int
+) -> None:
+    demands = Told(needs, **left)
+    found = gentlest(MEMBERS, count, demands)
+    assert len({one.uid for one in found}) == len(found) == min(count, len(MEMBERS))
+    taken = Counter[str]()
+    for number, one in enumerate(found if count < len(MEMBERS) else []):
+        others = [other for other in MEMBERS if other not in found[:number]]
+        if _waits(one, taken, demands):
+            assert all(_waits(other, taken, demands) for other in others)
+        taken.update(demands.of(one.name))
+
+
+def _waits(one: Member, taken: Counter[str], demands: Demands) -> bool:
+    return any(
+        pods > max(demands.left(budget) - taken[budget], 0) for budget, pods in demands.of(one.name).items()
+    )
+
+
+# --- what a snapshot says of them ---
+
+
+@pytest.fixture
+def seen() -> Seen:
+    made = Seen()
+    for name in "ab":
+        made.node(name)
+    made.roll()
+    return made
+
+
+def demanded(seen: Seen, outcomes: Outcomes | None = None) -> Demands:
+    found = seen.observer.observe(outcomes or Outcomes()).demands
+    assert found is not None
+    return found
+
+
+def test_pods_of_a_budget_are_counted_and_others_are_not(seen: Seen) -> None:
+    budget = seen.put(a_budget(allowed=2))
+    for number in range(3):
+        seen.pod(f"web-{number}", "b", uid=f"u{number}")
+    seen.pod("other", "b", uid="o", labels={})
+    seen.pod("agent", "b", uid="d", owner=DAEMON_SET)
+    found = demanded(seen)
+    assert (dict(found.of("b")), dict(found.of("a"))) == ({budget.uid: 3}, {})
+    assert (found.left(budget.uid), found.left("another")) == (2, 0)
+
+
+def test_what_nodes_that_are_drained_still_need_is_taken(seen: Seen) -> None:
+    budget = seen.put(a_budget(allowed=2))
+    seen.pod("web-1", "a", uid="u1")
+    seen.roll(record(seen.named_node("a"), NodeState.DRAINING))
+    assert demanded(seen).left(budget.uid) == 1
+    seen.roll(record(seen.named_node("a"), NodeState.CHANGING))
+    assert demanded(seen).left(budget.uid) == 2
+
+
+@pytest.mark.parametrize(
+    "outcomes", [Outcomes(running=frozenset({"evict u1"})), Outcomes(unsettled=(Gone(kinds.POD, "u1"),))]
+)
+def test_an_eviction_that_is_under_way_is_taken_once(seen: Seen, outcomes: Outcomes) -> None:
+    budget = seen.put(a_budget(allowed=2))
+    seen.pod("web-1", "a", uid="u1")
+    seen.roll(record(seen.named_node("a"), NodeState.DRAINING))
+    assert demanded(seen, outcomes).left(budget.uid) == 1
+
+
+def test_without_a_rollout_nobody_asks(seen: Seen) -> None:
+    seen.stop_rolling()
+    assert seen.observer.observe(Outcomes()).demands is None

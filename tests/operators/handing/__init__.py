@@ -1,0 +1,1 @@
+"""Hand-overs between versions of operators."""

@@ -1,0 +1,261 @@
+"""What is done about the UpgradeConfig, case by case."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from shiplift.api.marks import REFRESH_ASKED, REFRESH_DONE
+from shiplift.engine.probes import Probe
+from shiplift.facts.custom import Custom
+from shiplift.policy.model import View
+from shiplift.policy.steps import Confirm, Create, Delete, Replace
+from tests.policy.views import (
+    AT,
+    HTTP,
+    LATER,
+    LOCAL,
+    NEVER_ASKED,
+    NEW,
+    NOW,
+    OCM,
+    answered,
+    decided,
+    failing,
+    policy,
+    row,
+    steps,
+    view,
+)
+
+RUNNING = {"startTime": AT, "phase": "Upgrading", "targetVersion": NEW}
+OVER = {"startTime": AT, "phase": "Upgraded", "targetVersion": NEW, "currentVersion": NEW}
+FAILED = {"startTime": AT, "phase": "Failed", "targetVersion": NEW}
+ONE = policy()
+
+
+def test_a_policy_becomes_an_upgrade_config() -> None:
+    (step,) = decided(view(answered(ONE))).steps
+    assert step == Create("HTTP", ONE)
+    assert step.describe() == "make the UpgradeConfig of policy p1 from HTTP"
+
+
+def test_what_is_the_same_is_not_written() -> None:
+    decision = decided(view(answered(ONE), row(ONE, status={"policy": {"provider": "HTTP", "id": "p1"}})))
+    assert (decision.steps, decision.record, decision.told) == ((), None, None)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        policy(LATER),
+        policy(upgradeAt=AT),
+        policy(windows=[{"schedule": "0 22 * * *", "duration": "2h"}]),
+        policy(name="p2"),
+        policy(approval="Manual"),
+    ],
+)
+def test_what_differs_is_replaced_in_place(said: Any) -> None:
+    (step,) = decided(view(answered(said), row(ONE))).steps
+    assert step == Replace("u1", 7, "HTTP", said)
+
+
+def test_times_are_compared_as_times() -> None:
+    before = policy(upgradeAt="2026-11-20T03:00:00+01:00")
+    assert (
+        steps(
+            view(
+                answered(policy(upgradeAt=AT)),
+                row(before, marks={"policy.shiplift.dev/applied": policy(upgradeAt=AT).digest}),
+            )
+        )
+        == []
+    )
+
+
+def test_what_a_policy_no_longer_says_is_taken_out() -> None:
+    assert steps(view(answered(ONE), row(policy(upgradeAt=AT)))) == ["Replace"]
+
+
+def test_what_is_a_users_own_stays() -> None:
+    mine = {"paused": True, "retry": 3, "notify": [{"name": "chat", "url": "https://chat.example/"}]}
+    assert steps(view(answered(ONE), row(ONE, spec=mine))) == []
+
+
+def test_what_somebody_changed_of_the_policys_own_is_put_back() -> None:
+    assert steps(view(answered(ONE), row(ONE, spec={"desired": {"version": LATER}}))) == ["Replace"]
+
+
+def test_an_upgrade_config_goes_with_its_policy_before_its_start() -> None:
+    (step,) = decided(view(answered(None), row(ONE, status={"phase": "Pending"}))).steps
+    assert step == Delete("u1", 7, "p1")
+
+
+@pytest.mark.parametrize("status", [RUNNING, OVER, FAILED, {"startTime": AT}])
+def test_an_upgrade_that_has_begun_outlives_its_policy(status: dict[str, Any]) -> None:
+    decision = decided(view(answered(None), row(ONE, status=status)))
+    assert decision.steps == ()
+    assert decision.told is not None
+    _, told = decision.told
+    assert told is not None
+    assert told.lost == (status in (RUNNING, {"startTime": AT}))
+
+
+def test_an_upgrade_whose_history_has_it_has_begun() -> None:
+    past = {"history": [{"version": NEW, "phase": "Upgraded", "startTime": AT}]}
+    assert steps(view(answered(None), row(ONE, status=past))) == []
+
+
+def test_what_was_replaced_after_an_upgrade_goes_with_its_policy_until_it_begins() -> None:
+    assert steps(view(answered(None), row(policy(LATER), status=OVER))) == ["Delete"]
+    assert steps(view(answered(None), row(policy(LATER), status=RUNNING))) == []
+
+
+def test_without_policy_and_without_upgrade_config_nothing_is_done() -> None:
+    assert steps(view(answered(None))) == []
+
+
+def test_while_an_upgrade_runs_a_later_policy_waits_and_is_shown() -> None:
+    decision = decided(view(answered(policy(LATER, upgradeAt=AT)), row(ONE, status=RUNNING)))
+    assert decision.steps == ()
+    assert decision.told is not None
+    told = decision.told[1]
+    assert told is not None
+    assert told.queued is not None
+    assert told.queued.desired.version == LATER
+    assert told.queued.upgrade_at is not None
+
+
+def test_when_it_is_over_the_later_policy_is_applied() -> None:
+    for status in (OVER, FAILED):
+        assert steps(view(answered(policy(LATER)), row(ONE, status=status))) == ["Replace"]
+
+
+def test_while_an_upgrade_runs_what_else_the_policy_says_is_applied() -> None:
+    said = policy(onPolicyLost="Pause")
+    assert steps(view(answered(said), row(ONE, status=RUNNING))) == ["Replace"]
+
+
+def test_a_target_that_somebody_changed_in_a_running_upgrade_is_put_back() -> None:
+    changed = row(ONE, spec={"desired": {"version": LATER}}, status=RUNNING)
+    assert steps(view(answered(ONE), changed)) == ["Replace"]
+
+
+def test_what_was_made_by_hand_is_neither_changed_nor_deleted() -> None:
+    for said in (ONE, policy(LATER), None):
+        decision = decided(view(answered(said), row()))
+        assert decision.steps == ()
+        assert decision.record is not None
+        assert (
+            "UpgradeConfig cluster was made by hand, but policies come from HTTP" in decision.record.trouble
+        )
+
+
+def test_what_came_from_another_provider_is_ours_too() -> None:
+    assert steps(view(answered(ONE), row(ONE, provider="OCM"))) == ["Replace"]
+    assert steps(view(answered(None), row(ONE, provider="OCM"))) == ["Delete"]
+
+
+def test_what_is_being_deleted_is_waited_for() -> None:
+    for said in (ONE, policy(LATER), None):
+        assert steps(view(answered(said), row(ONE, deleting=1))) == []
+
+
+def test_the_local_provider_does_nothing_at_all() -> None:
+    for current in (None, row(), row(ONE), row(status=RUNNING)):
+        seen = view(answered(None), current, config=LOCAL)
+        assert steps(seen) == []
+
+
+# --- what is not certain changes nothing ---
+
+SITUATIONS: list[Custom | None] = [None, row(), row(ONE), row(policy(LATER)), row(ONE, status=RUNNING)]
+
+
+@pytest.mark.parametrize("current", SITUATIONS)
+@pytest.mark.parametrize(
+    "seen",
+    [
+        view(failing(answered(None))),
+        view(failing(answered(policy(LATER)))),
+        view(failing(NEVER_ASKED)),
+        view(answered(None, at=NOW - timedelta(minutes=26))),
+        view(answered(None, OCM)),
+        view(answered(None), unsure="what is known of the UpgradeConfig may be old"),
+        view(answered(None), config=None, config_trouble="ConfigMap x/shiplift-config: not YAML"),
+    ],
+    ids=["fails", "fails-change", "fails-first", "old-answer", "other-source", "old-rows", "no-config"],
+)
+def test_what_is_not_certain_changes_nothing(seen: View, current: Custom | None) -> None:
+    found = decided(msgspec.structs.replace(seen, current=current)).steps
+    assert not [one for one in found if isinstance(one, Create | Replace | Delete | Confirm)]
+
+
+def test_an_outage_takes_nothing_back_that_was_told() -> None:
+    told = {"provider": "HTTP", "id": "p1", "queued": {"desired": {"version": LATER}}}
+    before = row(ONE, status={**RUNNING, "policy": told})
+    decision = decided(view(failing(answered(policy(LATER))), before))
+    assert decision.told is not None
+    after = decision.told[1]
+    assert after is not None
+    assert after.queued is not None
+    assert after.message == "provider HTTP cannot be asked: connection refused"
+    assert after.last_sync_time == NOW
+
+
+# --- once more before the start ---
+
+
+def test_whoever_is_about_to_start_waits_until_the_provider_was_asked_once_more() -> None:
+    current = row(ONE, marks={REFRESH_ASKED: "a1"})
+    seen = view(answered(ONE), current)
+    (step,) = decided(seen).steps
+    assert type(step).__name__ == "Ask"
+    assert steps(view(answered(ONE, refresh="a1"), current)) == ["Confirm"]
+    done = row(ONE, marks={REFRESH_ASKED: "a1", REFRESH_DONE: "a1"})
+    assert steps(view(answered(ONE, refresh="a1"), done)) == []
+
+
+def test_a_provider_that_fails_confirms_nothing() -> None:
+    current = row(ONE, marks={REFRESH_ASKED: "a1"})
+    assert steps(view(failing(answered(ONE, refresh="a1")), current)) == []
+
+
+def test_a_change_is_applied_before_it_is_confirmed() -> None:
+    current = row(ONE, marks={REFRESH_ASKED: "a1"})
+    later = policy(LATER)
+    assert steps(view(answered(later, refresh="a1"), current)) == ["Replace"]
+    assert steps(view(answered(later, refresh="a1"), row(later, marks={REFRESH_ASKED: "a1"}))) == ["Confirm"]
+
+
+def test_a_wish_that_is_older_than_another_is_not_confirmed() -> None:
+    current = row(ONE, marks={REFRESH_ASKED: "a2", REFRESH_DONE: "a1"})
+    assert steps(view(answered(ONE, refresh="a1"), current)) == ["Ask"]
+
+
+def test_the_local_provider_confirms_at_once() -> None:
+    current = row(ONE, marks={REFRESH_ASKED: "a1"})
+    assert steps(view(answered(None), current, config=LOCAL)) == ["Confirm"]
+
+
+def test_what_is_found_is_told_once() -> None:
+    seen = view(failing(answered(ONE)), None)
+    record = decided(seen).record
+    assert record is not None
+    assert (record.since, record.last_sync_time) == (NOW, NOW)
+    again = view(failing(answered(ONE)), None, record=record)
+    assert decided(again, NOW + timedelta(seconds=5)).record is None
+    mended = decided(view(answered(ONE), row(ONE), record=record), NOW + timedelta(seconds=5)).record
+    assert mended is not None
+    assert (mended.trouble, mended.since) == ("", None)
+
+
+def test_bad_settings_are_told_though_the_last_good_ones_are_in_force() -> None:
+    decision = decided(view(answered(ONE), row(ONE), config_trouble="ConfigMap x/y: not YAML"))
+    assert decision.record is not None
+    assert decision.record.trouble == "ConfigMap x/y: not YAML"
+    assert HTTP.provider == "HTTP"
+    assert Probe("x", timedelta(1)).failures == 0

@@ -1,0 +1,105 @@
+"""What OCM is told: every state once, in an order that OCM takes, whatever was missed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shiplift.outside.letters import Box
+from shiplift.policy.decide.reports import NEXT, RECEIVER, Report, State, last_state, new_letters, steps, way
+from tests.policy.test_gates import FAILED, OVER, RUNNING
+from tests.policy.views import HTTP, LATER, NOW, OCM, answered, policy, row, view
+
+STALLED = {
+    **RUNNING,
+    "conditions": [
+        {
+            "type": "Stalled",
+            "status": "True",
+            "reason": "Blocked",
+            "lastTransitionTime": "2026-11-17T12:00:00Z",
+        }
+    ],
+}
+
+
+def told(box: Box, status: dict[str, Any], name: str = "p1") -> Box:
+    seen = view(
+        answered(policy(name=name), OCM), row(policy(name=name), status=status, provider="OCM"), config=OCM
+    )
+    return box.put(new_letters(seen, box, NOW))
+
+
+def ids(box: Box) -> list[str]:
+    return [one.id for one in box.letters]
+
+
+def test_every_state_is_told_once() -> None:
+    box = Box()
+    for status in ({}, RUNNING, RUNNING, STALLED, RUNNING, STALLED, OVER, OVER):
+        box = told(box, status)
+    assert ids(box) == ["p1/started", "p1/delayed", "p1/completed"]
+    assert msgspec.json.decode(box.letters[0].body, type=Report).value is State.STARTED
+
+
+def test_a_state_that_was_missed_is_told_before_the_next() -> None:
+    assert ids(told(Box(), OVER)) == ["p1/started", "p1/completed"]
+    assert ids(told(Box(), FAILED)) == ["p1/started", "p1/failed"]
+
+
+def test_the_next_policy_begins_anew() -> None:
+    box = told(told(Box(), OVER), {}, "p2")
+    assert ids(told(box, RUNNING, "p2")) == ["p1/started", "p1/completed", "p2/started"]
+
+
+def test_the_end_of_one_upgrade_is_not_told_of_the_next() -> None:
+    """The status is of the last upgrade until somebody takes up the next."""
+    later = policy(LATER, "p2")
+    seen = view(answered(later, OCM), row(later, status=OVER, provider="OCM"), config=OCM)
+    assert new_letters(seen, told(Box(), OVER), NOW) == ()
+
+
+def test_what_was_told_is_not_told_again_after_it_was_delivered() -> None:
+    box = told(Box(), RUNNING)
+    delivered = box.done(box.letters[0])
+    assert told(delivered, RUNNING) == delivered
+
+
+def test_of_what_did_not_come_from_ocm_nothing_is_told() -> None:
+    seen = view(answered(policy(), OCM), row(policy(), status=RUNNING), config=OCM)
+    assert new_letters(seen, Box(), NOW) == ()
+
+
+def test_what_nobody_is_there_for_is_forgotten() -> None:
+    box = told(Box(), RUNNING)
+    found = steps(view(answered(policy(LATER)), box=box), HTTP, NOW)
+    assert [type(one).__name__ for one in found] == ["Forget"]
+
+
+@given(st.lists(st.sampled_from([{}, RUNNING, STALLED, OVER, FAILED])))
+def test_whatever_happens_ocm_takes_every_report(statuses: list[dict[str, Any]]) -> None:
+    box = Box()
+    for status in statuses:
+        box = told(box, status)
+    last: State | None = None
+    for letter in box.letters:
+        state = State(letter.id.rpartition("/")[2])
+        assert state in NEXT[last]
+        last = state
+    assert last_state(box, "p1") is last
+
+
+@pytest.mark.parametrize("last", [None, *State])
+@pytest.mark.parametrize("wanted", list(State))
+def test_the_way_keeps_to_what_may_follow(last: State | None, wanted: State) -> None:
+    for state in way(last, wanted):
+        assert state in NEXT[last]
+        last = state
+
+
+def test_letters_go_to_ocm() -> None:
+    assert {one.receiver for one in told(Box(), OVER).letters} == {RECEIVER}

@@ -1,0 +1,397 @@
+"""What is done next, step by step; and what is refused, with nothing changed."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from shiplift.api.quorum import OnUnsupported, QuorumStep, QuorumStrategy
+from shiplift.engine.probes import Truth
+from shiplift.engine.step import Answer, Outcome, Outcomes, Step
+from shiplift.quorum.decide import decide
+from shiplift.quorum.decide.course import MOST_ATTEMPTS
+from shiplift.quorum.model import Candidate, Member, QuorumDecision, Reason, Validity, View, Wanted
+from shiplift.quorum.steps import Begin, DeletePod, Finish, LiftHold, PutBack, Stage, Switch, Validate
+from tests.quorum.decide.views import (
+    IMAGE,
+    NEW,
+    NOW,
+    OLD,
+    OLDEST,
+    TAGGED,
+    TARGET_SAID,
+    UNKNOWN,
+    WAS,
+    begun,
+    member,
+    members,
+    pool,
+    record,
+    swap,
+    told,
+    view,
+)
+
+
+def decided(**changed: Any) -> QuorumDecision:
+    return decide(view(**changed), NOW)
+
+
+def kinds(decision: QuorumDecision) -> list[type[Step]]:
+    return [type(step) for step in decision.steps]
+
+
+def wanted(**changed: Any) -> Wanted:
+    return msgspec.structs.replace(Wanted(TAGGED), **changed)
+
+
+STAGED = frozenset(f"uid-{at}" for at in range(4))
+
+
+def switched(at: int, **changed: Any) -> Member:
+    return member(at, told=told(TARGET_SAID), **changed)
+
+
+def anew(at: int) -> Member:
+    return switched(at, image=IMAGE)
+
+
+# the five steps
+
+
+def test_an_image_that_is_not_known_is_validated_once_that_is_on_record() -> None:
+    first = decided(candidate=UNKNOWN)
+    assert (first.steps, first.record and first.record.id) == ((), "validate-image-1")
+    second = decided(candidate=UNKNOWN, operation=first.record)
+    assert kinds(second) == [Validate]
+    assert second.step is QuorumStep.VALIDATE
+
+
+def test_every_stateful_set_is_written_with_the_image_by_digest() -> None:
+    decision = decided(pools=(pool(), pool(name="other", uid="uid-other")))
+    assert decision.steps == (
+        Begin("minio", "uid-set", NEW, IMAGE, WAS, OLD),
+        Begin("other", "uid-other", NEW, IMAGE, WAS, OLD),
+    )
+    assert decision.step is QuorumStep.UPDATE_STATEFUL_SETS
+
+
+def test_after_a_crash_in_between_the_rest_of_the_stateful_sets_is_written() -> None:
+    decision = decided(pools=(begun(), pool(name="other", uid="uid-other")), candidate=UNKNOWN)
+    assert decision.steps == (Begin("other", "uid-other", NEW, IMAGE, WAS, OLD),)
+
+
+def test_the_binary_is_staged_on_all_through_an_old_server_once_that_is_on_record() -> None:
+    first = decided(pools=(begun(),))
+    assert (first.steps, first.record and first.record.id) == ((), f"stage-{NEW}-1")
+    [step] = decided(pools=(begun(),), operation=first.record).steps
+    assert isinstance(step, Stage)
+    assert (step.through, step.members) == ("minio-0", ("uid-0", "uid-1", "uid-2", "uid-3"))
+
+
+def test_what_is_staged_everywhere_is_switched() -> None:
+    decision = decided(pools=(begun(),), staged=STAGED, operation=record("switch"))
+    assert kinds(decision) == [Switch]
+    assert decision.step is QuorumStep.SWITCH
+
+
+def test_a_server_that_has_not_staged_keeps_all_from_switching() -> None:
+    decision = decided(pools=(begun(),), staged=STAGED - {"uid-2"}, operation=record("stage"))
+    assert kinds(decision) == [Stage]
+
+
+def test_a_pod_that_was_made_anew_has_not_staged_what_the_one_before_it_had() -> None:
+    servers = (*members()[:3], member(3, uid="uid-of-another"))
+    assert kinds(decided(pools=(begun(),), members=servers, staged=STAGED, operation=record("stage"))) == [
+        Stage
+    ]
+
+
+def test_when_all_are_new_the_hold_is_lifted_first() -> None:
+    decision = decided(pools=(begun(),), members=tuple(map(switched, range(4))))
+    assert decision.steps == (LiftHold("minio", "uid-set"),)
+
+
+def test_then_pods_are_made_anew_one_by_one_the_last_first() -> None:
+    decision = decided(pools=(begun(held=False),), members=tuple(map(switched, range(4))))
+    assert [step.pod for step in decision.steps if isinstance(step, DeletePod)] == ["minio-3"]
+    servers = (*map(switched, range(3)), anew(3))
+    decision = decided(pools=(begun(held=False),), members=servers)
+    assert [step.pod for step in decision.steps if isinstance(step, DeletePod)] == ["minio-2"]
+
+
+def test_when_every_pod_is_made_anew_the_strategy_is_given_back() -> None:
+    decision = decided(pools=(begun(held=False),), members=tuple(map(anew, range(4))))
+    assert decision.steps == (Finish("minio", "uid-set"),)
+
+
+def test_a_service_at_its_target_rests() -> None:
+    decision = decided(pools=(pool(image=IMAGE),), members=tuple(map(anew, range(4))))
+    assert (decision.steps, decision.step, decision.line.reason) == ((), QuorumStep.IDLE, Reason.AT_TARGET)
+
+
+# resuming
+
+
+def test_a_switch_that_reached_some_goes_on_through_one_that_is_old() -> None:
+    servers = (switched(0), switched(1), member(2), member(3))
+    [step] = decided(pools=(begun(),), members=servers, operation=record("stage")).steps
+    assert isinstance(step, Stage)
+    assert (step.through, step.switched) == ("minio-2", ("uid-0", "uid-1"))
+
+
+def test_the_only_new_server_waits_for_another_at_its_start_and_is_not_waited_for() -> None:
+    servers = (
+        member(0, told=told(TARGET_SAID, serving=False), ready=False, sings=Truth.FALSE),
+        *members()[1:],
+    )
+    decision = decided(pools=(begun(),), members=servers, operation=record("stage"))
+    assert kinds(decision) == [Stage]
+
+
+def test_a_server_that_came_back_with_the_old_binary_among_new_ones_is_replaced() -> None:
+    servers = (*map(switched, range(3)), member(3, told=told(serving=False)))
+    decision = decided(pools=(begun(),), members=servers)
+    assert [step.uid for step in decision.steps if isinstance(step, DeletePod)] == ["uid-3"]
+    assert decision.line.reason is Reason.REPLACING_RESTARTED
+
+
+def test_a_server_that_restarts_before_anything_is_switched_is_left_alone() -> None:
+    servers = (*members()[:3], member(3, told=told(serving=False)))
+    decision = decided(pools=(begun(),), members=servers, staged=STAGED, operation=record("switch"))
+    assert (decision.steps, decision.line.reason) == ((), Reason.WAITS_FOR_SERVERS)
+
+
+def test_a_server_that_says_nothing_stops_everything_but_the_wait() -> None:
+    for servers in (members(), tuple(map(switched, range(4)))):
+        silent = (*servers[:3], msgspec.structs.replace(servers[3], told=None, why_silent="refused"))
+        decision = decided(
+            pools=(begun(held=False),), members=silent, staged=STAGED, operation=record("switch")
+        )
+        assert (decision.steps, decision.line.reason) == ((), Reason.WAITS_FOR_SERVERS)
+
+
+def test_servers_that_are_old_again_after_the_hold_was_lifted_are_held_again_first() -> None:
+    servers = (switched(0), switched(1), member(2), member(3))
+    decision = decided(pools=(begun(held=False),), members=servers)
+    assert decision.steps == (Begin("minio", "uid-set", NEW, IMAGE, WAS, OLD),)
+
+
+def test_who_leads_since_checks_the_binary_again_before_anybody_gets_it() -> None:
+    servers = (switched(0), *members()[1:])
+    for one in (members(), servers):
+        made = view(
+            pools=(begun(),), members=one, candidate=UNKNOWN, staged=STAGED, operation=record("validate")
+        )
+        assert decide(made, NOW).steps == (Validate(record("validate"), IMAGE),)
+
+
+def test_a_binary_that_does_not_pass_any_more_is_put_back_or_stops_where_somebody_runs_it() -> None:
+    refused = Candidate(Validity.REFUSED, message="not signed")
+    assert kinds(decided(pools=(begun(),), candidate=refused)) == [PutBack]
+    stopped = decided(pools=(begun(),), members=(switched(0), *members()[1:]), candidate=refused)
+    assert (stopped.steps, stopped.line.reason, stopped.line.stalled) == ((), Reason.IMAGE_REFUSED, True)
+
+
+# making anew is gated
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"sings": Truth.FALSE}, Reason.WAITS_FOR_CANARY),
+        ({"sings": Truth.UNKNOWN}, Reason.WAITS_FOR_CANARY),
+        ({"ready": False}, Reason.NOT_READY),
+        ({"leaving": True}, Reason.NOT_READY),
+    ],
+)
+def test_no_pod_is_made_anew_while_another_is_not_well(changed: dict[str, Any], reason: Reason) -> None:
+    servers = (switched(0, **changed), *map(switched, range(1, 4)))
+    decision = decided(pools=(begun(held=False),), members=servers)
+    assert (decision.steps, decision.line.reason) == ((), reason)
+
+
+@pytest.mark.parametrize("may", [Truth.FALSE, Truth.UNKNOWN])
+def test_a_pod_stays_until_the_service_says_that_it_may_stop(may: Truth) -> None:
+    servers = (*map(switched, range(3)), switched(3, may_stop=may))
+    decision = decided(pools=(begun(held=False),), members=servers)
+    assert (decision.steps, decision.line.reason) == ((), Reason.MAY_NOT_STOP)
+
+
+def test_the_hold_stays_until_objects_are_written_through_every_server() -> None:
+    servers = (switched(0, sings=Truth.FALSE), *map(switched, range(1, 4)))
+    assert decided(pools=(begun(),), members=servers).steps == ()
+
+
+# refused, nothing changed
+
+REFUSED: list[tuple[dict[str, Any], Reason]] = [
+    ({"missing": ("minio-pool-1",)}, Reason.NO_STATEFUL_SET),
+    ({"pools": (pool(owner="tenant/minio"),)}, Reason.MANAGED_ELSEWHERE),
+    ({"pools": (pool(swap=swap(service="another")),)}, Reason.SWAPPED_BY_ANOTHER),
+    ({"candidate": Candidate(Validity.REFUSED, message="not signed")}, Reason.IMAGE_REFUSED),
+    ({"given_up": "a server cannot write"}, Reason.STAGING_FAILED),
+    ({"members": (*members()[:3], member(3, told=None, why_silent="refused"))}, Reason.WAITS_FOR_SERVERS),
+    ({"members": members()[:3]}, Reason.HOSTS_DIFFER),
+    ({"members": (*members()[:3], member(3, told=told(endpoints=("a:1",) * 4)))}, Reason.HOSTS_DIFFER),
+    ({"wanted": wanted(minimum="RELEASE.2025-10-01T00-00-00Z")}, Reason.BELOW_MINIMUM),
+    ({"members": (*members()[:3], member(3, ready=False))}, Reason.NOT_READY),
+    ({"members": (*members()[:3], member(3, told=told(serving=False)))}, Reason.NOT_READY),
+    ({"members": (*members()[:3], member(3, told=told(OLDEST)))}, Reason.VERSIONS_DIFFER),
+    ({"members": members(sings=Truth.FALSE)}, Reason.WAITS_FOR_CANARY),
+    ({"members": members(told=told(OLDEST))}, Reason.CANNOT_STAGE),
+    ({"members": members(told=told("DEVELOPMENT.GOGET"))}, Reason.CANNOT_STAGE),
+    ({"members": members(told=told(settings=(("MINIO_UPDATE", "off"),)))}, Reason.UPDATES_OFF),
+    ({"members": (*members()[:3], member(3, told=told(processors=1)))}, Reason.ONE_PROCESSOR),
+    ({"members": members(minisign_key="RWother")}, Reason.KEY_DIFFERS),
+    ({"members": (*members()[:3], member(3, proxied=True))}, Reason.PROXY_IN_THE_WAY),
+    ({"wanted": wanted(paused=True)}, Reason.PAUSED),
+]
+
+
+def with_minimum(changed: dict[str, Any]) -> View:
+    made = view(**changed)
+    ranks = {**made.order.ranks, "RELEASE.2025-10-01T00-00-00Z": 9}
+    return msgspec.structs.replace(made, order=msgspec.structs.replace(made.order, ranks=ranks))
+
+
+@pytest.mark.parametrize(("changed", "reason"), REFUSED, ids=[str(reason.value) for _, reason in REFUSED])
+def test_a_swap_is_refused_with_its_reason_and_nothing_is_changed(
+    changed: dict[str, Any], reason: Reason
+) -> None:
+    decision = decide(with_minimum(changed), NOW)
+    assert (decision.steps, decision.record, decision.line.reason) == ((), None, reason)
+    assert decision.line.message
+
+
+def downgrade(**changed: Any) -> View:
+    """To what is older than what runs."""
+    return view(
+        candidate=Candidate(Validity.GOOD, OLD, IMAGE), members=members(told=told(TARGET_SAID)), **changed
+    )
+
+
+def test_an_older_image_is_refused_without_the_override() -> None:
+    decision = decide(downgrade(), NOW)
+    assert (decision.steps, decision.line.reason, decision.line.stalled) == (
+        (),
+        Reason.DOWNGRADE_REFUSED,
+        True,
+    )
+
+
+def test_with_the_override_an_older_image_makes_all_pods_anew_at_once() -> None:
+    assert kinds(decide(downgrade(wanted=wanted(allow_downgrade=True)), NOW)) == [Begin]
+    made = downgrade(wanted=wanted(allow_downgrade=True), pools=(begun(target=OLD),))
+    assert kinds(decide(made, NOW)) == [DeletePod] * 4
+
+
+def test_where_it_cannot_be_in_place_the_spec_says_whether_all_pods_are_made_anew() -> None:
+    unable = members(told=told(OLDEST))
+    anyway = wanted(on_unsupported=OnUnsupported.RECREATE_ALL)
+    assert decided(members=unable).steps == ()
+    assert kinds(decided(members=unable, wanted=anyway)) == [Begin]
+    assert kinds(decided(members=unable, wanted=anyway, pools=(begun(),))) == [DeletePod] * 4
+
+
+def test_recreate_all_is_asked_for_by_its_strategy() -> None:
+    asked = wanted(strategy=QuorumStrategy.RECREATE_ALL)
+    assert kinds(decided(wanted=asked, pools=(begun(),))) == [DeletePod] * 4
+
+
+# giving up, going back
+
+
+def failed(answer: Answer, attempt: int = 1) -> Outcomes:
+    outcome = Outcome(
+        step=f"stage {NEW}", answer=answer, message="minio-1 cannot write", at=NOW, attempt=attempt
+    )
+    return Outcomes({outcome.step: outcome})
+
+
+def test_staging_that_failed_for_good_is_given_up_and_then_put_back() -> None:
+    first = decided(pools=(begun(),), operation=record("stage"), outcomes=failed(Answer.FAILED))
+    assert (first.steps, first.give_up) == ((), "minio-1 cannot write")
+    second = decided(pools=(begun(),), operation=record("stage"), given_up=first.give_up)
+    assert second.steps == (PutBack("minio", "uid-set"),)
+    third = decided(given_up=first.give_up)
+    assert (third.steps, third.line.stalled) == ((), True)
+
+
+def test_staging_that_was_garbled_is_tried_again_a_bounded_number_of_times() -> None:
+    once = decided(
+        pools=(begun(),),
+        operation=record("stage", age=timedelta(minutes=1)),
+        outcomes=failed(Answer.REFUSED),
+    )
+    assert once.record is not None
+    assert once.record.attempt == 2
+    too_often = decided(
+        pools=(begun(),), operation=record("stage"), outcomes=failed(Answer.REFUSED, MOST_ATTEMPTS)
+    )
+    assert too_often.give_up
+
+
+def test_once_somebody_is_switched_nothing_is_given_up_or_put_back() -> None:
+    servers = (switched(0), *members()[1:])
+    for changed in ({"given_up": "x"}, {"deleting": True}, {"wanted": wanted(image="quay.io/minio/minio:z")}):
+        made = view(pools=(begun(),), members=servers, operation=record("stage"), **changed)
+        assert kinds(decide(made, NOW)) == [Stage]
+    tried = decided(
+        pools=(begun(),), members=servers, operation=record("stage"), outcomes=failed(Answer.FAILED)
+    )
+    assert tried.give_up == ""
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"deleting": True}, {"wanted": wanted(image="quay.io/minio/minio:another")}, {"given_up": "x"}],
+)
+def test_a_swap_that_nobody_wants_any_more_is_put_back_while_nobody_is_switched(
+    changed: dict[str, Any],
+) -> None:
+    assert kinds(decided(pools=(begun(),), **changed)) == [PutBack]
+
+
+def test_nothing_is_put_back_while_a_switch_may_still_happen() -> None:
+    made = view(pools=(begun(),), deleting=True, operation=record("switch"), staged=STAGED)
+    assert PutBack not in kinds(decide(made, NOW))
+    later = msgspec.structs.replace(made, operation=record("switch", age=timedelta(minutes=11)))
+    assert kinds(decide(later, NOW)) == [PutBack]
+
+
+def test_nothing_is_put_back_while_a_pod_would_come_back_with_the_new_image() -> None:
+    servers = (member(0, image=IMAGE), *members()[1:])
+    assert PutBack not in kinds(decided(pools=(begun(),), members=servers, deleting=True))
+
+
+def test_a_service_that_is_deleted_with_nothing_under_way_is_let_go() -> None:
+    assert decided(deleting=True).steps == ()
+
+
+def test_paused_stops_before_the_switch_and_not_in_the_middle_of_it() -> None:
+    paused = wanted(paused=True)
+    assert decided(pools=(begun(),), wanted=paused, operation=record("stage")).steps == ()
+    servers = (switched(0), *members()[1:])
+    assert kinds(decided(pools=(begun(),), members=servers, wanted=paused, operation=record("stage"))) == [
+        Stage
+    ]
+
+
+def test_an_operation_whose_time_is_up_is_begun_anew_unless_it_still_runs() -> None:
+    late = record("stage", age=timedelta(minutes=11))
+    assert decided(pools=(begun(),), operation=late).record == record("stage", attempt=2)
+    running = Outcomes(running=frozenset({f"stage {NEW}"}))
+    assert kinds(decided(pools=(begun(),), operation=late, outcomes=running)) == [Stage]
+
+
+def test_versions_are_compared_as_moments_however_they_are_written() -> None:
+    assert (
+        decided(members=tuple(anew(at) for at in range(4)), pools=(pool(image=IMAGE),)).step
+        is QuorumStep.IDLE
+    )
+    assert told(TARGET_SAID).version != NEW
+    assert OLD != NEW

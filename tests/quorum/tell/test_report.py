@@ -1,0 +1,119 @@
+"""The status says where a swap is, who runs what, and what the next decision has to know."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from shiplift.api.base import ObjectMeta
+from shiplift.api.quorum import MemberState, QuorumService, QuorumServiceSpec, QuorumServiceStatus, QuorumStep
+from shiplift.engine.step import Answer, Outcome, Outcomes
+from shiplift.quorum.decide import decide
+from shiplift.quorum.model import Candidate, Validity, View
+from shiplift.quorum.tell.report import given_up, on_record, status
+from tests.quorum.decide.views import (
+    IMAGE,
+    NEW,
+    NOW,
+    OLD,
+    TAGGED,
+    TARGET_SAID,
+    begun,
+    member,
+    members,
+    pool,
+    record,
+    told,
+    view,
+)
+
+SPEC = QuorumServiceSpec(stateful_sets=("minio",), image=TAGGED, credentials_secret="root")
+
+
+def service(before: QuorumServiceStatus | None = None, generation: int = 3) -> QuorumService:
+    about = ObjectMeta(name="store", namespace="store", uid="u", generation=generation)
+    return QuorumService(metadata=about, spec=SPEC, status=before or QuorumServiceStatus())
+
+
+def reported(made: View, before: QuorumServiceStatus | None = None) -> QuorumServiceStatus:
+    return status(service(before), made, decide(made, NOW), NOW)
+
+
+def conditions(found: QuorumServiceStatus) -> dict[str, tuple[str, str]]:
+    return {one.type: (one.status.value, one.reason) for one in found.conditions}
+
+
+def switched(at: int, **changed: Any) -> Any:
+    return member(at, told=told(TARGET_SAID), **changed)
+
+
+def test_a_service_at_its_target_is_ready_and_nothing_is_under_way() -> None:
+    anew = tuple(switched(at, image=IMAGE) for at in range(4))
+    before = msgspec.structs.replace(reported(view(pools=(begun(),))), switch_time=NOW)
+    found = reported(view(pools=(pool(image=IMAGE),), members=anew), before)
+    assert conditions(found) == {"Ready": ("True", "AtTarget")}
+    assert (found.step, found.operation, found.progress.summary) == (QuorumStep.IDLE, None, "4/4")
+    assert (found.current_version, found.target_version) == (TARGET_SAID, NEW)
+    assert {one.state for one in found.members} == {MemberState.RECREATED}
+    assert found.switch_time == NOW
+
+
+def test_a_swap_under_way_is_reconciling_and_says_who_is_where() -> None:
+    servers = (switched(0), member(1), member(2), member(3, told=None, why_silent="refused"))
+    found = reported(view(pools=(begun(),), members=servers, staged=frozenset({"uid-1"})))
+    assert conditions(found) == {
+        "Ready": ("False", "WaitsForServers"),
+        "Reconciling": ("True", "WaitsForServers"),
+    }
+    assert [one.state for one in found.members] == [
+        MemberState.NEW,
+        MemberState.STAGED,
+        MemberState.OLD,
+        MemberState.UNKNOWN,
+    ]
+    assert (found.current_version, found.progress.summary) == (OLD, "1/4")
+    assert found.members[3].message == "refused"
+
+
+def test_what_waiting_does_not_help_is_stalled() -> None:
+    found = reported(view(candidate=Candidate(Validity.REFUSED, message="not signed")))
+    assert conditions(found)["Stalled"] == ("True", "ImageRefused")
+    assert found.message == "not signed"
+
+
+@pytest.mark.parametrize("verb", ["stage", "switch"])
+def test_an_operation_is_on_record_as_it_was_decided_and_read_back(verb: str) -> None:
+    staged = frozenset(f"uid-{at}" for at in range(4)) if verb == "switch" else frozenset[str]()
+    made = view(pools=(begun(),), staged=staged)
+    found = reported(made)
+    assert on_record(service(found)) == decide(made, NOW).record
+    assert (found.switch_time == NOW) == (verb == "switch")
+    going_on = msgspec.structs.replace(made, operation=record(verb))
+    assert reported(going_on, found).operation == found.operation
+
+
+def test_why_a_spec_was_given_up_is_remembered_until_the_spec_changes() -> None:
+    failed = Outcome(step=f"stage {NEW}", answer=Answer.FAILED, message="minio-1 cannot write", at=NOW)
+    made = view(pools=(begun(),), operation=record("stage"), outcomes=Outcomes({failed.step: failed}))
+    found = reported(made)
+    assert given_up(service(found)) == "minio-1 cannot write"
+    again = reported(view(given_up="minio-1 cannot write"), found)
+    assert given_up(service(again)) == "minio-1 cannot write"
+    assert given_up(service(again, generation=4)) == ""
+
+
+def test_nothing_of_a_status_is_longer_than_the_api_takes() -> None:
+    servers = members(told=told("x" * 9000), why_silent="y" * 9000)
+    made = view(members=servers, candidate=Candidate(Validity.REFUSED, message="z" * 9000))
+    found = reported(made)
+    assert msgspec.json.decode(msgspec.json.encode(found), type=QuorumServiceStatus) == found
+
+
+def test_times_stay_while_nothing_flips() -> None:
+    first = reported(view())
+    made = view()
+    later = status(service(first), made, decide(made, NOW), NOW + timedelta(hours=1))
+    assert later.conditions == first.conditions

@@ -1,0 +1,33 @@
+"""A real cluster for the tests of the conductor, on which the operator runs all layers."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from shiplift.local.cluster import Cluster
+from shiplift.local.components import Settings
+from shiplift.nodes.controller import PART as NODES
+from shiplift.upgrade.controller import PART as UPGRADE
+from shiplift.workloads.controller import PART as WORKLOADS
+from tests.nodes.rig import Rig
+from tests.upgrade import rig as rigs
+from tests.upgrade.rig import Upgrading
+
+
+@pytest.fixture(scope="session")
+def conducted(clusters_folder: Path) -> Iterator[Rig]:
+    cluster = Cluster(f"upgrade-{uuid.uuid4().hex[:8]}", clusters_folder)
+    cluster.up(Settings(audit=True))
+    with Rig(cluster, UPGRADE, WORKLOADS, NODES) as made:
+        yield made
+    cluster.down()
+
+
+@pytest.fixture
+def scene(conducted: Rig) -> Iterator[Upgrading]:
+    with rigs.upgrading(conducted) as made:
+        yield made

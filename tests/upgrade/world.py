@@ -1,0 +1,334 @@
+"""A cluster in memory for the conductor: nodes, one UpgradeConfig, and the objects of the layers that it
+drives, on virtual time.
+
+The API server's part applies steps with their preconditions. The layers `nodes` and `workloads` are played by
+what their objects show of them: a NodeRollout changes a node at each turn, a WorkloadMigration tells whose
+turn it is and is over when its nodes are of the target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from shiplift.api.base import ObjectMeta, Resource
+from shiplift.api.marks import UPGRADE_HOLD, UPGRADE_LEDGER, UPGRADE_UID
+from shiplift.api.nodes import (
+    NodeRollout,
+    NodeRolloutSpec,
+    NodeRolloutStatus,
+    NodeState,
+    NodeStatus,
+    RolloutPhase,
+)
+from shiplift.api.upgrade import Granted, UpgradeConfig, UpgradeConfigSpec
+from shiplift.api.values import Condition, ConditionStatus, Progress
+from shiplift.api.workloads import MigrationState, WorkloadMigration, WorkloadMigrationSpec
+from shiplift.engine import ledger
+from shiplift.engine.step import Outcomes, Step
+from shiplift.engine.versions import goal, reaches
+from shiplift.facts.kinds import Kind
+from shiplift.upgrade import steps
+from shiplift.upgrade.model import Machine, View
+from shiplift.upgrade.names import FINALIZER
+
+OLD, NEW = "v1.35.4", "v1.36.3"
+START = datetime(2026, 5, 4, 9, 0, tzinfo=UTC)
+
+
+class Refused(Exception):  # noqa: N818 - says what the server said
+    """A precondition does not hold: nothing has changed."""
+
+
+@dataclass
+class Host:
+    kubelet: str = OLD
+    api_server: str = ""
+    ready: bool = True
+    fails: bool = False
+    left_out: bool = False
+    pool: str = ""
+
+
+@dataclass
+class World:
+    now: datetime = START
+    hosts: dict[str, Host] = field(default_factory=dict[str, Host])
+    server: str = OLD
+    """What the API server says that answers, where no control-plane node does."""
+    upgrade: UpgradeConfig | None = None
+    rollouts: dict[str, NodeRollout] = field(default_factory=dict[str, NodeRollout])
+    migration: WorkloadMigration | None = None
+    never_allowed: tuple[str, ...] = ()
+    stale: tuple[Kind, ...] = ()
+    listeners: list[Callable[[Step], None]] = field(default_factory=list[Callable[[Step], None]])
+    versions: int = 0
+
+    @classmethod
+    def of(cls, planes: int = 1, workers: int = 2, **spec: Any) -> World:
+        world = cls()
+        for number in range(planes):
+            world.hosts[f"cp-{number}"] = Host(api_server=OLD)
+        for number in range(workers):
+            world.hosts[f"w-{number}"] = Host()
+        world.ask(**spec)
+        return world
+
+    # --- what people do ---
+
+    def number(self) -> int:
+        self.versions += 1
+        return self.versions
+
+    def ask(self, version: str = NEW, **spec: Any) -> None:
+        given = {"desired": {"version": version}, **spec}
+        about = ObjectMeta(name="cluster", uid=f"u-{self.number()}", generation=1)
+        made = msgspec.convert(given, UpgradeConfigSpec, strict=False)
+        self.upgrade = UpgradeConfig(metadata=about, spec=made)
+
+    def change(self, **spec: Any) -> None:
+        """The user writes fields of the spec."""
+        one = self.config
+        new = msgspec.structs.replace(one.spec, **spec)
+        about = msgspec.structs.replace(one.metadata, generation=one.metadata.generation + 1)
+        self.upgrade = msgspec.structs.replace(one, spec=new, metadata=about)
+
+    def approve(self, digest: str = "", version: str = NEW) -> None:
+        plan = self.config.status.plan
+        found = digest or (plan.digest if plan else "")
+        self.change(approved=Granted(version=version, plan_digest=found, by="ada"))
+
+    def delete(self) -> None:
+        about = msgspec.structs.replace(self.config.metadata, deletion_timestamp=self.now)
+        self.upgrade = msgspec.structs.replace(self.config, metadata=about) if about.finalizers else None
+
+    def migrate(self, **spec: Any) -> None:
+        """A user's own WorkloadMigration."""
+        about = ObjectMeta(name="cluster", uid=f"m-{self.number()}", generation=1)
+        self.migration = WorkloadMigration(metadata=about, spec=WorkloadMigrationSpec(**spec))
+
+    @property
+    def config(self) -> UpgradeConfig:
+        assert self.upgrade is not None
+        return self.upgrade
+
+    # --- what the conductor sees ---
+
+    def view(self, outcomes: Outcomes | None = None) -> View:
+        planes = {name: one.api_server for name, one in self.hosts.items() if one.api_server}
+        machines = tuple(
+            Machine(name, one.kubelet, one.ready, bool(one.api_server), one.left_out, one.pool)
+            for name, one in sorted(self.hosts.items())
+        )
+        return View(
+            upgrade=self.upgrade,
+            machines=machines,
+            api_servers=planes or {"kubernetes": self.server},
+            rollouts=tuple(self.rollouts.values()),
+            migration=self.migration,
+            never_allowed=self.never_allowed,
+            stale=self.stale,
+            outcomes=outcomes or Outcomes(),
+        )
+
+    # --- the API server ---
+
+    def take(self, step: Step) -> None:
+        for one in self.listeners:
+            one(step)
+        match step:
+            case steps.SetFinalizer():
+                self._finalizer(step)
+            case steps.MakeRollout():
+                self._make(step)
+            case steps.DeleteRollout():
+                rollout = self._rollout(step.name, step.uid)
+                about = msgspec.structs.replace(rollout.metadata, deletion_timestamp=self.now)
+                self.rollouts[step.name] = msgspec.structs.replace(rollout, metadata=about)
+            case steps.HoldRollout():
+                self.rollouts[step.name] = _held(self._rollout(step.name, step.uid), step.why)
+            case _:
+                self._take_migration(step)
+
+    def _take_migration(self, step: Step) -> None:
+        match step:
+            case steps.MakeMigration():
+                if self.migration is not None:
+                    raise Refused("it is there")
+                spec = msgspec.convert(step.spec, WorkloadMigrationSpec)
+                labels = {UPGRADE_UID: step.upgrade}
+                about = ObjectMeta(name="cluster", uid=f"m-{self.number()}", generation=1, labels=labels)
+                self.migration = WorkloadMigration(metadata=about, spec=spec)
+            case steps.SetTarget():
+                self._patch_migration(step.uid, _retargeted(step.target))
+            case steps.PutBackTarget():
+                self._patch_migration(step.uid, _forgotten if step.keep else _put_back)
+            case steps.HoldMigration():
+                self.migration = _held(self._migration(step.uid), step.why)
+            case steps.DeleteMigration():
+                self._migration(step.uid)
+                self.migration = None
+            case _:
+                raise TypeError(type(step))
+
+    def _finalizer(self, step: steps.SetFinalizer) -> None:
+        one = self.upgrade
+        if one is None or one.metadata.uid != step.uid:
+            raise Refused("another one")
+        about = msgspec.structs.replace(one.metadata, finalizers=(FINALIZER,) if step.present else ())
+        gone = about.deletion_timestamp is not None and not step.present
+        self.upgrade = None if gone else msgspec.structs.replace(one, metadata=about)
+
+    def _make(self, step: steps.MakeRollout) -> None:
+        if step.name in self.rollouts:
+            raise Refused("it is there")
+        labels = {UPGRADE_UID: step.upgrade}
+        about = ObjectMeta(name=step.name, uid=f"r-{self.number()}", generation=1, labels=labels)
+        spec = msgspec.convert(step.spec, NodeRolloutSpec)
+        self.rollouts[step.name] = NodeRollout(metadata=about, spec=spec)
+
+    def _rollout(self, name: str, uid: str) -> NodeRollout:
+        found = self.rollouts.get(name)
+        if found is None or found.metadata.uid != uid:
+            raise Refused("it is gone")
+        return found
+
+    def _migration(self, uid: str) -> WorkloadMigration:
+        if self.migration is None or self.migration.metadata.uid != uid:
+            raise Refused("it is gone")
+        return self.migration
+
+    def _patch_migration(self, uid: str, edit: Callable[[Any], Any]) -> None:
+        live = msgspec.to_builtins(self._migration(uid))
+        self.migration = _edited(msgspec.convert(edit(live), WorkloadMigration))
+
+    def publish(self, uid: str, status: Any) -> None:
+        if self.upgrade is not None and self.upgrade.metadata.uid == uid:
+            self.upgrade = msgspec.structs.replace(self.upgrade, status=status)
+
+    # --- the layers, as their objects show them ---
+
+    def turn(self) -> None:
+        """A second goes by: each layer does one thing."""
+        self.now += timedelta(seconds=1)
+        self.rollouts = {
+            name: self._rolled(one)
+            for name, one in self.rollouts.items()
+            if one.metadata.deletion_timestamp is None
+        }
+        if self.migration is not None:
+            self.migration = self._moved(self.migration)
+
+    def _scope(self, rollout: NodeRollout) -> list[Host]:
+        planes = any(one.operator == "Exists" for one in rollout.spec.node_selector.match_expressions)
+        return [one for one in self.hosts.values() if bool(one.api_server) is planes and not one.left_out]
+
+    def _rolled(self, rollout: NodeRollout) -> NodeRollout:
+        version, scope = rollout.spec.version or "", self._scope(rollout)
+        status = rollout.status
+        if rollout.spec.abort:
+            return _told(rollout, RolloutPhase.ABORTED, status.start_time)
+        behind = [one for one in scope if one.kubelet != version]
+        if not behind:
+            return _told(rollout, RolloutPhase.COMPLETE, status.start_time)
+        if rollout.spec.paused or UPGRADE_HOLD in rollout.metadata.annotations:
+            return _told(rollout, RolloutPhase.PAUSED, status.start_time)
+        if status.phase is RolloutPhase.STOPPED:
+            return rollout
+        if behind[0].fails:
+            return _told(rollout, RolloutPhase.STOPPED, self.now, failed=True)
+        behind[0].kubelet = version
+        behind[0].api_server = version if behind[0].api_server else ""
+        return _told(rollout, RolloutPhase.RUNNING, status.start_time or self.now)
+
+    def _moved(self, migration: WorkloadMigration) -> WorkloadMigration:
+        spec, before = migration.spec, migration.status
+        workers = {one.kubelet for one in self.hosts.values() if not one.api_server}
+        over = not spec.target or all(reaches(one, goal(spec.target)) for one in workers)
+        held = spec.paused or UPGRADE_HOLD in migration.metadata.annotations
+        starts = before.observed_generation < migration.metadata.generation
+        reason = "Starting" if starts else "Paused" if held else "Idle" if over else "Moving"
+        busy = not over or starts
+        said = [_condition("Ready", reason, not busy), *([_condition("Reconciling", reason)] if busy else [])]
+        status = msgspec.structs.replace(
+            before,
+            observed_generation=migration.metadata.generation,
+            state=MigrationState.UPGRADE if busy else MigrationState.NO_UPGRADE,
+            target=spec.target,
+            conditions=tuple(said),
+        )
+        return msgspec.structs.replace(migration, status=status)
+
+
+def _condition(name: str, reason: str, holds: bool = True) -> Condition:
+    status = ConditionStatus.TRUE if holds else ConditionStatus.FALSE
+    return Condition(type=name, status=status, reason=reason, last_transition_time=START)
+
+
+def _told(
+    rollout: NodeRollout, phase: RolloutPhase, started: datetime | None, *, failed: bool = False
+) -> NodeRollout:
+    nodes = (NodeStatus(name="n", uid="n", state=NodeState.FAILED),) if failed else ()
+    status = NodeRolloutStatus(
+        observed_generation=rollout.metadata.generation,
+        phase=phase,
+        start_time=started,
+        nodes=nodes,
+        message=phase.value.lower(),
+        progress=Progress(),
+    )
+    return msgspec.structs.replace(rollout, status=status)
+
+
+def _edited(one: Any) -> Any:
+    """A change of the spec raises the generation."""
+    about = msgspec.structs.replace(one.metadata, generation=one.metadata.generation + 1)
+    return msgspec.structs.replace(one, metadata=about)
+
+
+def _held(one: Any, why: str) -> Any:
+    assert isinstance(one, Resource)
+    notes = {key: value for key, value in one.metadata.annotations.items() if key != UPGRADE_HOLD}
+    notes |= {UPGRADE_HOLD: why} if why else {}
+    about = msgspec.structs.replace(one.metadata, annotations=notes)
+    return msgspec.structs.replace(one, metadata=about)
+
+
+def _retargeted(target: str) -> Callable[[Any], Any]:
+    def edit(live: Any) -> Any:
+        wanted = [ledger.Change("/spec/target", target)]
+        return _patched(live, ledger.change_in_place(live, UPGRADE_LEDGER, wanted).patch)
+
+    return edit
+
+
+def _put_back(live: Any) -> Any:
+    return _patched(live, ledger.undo_in_place(live, UPGRADE_LEDGER).patch)
+
+
+def _forgotten(live: Any) -> Any:
+    notes = live["metadata"]["annotations"]
+    return {**live, "metadata": {**live["metadata"], "annotations": _without(notes, UPGRADE_LEDGER)}}
+
+
+def _without(notes: dict[str, str], key: str) -> dict[str, str]:
+    return {one: value for one, value in notes.items() if one != key}
+
+
+def _patched(live: Any, patch: list[dict[str, Any]]) -> Any:
+    """The JSON patch that an API server would be sent."""
+    made = msgspec.json.decode(msgspec.json.encode(live))
+    for one in patch:
+        *above, last = [part.replace("~1", "/").replace("~0", "~") for part in one["path"].split("/")[1:]]
+        place = made
+        for part in above:
+            place = place[part]
+        if one["op"] == "remove":
+            del place[last]
+        elif one["op"] in {"add", "replace"}:
+            place[last] = one["value"]
+    return made
