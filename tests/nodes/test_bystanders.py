@@ -190,7 +190,7 @@ def test_a_node_that_is_no_longer_chosen_is_given_back_unchanged_unless_its_agen
     stage.until(lambda: len([one for one in stage.told.nodes if one.state is NodeState.DRAINING]) == 2)
     stage.node("w-2").labels["pool"] = "b"
     stage.world.touched(stage.node("w-2"))
-    stage.world.change(node_selector=LabelSelector(match_labels={"pool": "b"}), max_unavailable=1)
+    stage.world.change(node_selector=LabelSelector(match_labels={"pool": "b"}))
     stage.until(lambda: stage.judge.closed() == ["w-2"])
     stage.world.budgets["cart"] = 1
     stage.finish()

@@ -71,6 +71,8 @@ class Reason(AnyReason):
     # one node
     CHOSEN = "Chosen"
     """Its turn has come: it is written down, and cordoned next."""
+    GIVING_BACK = "GivingBack"
+    """Nothing was changed on it, and our cordon is taken back next."""
     HOOK_RUNNING = "HookRunning"
     HOOK_FAILED = "HookFailed"
     DRAINING = "Draining"

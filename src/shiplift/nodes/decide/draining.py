@@ -44,7 +44,7 @@ def drained(case: Case, drain: Drain) -> Passed:
     """What a drain that is not over does now."""
     limit = duration(text) if (text := case.rollout.spec.drain_timeout) else DRAIN_TIMEOUT
     on_blocked = case.rollout.spec.on_blocked or OnBlockedDrain.WAIT
-    late = case.late(limit)
+    late = case.now - case.drained_since >= limit
     steps = evictions(case, drain)
     if late and on_blocked is OnBlockedDrain.QUARANTINE:
         return failing.quarantined(case, Reason.DRAIN_TIMED_OUT, _told(drain, limit))
@@ -55,7 +55,7 @@ def drained(case: Case, drain: Drain) -> Passed:
     told = case.to(
         NodeState.DRAINING, _reason(drain, late), _told(drain), blockers=drain.blockers[:MOST_BLOCKERS]
     )
-    return Passed(told.record, tuple(steps), None if late else case.since + limit)
+    return Passed(told.record, tuple(steps), None if late else case.drained_since + limit)
 
 
 def _reason(drain: Drain, late: bool) -> Reason:

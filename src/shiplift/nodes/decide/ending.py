@@ -32,10 +32,20 @@ def given_back(case: Case) -> Passed | None:
     if goes_on or case.at_work or at_work(case.member):
         return None
     if case.carries_ours:
-        quarantined = state is NodeState.QUARANTINED
-        return Passed(case.record, (case.left_quarantined() if quarantined else case.given_back(),))
+        return _taken_back(case)
     steps = resting.closing(case)
     return Passed(case.record, steps) if steps else Passed(None)
+
+
+def _taken_back(case: Case) -> Passed:
+    """Where the node does not tell afterwards that our cordon was there, that it goes is written down first:
+    who cordons the node then by hand finds it cordoned."""
+    state = case.record.state
+    if state is NodeState.QUARANTINED:
+        return Passed(case.record, (case.left_quarantined(),))
+    if state in _UNBEGUN and case.our_cordon and case.record.reason != Reason.GIVING_BACK:
+        return Passed(case.to(state, Reason.GIVING_BACK, "it is given back").record)
+    return Passed(case.record, (case.given_back(),))
 
 
 def _leaves(case: Case) -> bool:

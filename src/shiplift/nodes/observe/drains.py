@@ -54,6 +54,8 @@ class Asked(NamedTuple):
     node: Node
     record: NodeStatus
     spec: NodeRolloutSpec
+    cordoned: datetime | None = None
+    """When this operator has cordoned it, where it has."""
 
 
 class Drains:
@@ -100,7 +102,7 @@ class Drains:
         ]
 
     def of(self, asked: Asked) -> Drain:
-        around = Around(settings_of(asked.spec), self._daemon_set, self._seconds, _came_late(asked.record))
+        around = Around(settings_of(asked.spec), self._daemon_set, self._seconds, _came_late(asked))
         judged = judge_all(self._snapshot.pods_on(asked.node.name), around)
         scene = Scene(
             judged=judged,
@@ -182,11 +184,11 @@ def settings_of(spec: NodeRolloutSpec) -> Settings:
     return Settings(spec.delete_empty_dir_data, spec.evict_unmanaged, grace)
 
 
-def _came_late(record: NodeStatus) -> Callable[[Pod], bool]:
-    """What was made since the drain began: nobody evicts such a pod, which tolerates a cordon, for ever."""
-    drained = record.state in {NodeState.DRAINING, NodeState.REVERTING}
-    since = record.last_transition_time if drained else None
-    return lambda pod: since is not None and pod.created > since.timestamp()
+def _came_late(asked: Asked) -> Callable[[Pod], bool]:
+    """What was made since our cordon was there: nobody evicts such a pod, which tolerates it, for ever. Pods
+    tell their second only: one that was made within that of the cordon counts as late."""
+    since = asked.record.drain_start_time or asked.cordoned
+    return lambda pod: since is not None and pod.created >= int(since.timestamp())
 
 
 def _under_way(outcomes: Outcomes) -> Iterator[str]:

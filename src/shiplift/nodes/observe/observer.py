@@ -39,6 +39,7 @@ from shiplift.nodes.observe.rollouts import (
     states,
     touches_control_plane,
 )
+from shiplift.nodes.steps import cordon_of
 
 READS = (
     kinds.NODE,
@@ -148,7 +149,7 @@ class Observer:
         under_way = moving(_migration(snapshot), snapshot.customs(kinds.WORKLOAD_PLACEMENT))
         under_way = under_way if rollouts else None
         nodes = _rows(members) if under_way else {}
-        asked = _asked(rollouts, members)
+        asked = _asked(rollouts, members, self.memory.changes.changes)
         drains = Drains(snapshot, outcomes, under_way, self._now(), self._asking.is_gone, self._is_ours)
         return View(
             rollouts=rollouts,
@@ -173,13 +174,20 @@ class Observer:
         return pod.uid == self._own_pod.get()
 
 
-def _asked(rollouts: Iterable[NodeRollout], members: Mapping[str, Member]) -> list[Asked]:
+def _asked(
+    rollouts: Iterable[NodeRollout], members: Mapping[str, Member], changes: contested.Changes
+) -> list[Asked]:
     """Nodes that are there and recorded, in the order in which rollouts and records are."""
     return [
-        Asked(member.row, record, rollout.spec)
+        Asked(member.row, record, rollout.spec, _cordoned(changes, member.uid))
         for rollout, record in in_flight(rollouts)
         if (member := members.get(record.name)) is not None and member.uid == record.uid
     ]
+
+
+def _cordoned(changes: contested.Changes, uid: str) -> datetime | None:
+    made = changes.get(cordon_of(uid))
+    return made.at if made is not None else None
 
 
 def _demands(snapshot: Snapshot, drains: Drains, asked: Iterable[Asked]) -> SnapshotDemands:

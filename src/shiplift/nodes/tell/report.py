@@ -287,6 +287,8 @@ def _essence(status: NodeRolloutStatus) -> tuple[object, ...]:
 
 def _standing(record: NodeStatus) -> object:
     """How far a drain is, and what an agent does, the node itself says: that may be written down later."""
+    if record.reason == Reason.GIVING_BACK:
+        return record.state, record.reason
     if record.state in _DRAINED:
         return None
     return record.state if record.state is NodeState.CHANGING else (record.state, record.reason)
