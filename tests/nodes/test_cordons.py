@@ -1,4 +1,4 @@
-"""Whose a cordon is: ours is taken back whoever takes our mark off, and one by hand stays whenever it comes."""
+"""Whose a cordon is: ours is taken back whoever takes our mark off, and one by hand stays."""
 
 from __future__ import annotations
 

@@ -212,6 +212,8 @@ class NodeBefore(Value, frozen=True, kw_only=True):
 
     unschedulable: bool = False
     """It was cordoned by somebody else, and stays so."""
+    quarantined_by: Line = ""
+    """The NodeRollout that had quarantined it; it stays so unless it is changed."""
     down: bool = False
     """It was not Ready."""
     boot_id: Line = field(name="bootID", default="")

@@ -205,7 +205,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         row = self.member.row
         if ours(self.member.order, self.rollout):
             return self.release(uncordon=False, mark=True)
-        return Release(row.name, row.uid, row.resource_version, False, False, self.rollout.metadata.name)
+        name = self.before.quarantined_by or self.rollout.metadata.name
+        return Release(row.name, row.uid, row.resource_version, False, False, name)
 
     def given_back(self) -> Release:
         """As it was found: a cordon that was there before stays."""

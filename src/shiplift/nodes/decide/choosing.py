@@ -192,13 +192,15 @@ def _first_state(course: Course, operation: Operation) -> NodeState:
 def _before(course: Course, member: Member, versions: dict[str, str], known: NodeStatus | None) -> NodeBefore:
     """As it is now; what our own cordon of an earlier attempt hides is taken from there."""
     row, marked = member.row, member.cordoned_by == course.rollout.metadata.name
+    by = _quarantined_by(course, member, known)
     if marked and known is not None and known.before is not None:
-        return msgspec.structs.replace(known.before, down=member.down)
+        return msgspec.structs.replace(known.before, down=member.down, quarantined_by=by)
     current = {name: member.current[name] for name in versions if name in member.current}
     if KUBELET in versions:
         current.setdefault(KUBELET, wanted.package(row.kubelet_version))
     return NodeBefore(
-        unschedulable=_was_cordoned(member, marked=marked),
+        unschedulable=_was_cordoned(member, marked=marked) and not by,
+        quarantined_by=by,
         down=member.down,
         boot_id=row.boot_id[:256],
         kubelet_version=row.kubelet_version[:256],
@@ -210,4 +212,11 @@ def _was_cordoned(member: Member, *, marked: bool) -> bool:
     """By somebody else; our own cordon of an earlier attempt may hide that, and then the node says it."""
     if marked:
         return bool(member.cordoned_before)
-    return member.row.unschedulable and not member.quarantined_by
+    return member.row.unschedulable
+
+
+def _quarantined_by(course: Course, member: Member, known: NodeStatus | None) -> str:
+    """Also where this rollout has quarantined it, and tries it again."""
+    if known is not None and known.reason == Reason.QUARANTINED and member.row.unschedulable:
+        return course.rollout.metadata.name
+    return member.quarantined_by

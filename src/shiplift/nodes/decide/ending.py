@@ -22,7 +22,7 @@ _UNBEGUN = frozenset((NodeState.WAITING, NodeState.CORDONED, NodeState.DRAINING,
 def given_back(case: Case) -> Passed | None:
     """What gives a node back; None where it goes its way to the end first, or stays named."""
     state = case.record.state
-    if state is NodeState.WAITING and case.record.reason == Reason.QUARANTINED and case.marked:
+    if state is NodeState.WAITING and case.record.reason == Reason.QUARANTINED and _is_closed(case):
         # paused before, so that it might be tried again, which it now is not
         return Passed(case.to(NodeState.QUARANTINED, Reason.QUARANTINED, case.record.message).record)
     if state in _NAMED and not _leaves(case):
@@ -31,10 +31,17 @@ def given_back(case: Case) -> Passed | None:
     goes_on = state not in _NAMED and (state not in _UNBEGUN or case.claimed)
     if goes_on or case.at_work or at_work(case.member):
         return None
+    if state in _UNBEGUN and (by := case.before.quarantined_by) and case.member.row.unschedulable:
+        told = f"NodeRollout {by} had quarantined it, and it was not changed since"
+        return Passed(case.to(NodeState.QUARANTINED, Reason.QUARANTINED, told).record)
     if case.carries_ours:
         return _taken_back(case)
     steps = resting.closing(case)
     return Passed(case.record, steps) if steps else Passed(None)
+
+
+def _is_closed(case: Case) -> bool:
+    return case.marked or case.member.row.unschedulable
 
 
 def _taken_back(case: Case) -> Passed:

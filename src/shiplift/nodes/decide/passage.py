@@ -68,8 +68,9 @@ def _cordoning(case: Case) -> Passed:
 def _by_hand(case: Case) -> bool:
     """Whether somebody has cordoned it since it was chosen. A cordon of ours whose mark somebody takes off
     within the same second is known only to the operator that has set it: to the next one it is by hand."""
-    known = case.before.unschedulable or case.our_cordon or case.member.quarantined_by
-    return case.member.row.unschedulable and not known
+    known = case.before.unschedulable or case.our_cordon
+    quarantined = case.before.quarantined_by or case.member.quarantined_by
+    return case.member.row.unschedulable and not known and not quarantined
 
 
 def _cordoned_by_hand(case: Case) -> NodeBefore:
