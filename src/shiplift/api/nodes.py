@@ -253,6 +253,8 @@ class NodeStatus(Value, frozen=True, kw_only=True):
     """The Jobs of hooks that have succeeded."""
     start_time: Time | None = None
     """When this attempt at it was begun."""
+    claimed: bool = False
+    """Its agent was seen at work on it: it finishes, or puts back what it had."""
     drain_start_time: Time | None = None
     """When our cordon was first seen on it in this attempt; pods that came later and tolerate that stay."""
 

@@ -8,8 +8,10 @@ one call on the version of the node in which nobody had claimed it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 from shiplift.api.nodes import NodeRollout, NodeState
+from shiplift.api.values import duration
 from shiplift.nodes.decide import resting
 from shiplift.nodes.decide.case import Case, Passed, ours, unanswered
 from shiplift.nodes.model import Member, Reason, Records, View
@@ -31,13 +33,30 @@ def given_back(case: Case) -> Passed | None:
     goes_on = state not in _NAMED and (state not in _UNBEGUN or case.claimed)
     if goes_on or case.at_work or at_work(case.member):
         return None
-    if state in _UNBEGUN and (by := case.before.quarantined_by) and case.member.row.unschedulable:
-        told = f"NodeRollout {by} had quarantined it, and it was not changed since"
-        return Passed(case.to(NodeState.QUARANTINED, Reason.QUARANTINED, told).record)
+    if (first := _first(case)) is not None:
+        return first
     if case.carries_ours:
         return _taken_back(case)
     steps = resting.closing(case)
     return Passed(case.record, steps) if steps else Passed(None)
+
+
+def _first(case: Case) -> Passed | None:
+    """What comes before a node that is not changed is given back, as its record says."""
+    state = case.record.state
+    if state not in _UNBEGUN:
+        return None
+    if case.record.claimed and not case.late(limit := _limit(case)):
+        told = "its agent had begun, and the node does not say any more how far it is: it is waited for"
+        return case.waits(Reason.CHANGING, told, due=case.since + limit)
+    if (by := case.before.quarantined_by) and case.member.row.unschedulable:
+        told = f"NodeRollout {by} had quarantined it, and it was not changed since"
+        return Passed(case.to(NodeState.QUARANTINED, Reason.QUARANTINED, told).record)
+    return None
+
+
+def _limit(case: Case) -> timedelta:
+    return duration(case.rollout.spec.node_timeout)
 
 
 def _is_closed(case: Case) -> bool:

@@ -78,7 +78,7 @@ def next_attempt(case: Case) -> Case:
     """The same operation under another number: an agent is asked once for each."""
     attempt = min(case.record.attempt + 1, MOST_ATTEMPTS)
     token = Token(case.rollout.metadata.uid, case.record.uid, case.operation, attempt)
-    record = msgspec.structs.replace(case.record, attempt=attempt, token=str(token))
+    record = msgspec.structs.replace(case.record, attempt=attempt, token=str(token), claimed=False)
     return msgspec.structs.replace(case, record=record)
 
 
