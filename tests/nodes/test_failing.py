@@ -299,6 +299,22 @@ def test_a_node_that_can_never_be_emptied_is_not_cordoned_and_named() -> None:
     stage.well()
 
 
+def test_it_keeps_no_other_from_being_begun_and_does_not_count_as_away() -> None:
+    stage = Stage(3)
+    stage.world.never["w-0"] = "pod shop/bare: nobody brings it back"
+    stage.finish()
+    assert [stage.node(name).kubelet for name in ("w-0", "w-1", "w-2")] == [OLD, NEW, NEW]
+    assert (stage.judge.cordoned, stage.told.unavailable, _stalled(stage)) == (["w-1", "w-2"], 0, True)
+    record = stage.record("w-0")
+    assert (record.state, record.reason) == (NodeState.WAITING, Reason.DRAIN_BLOCKED)
+    stage.world.never["w-0"] = "pod shop/other: nobody brings it back"
+    stage.operator.round()
+    assert "pod shop/other" in stage.record("w-0").message
+    stage.world.never.clear()
+    stage.finish()
+    stage.well()
+
+
 def _stalled(stage: Stage) -> bool:
     return any(one.type == "Stalled" and one.status == "True" for one in stage.told.conditions)
 

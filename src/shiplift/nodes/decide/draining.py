@@ -35,6 +35,15 @@ def is_stuck(record: NodeStatus, drain: Drain | None) -> bool:
     return record.reason == Reason.DRAIN_TIMED_OUT or (drain is not None and bool(drain.never))
 
 
+def must_not(case: Case) -> str:
+    """Why a node, which would be waited for for ever, is not even cordoned: it has a pod that must not go."""
+    drain = case.view.drains.get(case.member.uid)
+    waits = case.rollout.spec.on_blocked in {None, OnBlockedDrain.WAIT}
+    if case.marked or drain is None or not waits or not drain.must_not or over(case, drain):
+        return ""
+    return f"it is not cordoned, since no wait helps: {drain.must_not}"
+
+
 def evictions(case: Case, drain: Drain | None) -> list[Step]:
     """What is asked to go now."""
     return [_evict(case, one) for one in drain.now] if drain is not None else []

@@ -120,6 +120,10 @@ class Drains:
             self._taken.update(spending(found))
         return _drain(found, self._seconds)
 
+    def judged(self, node: str, settings: Settings) -> tuple[Judgement, ...]:
+        """What would become of the pods of a node that is not begun yet."""
+        return judge_all(self._snapshot.pods_on(node), Around(settings, self._daemon_set, self._seconds))
+
     def _spent(self, node: str) -> Counter[str]:
         """What all other nodes take of budgets."""
         return self._taken + Counter(budget for one, budget in self._leaving if one != node)

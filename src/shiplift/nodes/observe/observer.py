@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Protocol, cast
 
-from shiplift.api.nodes import NodeRollout, NodeState
+from shiplift.api.nodes import NodeRollout, NodeState, NodeStatus
 from shiplift.api.workloads import WorkloadMigration
 from shiplift.engine import clock, contested
 from shiplift.engine.step import Outcomes
@@ -191,8 +191,13 @@ def _cordoned(changes: contested.Changes, uid: str) -> datetime | None:
 
 
 def _demands(snapshot: Snapshot, drains: Drains, asked: Iterable[Asked]) -> SnapshotDemands:
-    drained = [one.node.name for one in asked if one.record.state in {NodeState.WAITING, *DRAINED}]
+    drained = [one.node.name for one in asked if _takes(one.record)]
     return SnapshotDemands(snapshot, drains, drained)
+
+
+def _takes(record: NodeStatus) -> bool:
+    """Whether a node is drained, or is to be next."""
+    return record.state in DRAINED or (record.state is NodeState.WAITING and record.token is not None)
 
 
 def _migration(snapshot: Snapshot) -> WorkloadMigration | None:
