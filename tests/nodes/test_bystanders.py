@@ -110,6 +110,10 @@ def test_who_uncordons_again_and_again_is_told_and_fought_ever_more_slowly() -> 
     record = stage.record("w-0")
     assert record.reason == Reason.CONTESTED
     assert "somebody else takes back our cordon" in record.message
+    (stalled,) = [one for one in stage.told.conditions if one.type == "Stalled"]
+    assert (stalled.status, stalled.reason, stage.phase()) == ("True", "Contested", RolloutPhase.RUNNING)
+    assert "somebody else takes back our cordon" in stage.told.message
+    assert stage.told.eta is None
 
 
 def test_an_order_that_somebody_strips_is_written_again_unless_it_was_claimed() -> None:

@@ -10,9 +10,6 @@ from shiplift.nodes.decide import claiming, draining, resting, timing
 from shiplift.nodes.decide.case import Case, Passed
 from shiplift.nodes.model import Reason
 
-CONTESTED_AFTER = 3
-"""So often our cordon may be taken back before somebody has to know."""
-
 
 def withheld(case: Case) -> Passed | None:
     """Nothing was done to it yet, and since it was chosen somebody paused the rollout, its window closed, or
@@ -58,6 +55,6 @@ def cordoned_again(case: Case) -> Passed:
         return Passed(case.to(case.record.state, case.record.reason, before=before).record, (case.cordon(),))
     step = case.cordon()
     made = case.view.changes.get(step.change)
-    if made is not None and made.times >= CONTESTED_AFTER:
+    if made is not None and made.times >= draining.CONTESTED_AFTER:
         return case.waits(Reason.CONTESTED, step.undone_by_others(), step)
     return case.waits(case.record.reason, "somebody took our cordon back: it is cordoned again", step)
