@@ -315,7 +315,7 @@ def _once_started(field: str) -> Rule:
     begun = "has(oldSelf.status) && has(oldSelf.status.startTime)"
     return Rule(
         f"!({begun}) || {unchanged(field, 'self.spec', 'oldSelf.spec')}",
-        f"{field} cannot be changed once the first node was begun; make a new NodeRollout",
+        f"{field} cannot be changed once the first node was begun; delete it and make a new NodeRollout",
         f".spec.{field}",
     )
 
