@@ -173,3 +173,19 @@ def test_a_node_that_is_never_empty_for_long_is_drained_no_longer_than_one_that_
             stage.world.add_pod("w-0")
     assert seen.count(NodeState.CHANGING) > 5
     assert seen[-1] is NodeState.QUARANTINED
+
+
+def test_a_cordon_of_an_earlier_attempt_that_somebody_took_back_says_nothing_of_a_later_one() -> None:
+    stage = Stage(3)
+    stage.node("w-0").fails = "refuses"
+    _step(stage, _state(stage, NodeState.FAILED))
+    _strip(stage)
+    stage.node("w-0").unschedulable, stage.node("w-0").fails = False, ""
+    stage.world.touched(stage.node("w-0"))
+    stage.world.change(paused=True)
+    _step(stage, _state(stage, NodeState.WAITING))
+    stage.world.change(paused=False)
+    _step(stage, _state(stage, NodeState.CORDONED))
+    _cordon(stage)
+    _finish(stage)
+    assert (stage.judge.closed(), stage.phase()) == (["w-0"], RolloutPhase.COMPLETE)

@@ -10,6 +10,7 @@ import msgspec
 from shiplift.agent.protocol import Operation, Order, Result, Token
 from shiplift.agent.protocol import Reboot as RebootOrder
 from shiplift.api.nodes import NodeBefore, NodeRollout, NodeState, NodeStatus
+from shiplift.engine.contested import Changes
 from shiplift.engine.step import Step
 from shiplift.nodes.decide.scope import token_of
 from shiplift.nodes.model import Member, Reason, View
@@ -127,9 +128,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def cordoned_here(self) -> datetime | None:
-        """When this operator has cordoned the node, where it has not given it back since."""
-        made = self.view.changes.get(cordon_of(self.member.uid))
-        return made.at if made is not None else None
+        """When this operator has cordoned the node in this attempt, where it has not given it back since."""
+        return cordoned_here(self.view.changes, self.record)
 
     @property
     def lifted(self) -> bool:
@@ -223,6 +223,13 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
             reboot = RebootOrder.IF_REQUIRED
         order = Order(self.parsed, version, reboot, back)
         return Allow(row.name, row.uid, row.resource_version, order, wanted)
+
+
+def cordoned_here(changes: Changes, record: NodeStatus) -> datetime | None:
+    """When this operator has cordoned a node; what it did in an earlier attempt somebody has undone since."""
+    made = changes.get(cordon_of(record.uid))
+    begun = record.start_time
+    return made.at if made is not None and (begun is None or made.at >= begun) else None
 
 
 def ending(rollout: NodeRollout) -> bool:

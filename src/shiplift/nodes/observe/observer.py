@@ -22,6 +22,7 @@ from shiplift.facts.pods import Pod
 from shiplift.kube.collection import paused_collection
 from shiplift.kube.kept import Kept
 from shiplift.kube.store import Snapshot
+from shiplift.nodes.decide.case import cordoned_here
 from shiplift.nodes.memory import Jobs, Leases, Memory, Watched
 from shiplift.nodes.model import Member, Unreadable, View
 from shiplift.nodes.observe.api_servers import api_servers
@@ -39,7 +40,6 @@ from shiplift.nodes.observe.rollouts import (
     states,
     touches_control_plane,
 )
-from shiplift.nodes.steps import cordon_of
 
 READS = (
     kinds.NODE,
@@ -179,15 +179,10 @@ def _asked(
 ) -> list[Asked]:
     """Nodes that are there and recorded, in the order in which rollouts and records are."""
     return [
-        Asked(member.row, record, rollout.spec, _cordoned(changes, member.uid))
+        Asked(member.row, record, rollout.spec, cordoned_here(changes, record))
         for rollout, record in in_flight(rollouts)
         if (member := members.get(record.name)) is not None and member.uid == record.uid
     ]
-
-
-def _cordoned(changes: contested.Changes, uid: str) -> datetime | None:
-    made = changes.get(cordon_of(uid))
-    return made.at if made is not None else None
 
 
 def _demands(snapshot: Snapshot, drains: Drains, asked: Iterable[Asked]) -> SnapshotDemands:
