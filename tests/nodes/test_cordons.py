@@ -179,7 +179,7 @@ def test_a_cordon_of_an_earlier_attempt_that_somebody_took_back_says_nothing_of_
     stage = Stage(3)
     stage.node("w-0").fails = "refuses"
     _step(stage, _state(stage, NodeState.FAILED))
-    _strip(stage)
+    _strip(stage, all_of_it=True)
     stage.node("w-0").unschedulable, stage.node("w-0").fails = False, ""
     stage.world.touched(stage.node("w-0"))
     stage.world.change(paused=True)
