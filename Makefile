@@ -4,7 +4,7 @@ BIN := .venv/bin
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kubernetes demo check test lint bench crash clean
+.PHONY: help setup kubernetes demo check test lint bench crash e2e clean
 
 help:
 	@echo "make demo    a small shop moves to new nodes in its order, on a real Kubernetes on this computer"
@@ -16,6 +16,7 @@ help:
 	@echo "make bench   the benchmarks, short"
 	@echo "make crash   every write of the operator interrupted, layer by layer (an hour each; LAYER=name for one);"
 	@echo "             each ends with one line of JSON"
+	@echo "make e2e     faults on real machines while a worker of a cluster is upgraded; needs root; one line of JSON"
 
 setup: .venv/ready
 
@@ -60,6 +61,9 @@ bench: kubernetes
 
 crash: kubernetes
 	@$(BIN)/python -m tests.crash $(addprefix --layer ,$(LAYER))
+
+e2e: setup
+	@$(BIN)/python -m tests.e2e
 
 clean:
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -28,15 +28,15 @@ LEASE = Timing(duration=2.0, renew_deadline=1.5, retry=0.2, follow=0.1)
 
 
 def install_shiplift(
-    client: Client, cluster: Cluster, folder: Path, parts: Iterable[LayerPart], *, templates: bool = False
+    client: Client, admin: Path, folder: Path, parts: Iterable[LayerPart], *, templates: bool = False
 ) -> Path:
-    """CRDs, account, rights, fence and policies; the kubeconfig of the account."""
+    """CRDs, account, rights, fence and policies; the kubeconfig of the account; `admin` is of who may."""
     parts = tuple(parts)
     for manifest in [*crd.manifests(), *install.manifests(SPACE, parts, templates=templates)]:
         with contextlib.suppress(AlreadyExists):
             client.create(kind_of(manifest), manifest)
     until(lambda: all(_served(client, part) for part in parts))
-    return kubeconfig_of(Account(SPACE, install.ACCOUNT), cluster.kubeconfig, folder / "account")
+    return kubeconfig_of(Account(SPACE, install.ACCOUNT), admin, folder / "account")
 
 
 def _served(client: Client, part: LayerPart) -> bool:
@@ -55,7 +55,7 @@ class Operated:
         self.cluster, self.client, self.parts = cluster, cluster.client(), tuple(parts)
         self._folder = tempfile.TemporaryDirectory(prefix="shiplift-rig-")
         self.kubeconfig = install_shiplift(
-            self.client, cluster, Path(self._folder.name), self.parts, templates=templates
+            self.client, cluster.kubeconfig, Path(self._folder.name), self.parts, templates=templates
         )
         self._operator: tuple[Operator, threading.Thread] | None = None
 
