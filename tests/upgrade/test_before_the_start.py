@@ -83,13 +83,6 @@ def test_a_control_plane_without_nodes_is_somebody_elses() -> None:
     well(world, judge)
 
 
-@pytest.mark.parametrize("type_", ["OpenShift"])
-def test_types_that_are_not_conducted_say_so(type_: str) -> None:
-    reason, message, stalled = told(World.of(1, 1, type=type_))
-    assert (reason, stalled) == ("NotConducted", True)
-    assert type_ in message
-
-
 def test_it_starts_when_it_is_due_and_not_before() -> None:
     world = World.of(1, 1, upgradeAt="2026-05-04T10:00:00Z")
     decision = Operator(world).round()

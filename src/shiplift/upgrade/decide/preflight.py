@@ -34,6 +34,8 @@ def blockers(found: Sequence[Finding]) -> list[Finding]:
 
 def _skew(course: Course) -> Finding | None:
     """A kubelet that stays behind must not be too far behind what comes, nor ahead of what there is."""
+    if course.openshift:
+        return None
     server = parse(course.target)
     if (runs := parse(course.preceding)).line > server.line:
         server = runs
@@ -56,6 +58,21 @@ def _fits(kubelet: str, server: Version) -> bool:
         return kubelet_fits(parse(kubelet), server)
     except VersionError:
         return False
+
+
+def _upgradeable(course: Course) -> Finding | None:
+    """What OpenShift's own operators say against another minor, in their words."""
+    found = course.view.cluster_version
+    same_minor = course.preceding and parse(course.target).line == parse(course.preceding).line
+    if found is None or not found.not_upgradeable or same_minor:
+        return None
+    return Finding(
+        code="UPGRADEABLE",
+        severity=Severity.BLOCKER,
+        message=f"ClusterVersion version is not upgradeable to another minor: {found.not_upgradeable}",
+        hint="do what it says; within the minor it goes on",
+        objects=("ClusterVersion version",),
+    )
 
 
 def _not_ready(course: Course) -> Finding | None:
@@ -118,4 +135,4 @@ def _listed(names: Sequence[str], between: str = ", ") -> str:
     return between.join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-CHECKS: tuple[Check, ...] = (_skew, _not_ready, _budgets, _migration, _capacity)
+CHECKS: tuple[Check, ...] = (_skew, _upgradeable, _not_ready, _budgets, _migration, _capacity)

@@ -19,8 +19,8 @@ from shiplift.facts.nodes import Node, is_control_plane
 from shiplift.facts.workloads import Deployment, PodDisruptionBudget, StatefulSet
 from shiplift.kube.kept import Kept
 from shiplift.kube.store import Snapshot
-from shiplift.upgrade.model import Machine, Unreadable, View
-from shiplift.upgrade.names import MIGRATION, POOLS, UPGRADE
+from shiplift.upgrade.model import ClusterVersion, Machine, Unreadable, View
+from shiplift.upgrade.names import CLUSTER_VERSION_NAME, MIGRATION, POOLS, UPGRADE
 from shiplift.upgrade.observe.budgets import never_allowed
 
 READS = (
@@ -49,10 +49,12 @@ class Observer:
         self,
         store: Snapshots,
         version: Callable[[], str],
+        cluster_version: Callable[[], ClusterVersion | str] = lambda: "nobody asks",
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
         self._version = Kept(version, 30.0, monotonic)
+        self._cluster_version = Kept(cluster_version, 2.0, monotonic)
         self._never = Kept(self._never_allowed, 5.0, monotonic)
 
     def observe(self, outcomes: Outcomes) -> View:
@@ -60,23 +62,37 @@ class Observer:
         snapshot = self._store.snapshot(*READS)
         upgrade = _upgrade(snapshot)
         rows = tuple(snapshot.all(Node)) if upgrade is not None else ()
+        openshift = self._openshift(upgrade)
         starts = upgrade is not None and upgrade.status.target_version is None
         return View(
             upgrade=upgrade,
             machines=tuple(sorted(map(machine, rows), key=lambda one: one.name)),
-            api_servers=self._api_servers(upgrade, rows),
+            api_servers=self._api_servers(upgrade, rows, openshift),
             rollouts=tuple(cast("NodeRollout", row.object) for row in snapshot.customs(kinds.NODE_ROLLOUT)),
             migration=_migration(snapshot),
+            cluster_version=openshift if isinstance(openshift, ClusterVersion) else None,
+            trouble=openshift if isinstance(openshift, str) else "",
             never_allowed=self._never.get() if starts else (),
             stale=snapshot.stale(*(READS if starts else _CONDUCTED)),
             unreadable=_unreadable(snapshot),
             outcomes=outcomes,
         )
 
-    def _api_servers(self, upgrade: UpgradeConfig | None, rows: Iterable[Node]) -> dict[str, str]:
-        """Where somebody else changes them no agent tells of them: the one that answers does."""
+    def _openshift(self, upgrade: UpgradeConfig | None) -> ClusterVersion | str | None:
+        """What ClusterVersion says, or why it cannot be read; None where nobody asks."""
+        wanted = upgrade is not None and upgrade.spec.type is UpgradeType.OPENSHIFT
+        return self._cluster_version.get() if wanted else None
+
+    def _api_servers(
+        self, upgrade: UpgradeConfig | None, rows: Iterable[Node], openshift: ClusterVersion | str | None
+    ) -> dict[str, str]:
+        """Where somebody else changes them no agent tells of them: the one that answers does. Of OpenShift
+        the release counts."""
         if upgrade is None:
             return {}
+        if openshift is not None:
+            reached = openshift.reached if isinstance(openshift, ClusterVersion) else ""
+            return {CLUSTER_VERSION_NAME: reached}
         told = {} if upgrade.spec.type is UpgradeType.EXTERNAL else _told(rows)
         return api_servers(told, self._version.get)
 
