@@ -1,0 +1,147 @@
+"""Bugs of the layer `operators`, and the plans that are likeliest to catch each."""
+
+from __future__ import annotations
+
+from tests.crash.mutants import Mutant
+from tests.crash.plans import Clean
+
+_CLEAN = Clean()
+
+ALL: tuple[Mutant, ...] = (
+    Mutant(
+        "both act at once (O6)",
+        "the new operator begins while the old one runs",
+        "operators/decide/install.py",
+        "    _old_acts,\n    _deployed,\n",
+        "    _deployed,\n",
+        (("hand-over", _CLEAN),),
+    ),
+    Mutant(
+        "taken over without a reference (O6)",
+        "what a version owns is without an owner",
+        "operators/handing/ownership.py",
+        "        references = [*others, *olds, reference(new, controller=not controlled)]\n",
+        "        references = others if controlled else []\n",
+        (("upgrade", _CLEAN),),
+    ),
+    Mutant(
+        "the old flag stays (O6)",
+        "two versions would control one object",
+        "operators/handing/ownership.py",
+        '        olds = [{**one, "controller": False} for one in references if one.get("uid") in earlier]\n',
+        '        olds = [one for one in references if one.get("uid") in earlier]\n',
+        (("upgrade", _CLEAN),),
+    ),
+    Mutant(
+        "handed over by word (O6)",
+        "a hand-over is said to be over while the old version owns things",
+        "operators/decide/taking_over.py",
+        "    if steps:\n",
+        "    if steps and not before:\n",
+        (("hand-over", _CLEAN), ("upgrade", _CLEAN)),
+    ),
+    Mutant(
+        "rights pile up (O6)",
+        "the rights of versions that are gone stay",
+        "operators/decide/taking_over.py",
+        "    return serves and one.bundle == old.name and place not in view.brings\n",
+        "    return serves and not one.bundle and place not in view.brings\n",
+        (("upgrade", _CLEAN),),
+    ),
+    Mutant(
+        "never collected (O7)",
+        "a version that was replaced stays",
+        "operators/decide/collect.py",
+        "        line = Line(Reason.COLLECTING, why, steps=(step,))\n",
+        "        line = Line(Reason.COLLECTING, why, steps=(step,)[1:])\n",
+        (("upgrade", _CLEAN),),
+    ),
+    Mutant(
+        "a veto is overheard (O6)",
+        "a version is replaced that must not be",
+        "operators/decide/successor.py",
+        "    if (veto := denies(installed, UPGRADEABLE)) is not None:\n",
+        "    if (veto := denies(installed, UPGRADEABLE)) is not None and not bundle:\n",
+        (("veto", _CLEAN),),
+    ),
+    Mutant(
+        "out of turn",
+        "an operator is changed while the control plane is",
+        "operators/observe/observer.py",
+        "        if target is not None and said.get(_CONTROL_PLANE) is not ConditionStatus.TRUE:\n",
+        "        if target is None and said.get(_CONTROL_PLANE) is ConditionStatus.FALSE:\n",
+        (("turn", _CLEAN),),
+    ),
+    Mutant(
+        "hop upon hop (O4)",
+        "the next version is made before the last is through",
+        "operators/decide/successor.py",
+        "    if len(view.site.versions) > 1:\n",
+        "    if len(view.site.versions) > 9:\n",
+        (("upgrade", _CLEAN),),
+    ),
+    Mutant(
+        "not taken up (O1)",
+        "an AppType goes before what was installed for it",
+        "operators/decide/app_type.py",
+        "    if FINALIZER not in app.finalizers:\n        steps = (SetFinalizer",
+        "    if FINALIZER in app.labels:\n        steps = (SetFinalizer",
+        (("uninstall", _CLEAN),),
+    ),
+    Mutant(
+        "versions without a finalizer (O7)",
+        "a version goes before what it owns is dealt with",
+        "operators/act/versions.py",
+        '        "finalizers": [FINALIZER],\n',
+        '        "finalizers": [FINALIZER][1:],\n',
+        (("uninstall", _CLEAN),),
+    ),
+    Mutant(
+        "definitions go with their operator (O1)",
+        "uninstalling deletes what users have",
+        "operators/decide/collect.py",
+        "    if one.kind == CUSTOM_RESOURCE_DEFINITION:\n        return False\n",
+        "    if one.kind == CUSTOM_RESOURCE_DEFINITION:\n        return True\n",
+        (("uninstall", _CLEAN),),
+    ),
+    Mutant(
+        "nothing is kept (O1)",
+        "uninstalling deletes what was to be kept",
+        "operators/decide/collect.py",
+        "    return (runs_it and bool(one.bundle)) or wanted is Uninstall.REMOVE\n",
+        "    return (runs_it and bool(one.bundle)) or wanted is not Uninstall.REMOVE\n",
+        (("uninstall", _CLEAN),),
+    ),
+    Mutant(
+        "no grave (O3)",
+        "that somebody uninstalled an operator is not noted",
+        "operators/decide/app_type.py",
+        "    if view.site.going or app_of(app).status.catalog is None:\n",
+        "    if view.site.going or app_of(app).status.catalog is not None:\n",
+        (("uninstall", _CLEAN),),
+    ),
+    Mutant(
+        "requirements do not matter (O5)",
+        "an operator runs without what it requires",
+        "operators/decide/install.py",
+        "    _required,\n    _conflicting,\n",
+        "    _conflicting,\n",
+        (("requirement", _CLEAN),),
+    ),
+    Mutant(
+        "nobody asks for the provider (O3)",
+        "a definition is there and nobody serves it",
+        "operators/decide/crd.py",
+        "    if place in view.buried or place in view.names:\n",
+        "    if place not in view.buried or place in view.names:\n",
+        (("requirement", _CLEAN),),
+    ),
+    Mutant(
+        "a pin is overheard (O10)",
+        "nobody goes back",
+        "operators/decide/successor.py",
+        "    if said.why is Why.BACKWARDS and pin is not None:\n",
+        "    if said.why is Why.BACKWARDS and pin is None:\n",
+        (("back", _CLEAN),),
+    ),
+)
