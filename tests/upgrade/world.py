@@ -25,6 +25,7 @@ from shiplift.api.nodes import (
     NodeStatus,
     RolloutPhase,
 )
+from shiplift.api.operators import OperatorVersion
 from shiplift.api.upgrade import Granted, UpgradeConfig, UpgradeConfigSpec
 from shiplift.api.values import Condition, ConditionStatus, Progress
 from shiplift.api.workloads import MigrationState, WorkloadMigration, WorkloadMigrationSpec
@@ -63,6 +64,7 @@ class World:
     upgrade: UpgradeConfig | None = None
     rollouts: dict[str, NodeRollout] = field(default_factory=dict[str, NodeRollout])
     migration: WorkloadMigration | None = None
+    operators: tuple[OperatorVersion, ...] = ()
     never_allowed: tuple[str, ...] = ()
     stale: tuple[Kind, ...] = ()
     listeners: list[Callable[[Step], None]] = field(default_factory=list[Callable[[Step], None]])
@@ -130,6 +132,7 @@ class World:
             api_servers=planes or {"kubernetes": self.server},
             rollouts=tuple(self.rollouts.values()),
             migration=self.migration,
+            operators=self.operators,
             never_allowed=self.never_allowed,
             stale=self.stale,
             outcomes=outcomes or Outcomes(),

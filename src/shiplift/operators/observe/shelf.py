@@ -238,8 +238,7 @@ class Shelf:
         size = 0
         try:
             for one in self._client.list(CONFIG_MAP, source.namespace, selector, limit=20):
-                texts: dict[str, str] = (one.get("data") or {}) | (one.get("binaryData") or {})
-                size += sum(map(len, texts.values()))
+                size += _size(one)
                 if size > _MOST_BYTES:
                     raise UnreadableError(f"its ConfigMaps hold more than {_MOST_BYTES >> 20} MiB")
                 found.append(one)
@@ -256,6 +255,12 @@ class Shelf:
             )
 
         return fetch
+
+
+def _size(config_map: Json) -> int:
+    texts: dict[str, str] = config_map.get("data") or {}
+    packed: dict[str, str] = config_map.get("binaryData") or {}
+    return sum(map(len, texts.values())) + sum(map(len, packed.values()))
 
 
 def _data(config_map: Json) -> list[tuple[str, bytes]]:
