@@ -243,7 +243,7 @@ class SourceView(msgspec.Struct, frozen=True, kw_only=True):
     row: Custom
     reading: Reading
     app_types: frozenset[tuple[str, str]] = frozenset()
-    """Namespace and package of every AppType."""
+    """Namespace and package of every AppType that nobody deletes."""
     outcomes: Outcomes = Outcomes()
 
 

@@ -105,7 +105,8 @@ class Observer:
         if row is None:
             return NothingView()
         reading = self._shelf.reading(row)
-        return SourceView(row=row, reading=reading, app_types=_app_types(snapshot), outcomes=outcomes)
+        staying = [one for one in snapshot.customs(kinds.APP_TYPE) if not one.deleting]
+        return SourceView(row=row, reading=reading, app_types=_packages(staying), outcomes=outcomes)
 
     def _app_type(self, snapshot: Snapshot, key: Key, outcomes: Outcomes) -> View:
         row = snapshot.custom(kinds.APP_TYPE, key.name, key.namespace)
@@ -156,7 +157,7 @@ class Observer:
             row=row,
             needed_by=tuple(needed.values()),
             providers=tuple(providers.values()),
-            app_types=_app_types(snapshot),
+            app_types=_packages(snapshot.customs(kinds.APP_TYPE)),
             names=frozenset((one.namespace, one.name) for one in snapshot.customs(kinds.APP_TYPE)),
             buried=frozenset(graves),
             outcomes=outcomes,
@@ -296,8 +297,8 @@ def site_of(snapshot: Snapshot, namespace: str, app_type: str) -> Site:
     )
 
 
-def _app_types(snapshot: Snapshot) -> frozenset[tuple[str, str]]:
-    return frozenset((one.namespace, app_of(one).spec.package) for one in snapshot.customs(kinds.APP_TYPE))
+def _packages(app_types: Iterable[Custom]) -> frozenset[tuple[str, str]]:
+    return frozenset((one.namespace, app_of(one).spec.package) for one in app_types)
 
 
 def _taken(snapshot: Snapshot, namespace: str, app_type: str) -> frozenset[str]:
