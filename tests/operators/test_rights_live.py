@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from shiplift.facts.kinds import APP_TYPE, CLUSTER_ROLE_BINDING, DEPLOYMENT, SERVICE_ACCOUNT
+import pytest
+
+from shiplift.facts.kinds import APP_TYPE, CLUSTER_ROLE_BINDING, DEPLOYMENT, SERVICE_ACCOUNT, Kind
+from shiplift.kube import rbac
+from shiplift.kube.client import Client
+from shiplift.kube.credentials import Impersonation
+from shiplift.kube.errors import Forbidden
 from tests.operators.bundles import Written
 from tests.operators.rig import Scene, boats
 
+ROLE = Kind("Role", "roles", rbac.GROUP)
 EVERYTHING = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
 
 
@@ -61,6 +68,43 @@ def test_what_the_account_may_not_do_is_named(scene: Scene) -> None:
     assert "poddisruptionbudgets" in scene.says("boats.v1.0.0", "Installed", "NotAllowed")
     assert scene.app("boats")["conditions"]
     assert scene.find(APP_TYPE, "boats")
+
+
+def test_who_may_not_run_pods_cannot_name_an_account(scene: Scene) -> None:
+    """An account of a namespace can be used by who may run pods there, and by nobody else for an AppType."""
+    group = rbac.rule("shiplift.dev", ["apptypes"], ["get", "create", "patch"])
+    role = rbac.role("ada", [group], scene.space)
+    bound = rbac.binding(role, "x", "x") | {
+        "subjects": [{"kind": "User", "name": "ada", "apiGroup": "rbac.authorization.k8s.io"}]
+    }
+    for one in (role, bound):
+        scene.rig.put(one)
+    ada = scene.client.acting_as(Impersonation("ada", groups=("system:authenticated",)))
+    body = {"metadata": {"name": "boats"}, "spec": {"package": "boats", "serviceAccountName": "installer"}}
+    with pytest.raises(Forbidden, match="may not create pods in namespace"):
+        ada.create(APP_TYPE, body, scene.space)
+    scene.change(ROLE, "ada", {"rules": [group, rbac.rule("", ["pods"], ["create"])]}, scene.space)
+
+    def may() -> bool:
+        try:
+            ada.create(APP_TYPE, body, scene.space)
+        except Forbidden:
+            return False
+        return True
+
+    scene.waits(may)
+    scene.change(ROLE, "ada", {"rules": [group]}, scene.space)
+    uid = (scene.find(APP_TYPE, "boats") or {})["metadata"]["uid"]
+    scene.waits(lambda: not _may_change(ada, scene.space, uid, {"serviceAccountName": "default"}))
+    assert _may_change(ada, scene.space, uid, {"paused": True}), "what is not about the account is free"
+
+
+def _may_change(client: Client, space: str, uid: str, spec: dict[str, object]) -> bool:
+    try:
+        client.patch(APP_TYPE, "boats", {"spec": spec}, space, uid=uid)
+    except Forbidden:
+        return False
+    return True
 
 
 def _budget() -> dict[str, object]:

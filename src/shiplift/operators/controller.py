@@ -139,7 +139,7 @@ _STATUSES = [
     f"{one.plural}/status" for one in (kinds.APP_TYPE, kinds.OPERATOR_VERSION, kinds.OPERATOR_CATALOG)
 ]
 RULES = (
-    rule(kinds.GROUP, [kinds.APP_TYPE.plural], ["get", "create", "patch"]),
+    rule(kinds.GROUP, [kinds.APP_TYPE.plural], ["get", "create", "patch", authors.INSTALL]),
     rule(kinds.GROUP, [kinds.OPERATOR_VERSION.plural], ["get", "create", "patch", "delete"]),
     rule(kinds.GROUP, [f"{one}/finalizers" for one in _OURS], ["update"]),
     rule(kinds.GROUP, [kinds.OPERATOR_CATALOG.plural], ["get"]),
@@ -165,7 +165,7 @@ PART = LayerPart(
     wakes,
     Operators,
     RULES,
-    manifests=tuple(authors.hand_overs()),
+    manifests=(*authors.hand_overs(), *authors.installers()),
     collector=OperatorsCollector,
     granted_rules=FENCED,
     of_others=(kinds.UPGRADE_CONFIG,),

@@ -93,12 +93,14 @@ ALL: tuple[Scenario, ...] = (
     ),
     Scenario(
         name="definition",
+        repeats="upgrade",
         offered=changed(),
         spec={"version": "1.0.0"},
         acts=(Act(installed="1.0.0"), Act(spec={"version": None}, installed="1.1.0")),
     ),
     Scenario(
         name="veto",
+        repeats="upgrade",
         offered=THREE[:2],
         spec={"version": "1.0.0"},
         acts=(
@@ -129,6 +131,7 @@ ALL: tuple[Scenario, ...] = (
     ),
     Scenario(
         name="turn",
+        repeats="upgrade",
         offered=THREE[:2],
         upgrading=True,
         spec={"version": "1.0.0"},
