@@ -25,7 +25,7 @@ from shiplift.kube.watch import Watch
 from shiplift.operators.act.actor import Actor
 from shiplift.operators.decide.decision import decide
 from shiplift.operators.model import Decided, Key, Loop, View
-from shiplift.operators.names import BUNDLE, NAME, REQUIRED
+from shiplift.operators.names import BUNDLE, NAME, REQUIRED, UPGRADE
 from shiplift.operators.observe.checks import Checks
 from shiplift.operators.observe.observer import OF_APP_TYPE, OF_VERSION, READS, Observer, matters_to_turn
 from shiplift.operators.observe.shelf import Shelf
@@ -143,6 +143,7 @@ RULES = (
     rule(kinds.GROUP, [kinds.OPERATOR_VERSION.plural], ["get", "create", "patch", "delete"]),
     rule(kinds.GROUP, [f"{one}/finalizers" for one in _OURS], ["update"]),
     rule(kinds.GROUP, [kinds.OPERATOR_CATALOG.plural], ["get"]),
+    rule(kinds.GROUP, [kinds.UPGRADE_CONFIG.plural], ["get"], [UPGRADE]),
     rule(kinds.GROUP, _STATUSES, ["patch"]),
 )
 """On our own objects only. What operators consist of is changed as the AppType's account, which an

@@ -21,6 +21,7 @@ from shiplift.api.operators import (
     OperatorVersion,
     RuleAction,
 )
+from shiplift.api.upgrade import UpgradeConfig
 from shiplift.api.values import ConditionStatus, Status
 from shiplift.engine.conditions import Reason as AnyReason
 from shiplift.engine.conditions import Status as Holds
@@ -32,7 +33,7 @@ from shiplift.facts.kinds import Kind
 from shiplift.facts.workloads import Deployment
 from shiplift.operators.catalog.model import Bundle, Catalog, Package
 from shiplift.operators.handing.ownership import Owner
-from shiplift.operators.names import ORDER
+from shiplift.operators.names import CONTROL_PLANE, ORDER
 
 Json = dict[str, Any]
 
@@ -456,7 +457,21 @@ def holds(row: Custom, about: str) -> bool:
 
 def denies(row: Custom, about: str) -> str | None:
     """What a condition that is false says; None where it is not false."""
-    for one in row.object.status.conditions:
+    return denied(row.object.status, about)
+
+
+def turn_of(upgrade: UpgradeConfig) -> str:
+    """Why nothing new is begun while the control plane is upgraded; empty where it may be. What has to come
+    before it, the checks before an upgrade ask for; what needs the new version comes after it."""
+    target = upgrade.status.target_version
+    said = {one.type: one.status for one in upgrade.status.conditions}
+    if target is None or said.get(CONTROL_PLANE) is ConditionStatus.TRUE:
+        return ""
+    return f"the cluster is being upgraded to {target}; this begins when its control plane is"
+
+
+def denied(status: Status, about: str) -> str | None:
+    for one in status.conditions:
         if one.type == about and one.status is ConditionStatus.FALSE:
             return one.message or one.reason
     return None

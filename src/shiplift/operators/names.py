@@ -17,5 +17,20 @@ REQUIRED = "operators.shiplift.dev/required"
 """The label on a CustomResourceDefinition that was made because some version requires it."""
 UPGRADEABLE = "Upgradeable"
 """The condition of an OperatorVersion by which the operator itself, or anybody, vetoes its replacement."""
+UPGRADE = "cluster"
+"""The name of the one UpgradeConfig."""
+CONTROL_PLANE = "ControlPlaneUpgraded"
+"""Its condition that is true once the control plane has the target version."""
 
-__all__ = ["BUNDLE", "FINALIZER", "INVENTORY", "MANIFEST", "NAME", "ORDER", "REQUIRED", "UPGRADEABLE"]
+__all__ = [
+    "BUNDLE",
+    "CONTROL_PLANE",
+    "FINALIZER",
+    "INVENTORY",
+    "MANIFEST",
+    "NAME",
+    "ORDER",
+    "REQUIRED",
+    "UPGRADE",
+    "UPGRADEABLE",
+]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.crash.mutants import Mutant
-from tests.crash.plans import Clean
+from tests.crash.plans import Clean, Disturbance, Watching
 
 _CLEAN = Clean()
 
@@ -67,10 +67,18 @@ ALL: tuple[Mutant, ...] = (
     Mutant(
         "out of turn",
         "an operator is changed while the control plane is",
-        "operators/observe/observer.py",
-        "        if target is not None and said.get(_CONTROL_PLANE) is not ConditionStatus.TRUE:\n",
-        "        if target is None and said.get(_CONTROL_PLANE) is ConditionStatus.FALSE:\n",
+        "operators/model.py",
+        "    if target is None or said.get(CONTROL_PLANE) is ConditionStatus.TRUE:\n",
+        "    if target is None or said.get(CONTROL_PLANE) is not ConditionStatus.FALSE:\n",
         (("turn", _CLEAN),),
+    ),
+    Mutant(
+        "the turn of a moment ago",
+        "an operator is changed by what was known of the upgrade before",
+        "operators/act/versions.py",
+        "    if upgrade is not None and (why := turn_of(upgrade)):\n",
+        "    if upgrade is None and (why := turn_of(upgrade)):\n",
+        (("turn", Watching("upgradeconfigs", Disturbance.DELAYED)),),
     ),
     Mutant(
         "hop upon hop (O4)",

@@ -8,15 +8,18 @@ from typing import Any
 import msgspec
 
 from shiplift.api.marks import MANAGED_BY, MANAGER
-from shiplift.api.operators import AppType, OperatorVersionSpec
+from shiplift.api.operators import AppType, OperatorVersion, OperatorVersionSpec
+from shiplift.api.upgrade import UpgradeConfig
 from shiplift.engine.step import Outcome
-from shiplift.facts.kinds import APP_TYPE, OPERATOR_VERSION
+from shiplift.facts.kinds import APP_TYPE, OPERATOR_VERSION, UPGRADE_CONFIG
 from shiplift.kube.client import Client
-from shiplift.kube.outcomes import done, uid_of
+from shiplift.kube.errors import NotFound
+from shiplift.kube.outcomes import LATER, done, uid_of
 from shiplift.operators.catalog import kubernetes, payload
 from shiplift.operators.catalog.installation import NotInstallableError
 from shiplift.operators.catalog.model import Bundle, Crd
-from shiplift.operators.names import FINALIZER, INVENTORY, ORDER
+from shiplift.operators.model import denied, turn_of
+from shiplift.operators.names import FINALIZER, INVENTORY, ORDER, UPGRADE, UPGRADEABLE
 from shiplift.operators.observe import pieces
 from shiplift.operators.observe.shelf import Shelf
 from shiplift.operators.steps import MakeVersion
@@ -27,13 +30,15 @@ Json = dict[str, Any]
 def make(client: Client, shelf: Shelf, step: MakeVersion) -> Outcome:
     """For that very AppType, while it is there."""
     live = client.get(APP_TYPE, step.app_type, step.namespace)
-    if uid_of(live) != step.app_uid or "deletionTimestamp" in live["metadata"]:
-        return Outcome.refused(step, "its AppType is going, or another")
+    app = msgspec.convert(live, AppType)
+    if uid_of(live) != step.app_uid or "deletionTimestamp" in live["metadata"] or app.spec.paused:
+        return Outcome.refused(step, "its AppType is paused, going, or another", LATER)
+    if why := _not_now(client, step):
+        return Outcome.refused(step, why, LATER)
     bundle = shelf.bundle(step.catalog, step.package, step.bundle)
     if bundle is None:
         return Outcome.failed(step, f"catalog {step.catalog} does not have {step.bundle} any more")
     manifests = shelf.manifests(bundle.payload)
-    app = msgspec.convert(live, AppType)
     try:
         wanted = pieces.wanted(bundle, manifests, step.namespace, app.spec)
         spec = spec_of(step, bundle, manifests, shelf)
@@ -42,6 +47,22 @@ def make(client: Client, shelf: Shelf, step: MakeVersion) -> Outcome:
     except msgspec.ValidationError as error:
         return Outcome.failed(step, f"{step.bundle} cannot be made an OperatorVersion: {error}")
     return done(step, client.create(OPERATOR_VERSION, _body(step, spec, wanted), step.namespace))
+
+
+def _not_now(client: Client, step: MakeVersion) -> str:
+    """A veto, or the upgrade of the cluster, as they are now: a store may be a moment behind, and a version
+    that is made is not taken back."""
+    try:
+        upgrade = msgspec.convert(client.get(UPGRADE_CONFIG, UPGRADE), UpgradeConfig)
+    except NotFound:
+        upgrade = None
+    if upgrade is not None and (why := turn_of(upgrade)):
+        return why
+    if not step.replaces:
+        return ""
+    before = msgspec.convert(client.get(OPERATOR_VERSION, step.replaces, step.namespace), OperatorVersion)
+    veto = denied(before.status, UPGRADEABLE)
+    return "" if veto is None else f"{step.replaces} must not be replaced now: {veto}"
 
 
 def _body(step: MakeVersion, spec: Json, wanted: Sequence[Json]) -> Json:

@@ -6,9 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TypeVar
 
-from shiplift.api.marks import UPGRADE_HOLD
-from shiplift.api.upgrade import UpgradeConfig
-from shiplift.api.values import ConditionStatus
 from shiplift.engine.layer import Retry
 from shiplift.engine.step import Outcomes
 from shiplift.facts import kinds
@@ -49,6 +46,7 @@ from shiplift.operators.model import (
     holds,
     order_of,
     owner_of,
+    turn_of,
     version_of,
 )
 from shiplift.operators.names import REQUIRED
@@ -67,8 +65,6 @@ READS = (
     kinds.CUSTOM_RESOURCE_DEFINITION,
     kinds.NAMESPACE,
 )
-_CONTROL_PLANE = "ControlPlaneUpgraded"
-"""The condition of an UpgradeConfig that is true once its control plane has the target version."""
 OF_APP_TYPE = (Loop.APP_TYPE, Loop.CATALOG)
 OF_VERSION = (Loop.REQUIREMENT, Loop.INSTALL, Loop.UPGRADE, Loop.COLLECT)
 
@@ -323,15 +319,9 @@ def _running(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
 
 
 def turn(snapshot: Snapshot) -> str:
-    """While the control plane is upgraded nothing new is begun: what has to come before it, the checks before
-    an upgrade ask for, and what needs the new version comes after it."""
-    for row in snapshot.customs(kinds.UPGRADE_CONFIG):
-        config: UpgradeConfig = row.object
-        target = config.status.target_version
-        said = {one.type: one.status for one in config.status.conditions}
-        if target is not None and said.get(_CONTROL_PLANE) is not ConditionStatus.TRUE:
-            return f"the cluster is being upgraded to {target}; this begins when its control plane is"
-    return ""
+    """Why nothing new is begun while the cluster is upgraded."""
+    told = (turn_of(row.object) for row in snapshot.customs(kinds.UPGRADE_CONFIG))
+    return next((one for one in told if one), "")
 
 
 def _usher(snapshot: Snapshot, key: Key) -> UsherView:
@@ -353,7 +343,5 @@ def _usher(snapshot: Snapshot, key: Key) -> UsherView:
 
 
 def matters_to_turn(row: Custom) -> object:
-    """What of an UpgradeConfig, or of the mark that it leaves on an AppType, decides whose turn it is."""
-    config: UpgradeConfig = row.object
-    said = {one.type: one.status for one in config.status.conditions}
-    return config.status.target_version, said.get(_CONTROL_PLANE), row.annotations.get(UPGRADE_HOLD)
+    """What of an UpgradeConfig decides whose turn it is."""
+    return turn_of(row.object)
