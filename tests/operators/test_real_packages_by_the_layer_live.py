@@ -1,4 +1,4 @@
-"""Real packages, installed and upgraded by the layer itself along their real paths, custom resources in place;
+"""Real packages, installed and upgraded by the layer itself along their real paths, with custom resources;
 what this server does not serve is passed over, with the reason."""
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from shiplift.kube.rbac import rule
 from shiplift.kube.watch import Watch
 from shiplift.operators.act.actor import Actor
 from shiplift.operators.decide.decision import decide
-from shiplift.operators.model import Decided, Key, Loop, View
+from shiplift.operators.model import About, Decided, Key, Loop, View, holds
 from shiplift.operators.names import BUNDLE, NAME, REQUIRED, UPGRADE
 from shiplift.operators.observe.checks import Checks
 from shiplift.operators.observe.observer import OF_APP_TYPE, OF_VERSION, READS, Observer, matters_to_turn
@@ -89,8 +89,15 @@ def _of_ours(loops: tuple[Loop, ...], old: Row | None, new: Row | None, row: Row
     if old is None or new is None:
         return [*keys, Key(Loop.USHER)]
     if _essence(old) != _essence(new):
-        keys.append(Key(Loop.USHER, row.namespace))
+        keys.append(Key(Loop.USHER, row.namespace, row.name))
+    if _runs(old) != _runs(new):
+        keys.append(Key(Loop.USHER))
     return keys
+
+
+def _runs(row: Row) -> bool:
+    """What operators that require it wait for."""
+    return holds(cast("Custom", row), About.INSTALLED)
 
 
 def _essence(row: Row) -> object:
@@ -118,7 +125,7 @@ def _of_others(kind: Kind, old: Row | None, new: Row | None, row: Row) -> Iterab
     match kind:
         case kinds.DEPLOYMENT if BUNDLE in row.annotations:
             changed = old is None or new is None or _running(old) != _running(new)
-            return (Key(Loop.USHER, row.namespace),) if changed else ()
+            return (Key(Loop.USHER, row.namespace, row.annotations[BUNDLE]),) if changed else ()
         case kinds.UPGRADE_CONFIG:
             before, after = (matters_to_turn(cast("Custom", one)) if one else None for one in (old, new))
             return (Key(Loop.USHER),) if before != after else ()

@@ -236,6 +236,8 @@ class Reading(msgspec.Struct, frozen=True):
     """Attempts in a row that got nothing."""
     digest: str = ""
     catalog: Catalog | None = None
+    news: bool = False
+    """What was read is other than before: whoever goes by it is woken."""
 
 
 class SourceView(msgspec.Struct, frozen=True, kw_only=True):
@@ -271,6 +273,8 @@ class AppView(msgspec.Struct, frozen=True, kw_only=True):
     turn: str = ""
     """Why nothing new is begun while the cluster is upgraded; empty where it may be."""
     catalogs: tuple[Custom, ...] = ()
+    reading: bool = False
+    """Some catalog is being read for the first time in this term."""
     outcomes: Outcomes = Outcomes()
 
 

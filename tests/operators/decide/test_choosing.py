@@ -9,7 +9,8 @@ import pytest
 from shiplift.engine.conditions import Status as Holds
 from shiplift.operators.catalog.model import Package
 from shiplift.operators.decide import app_type, successor
-from shiplift.operators.model import AppView, Line, Reason
+from shiplift.operators.decide.decision import decide
+from shiplift.operators.model import AppView, Line, Loop, Reason
 from shiplift.operators.steps import DeleteVersion, MakeVersion
 from tests.operators.decide.views import NOW, app, app_view, held, line, site, version
 
@@ -177,3 +178,16 @@ def test_no_way_is_told_with_the_reason() -> None:
     course = following(version("0.5.0", 1, "", "Installed"))
     assert course.line.reason is Reason.NO_WAY
     assert "0.5.0" in course.line.message
+
+
+# --- before catalogs are read ---
+
+
+def test_while_a_catalog_is_read_for_the_first_time_nothing_is_told_of_what_it_may_have() -> None:
+    of = app()
+    view = app_view(site(RUNS, of=of), None, reading=True)
+    assert decide(view, NOW, Loop.CATALOG).told == ()
+    first_look = app_view(site(of=of), None, reading=True)
+    assert decide(first_look, NOW, Loop.APP_TYPE).told == ()
+    going = app(deleting=5)
+    assert decide(app_view(site(RUNS, of=going), None, reading=True), NOW, Loop.APP_TYPE).steps

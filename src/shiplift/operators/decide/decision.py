@@ -23,6 +23,7 @@ from shiplift.operators.model import (
     CrdView,
     Decided,
     InstallView,
+    Key,
     Line,
     Loop,
     OwnedView,
@@ -71,7 +72,10 @@ def _of_the_cluster(view: View, now: datetime) -> Decided:
             return Decided(wake=view.keys)
         case SourceView():
             line = source.read(view, now)
-            return _of(line, (report.source_told(view, now, line),))
+            never = bool(view.reading.failures) and view.reading.catalog is None
+            wake = (Key(Loop.USHER),) if view.reading.news or never else ()
+            told = (report.source_told(view, now, line),)
+            return Decided(line.steps, _look_again(line), told=told, wake=wake)
         case CrdView():
             step = crd.owned(view)
             return Decided((step,) if step is not None else ())
@@ -103,7 +107,7 @@ def _refusal(said: str) -> Reason:
 
 def _app_type(view: AppView, now: datetime) -> Decided:
     app = view.site.app
-    if app is None:
+    if app is None or (view.reading and not app.deleting and not view.site.versions):
         return Decided()
     line = _answered(app_type.resolved(view, app, now), view.outcomes)
     found = choosing.chosen(view, app)
@@ -113,7 +117,7 @@ def _app_type(view: AppView, now: datetime) -> Decided:
 
 def _successor(view: AppView, now: datetime) -> Decided:
     app = view.site.app
-    if app is None or app.deleting:
+    if app is None or app.deleting or view.reading:
         return Decided()
     course = successor.followed(view, app)
     course = course._replace(line=_answered(course.line, view.outcomes))

@@ -115,6 +115,7 @@ class Observer:
             kubernetes=self._version.get(),
             turn=turn(snapshot),
             catalogs=tuple(snapshot.customs(kinds.OPERATOR_CATALOG)),
+            reading=self._shelf.is_reading(snapshot.customs(kinds.OPERATOR_CATALOG)),
             outcomes=outcomes,
         )
 
@@ -325,21 +326,32 @@ def turn(snapshot: Snapshot) -> str:
 
 
 def _usher(snapshot: Snapshot, key: Key) -> UsherView:
-    """All keys of a namespace, or of the cluster."""
-    found: list[Key] = []
-    for one in snapshot.customs(kinds.APP_TYPE):
-        found += [Key(loop, one.namespace, one.name) for loop in OF_APP_TYPE]
-    for one in snapshot.customs(kinds.OPERATOR_VERSION):
-        found += [Key(loop, one.namespace, one.name) for loop in OF_VERSION]
+    """All keys of an AppType, or of a namespace; of the cluster those that may wait for others."""
+    every = tuple(snapshot.customs(kinds.OPERATOR_VERSION))
+    apps, versions = list(snapshot.customs(kinds.APP_TYPE)), list(every)
     if key.namespace:
-        return UsherView(tuple(one for one in found if one.namespace == key.namespace))
-    found += [
-        Key(Loop.CRD, "", one.name)
-        for one in snapshot.all(CustomResourceDefinition)
-        if one.labels.get(REQUIRED) == "true"
-    ]
-    found += [Key(Loop.SOURCE, "", one.name) for one in snapshot.customs(kinds.OPERATOR_CATALOG)]
-    return UsherView(tuple(found))
+        apps = [one for one in apps if one.namespace == key.namespace]
+        versions = [one for one in versions if one.namespace == key.namespace]
+    if key.name:
+        meant = {key.name, *(version_of(one).spec.app_type for one in versions if one.name == key.name)}
+        apps = [one for one in apps if one.name in meant]
+        versions = [one for one in versions if version_of(one).spec.app_type in meant]
+    if not key.namespace:
+        versions = [one for one in versions if not _is_settled(one)]
+    found = [Key(loop, one.namespace, one.name) for one in apps for loop in OF_APP_TYPE]
+    found += [Key(loop, one.namespace, one.name) for one in versions for loop in OF_VERSION]
+    return UsherView(tuple(found if key.namespace else [*found, *_of_the_cluster(snapshot)]))
+
+
+def _is_settled(one: Custom) -> bool:
+    """Whether it runs and nobody takes over from it: it waits for nobody."""
+    return holds(one, About.INSTALLED) and not one.deleting and version_of(one).status.replaced_by is None
+
+
+def _of_the_cluster(snapshot: Snapshot) -> list[Key]:
+    rows = snapshot.all(CustomResourceDefinition)
+    crds = [Key(Loop.CRD, "", one.name) for one in rows if one.labels.get(REQUIRED) == "true"]
+    return crds + [Key(Loop.SOURCE, "", one.name) for one in snapshot.customs(kinds.OPERATOR_CATALOG)]
 
 
 def matters_to_turn(row: Custom) -> object:

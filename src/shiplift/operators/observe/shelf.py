@@ -75,6 +75,8 @@ class Shelf:
         self._contents: dict[str, Content] = {}
         self._attempts: dict[str, int] = {}
         self._generations: dict[str, int] = {}
+        self._news: set[str] = set()
+        """Catalogs that nobody was told of since they have changed."""
         self._manifests: OrderedDict[str, list[Json]] = OrderedDict()
 
     # --- for who acts ---
@@ -92,7 +94,7 @@ class Shelf:
             name=f"catalog-{name}",
             ask=lambda: self._ask(name),
             max_age=_COUNTS,
-            keys=(Key(Loop.SOURCE, "", name), Key(Loop.USHER)),
+            keys=(Key(Loop.SOURCE, "", name),),
         )
 
     # --- for who observes ---
@@ -102,6 +104,8 @@ class Shelf:
         with self._lock:
             asked, content = self._asked.get(row.name), self._contents.get(row.name)
             attempts, generation = self._attempts.get(row.name, 0), self._generations.get(row.name, 0)
+            news = row.name in self._news
+            self._news.discard(row.name)
         if asked is None:
             return Reading()
         probe, pending = asked.probe, asked.pending
@@ -115,7 +119,14 @@ class Shelf:
             failures=probe.failures,
             digest=content.digest if content else "",
             catalog=content.catalog if content else None,
+            news=news,
         )
+
+    def is_reading(self, rows: Iterable[Custom]) -> bool:
+        """Whether one of these was neither read nor found unreadable so far."""
+        with self._lock:
+            unknown = [self._asked.get(row.name) for row in rows if row.name not in self._contents]
+        return any(asked is None or not asked.probe.failures for asked in unknown)
 
     def held(self) -> tuple[Held, ...]:
         """Those that were read and are still wanted, that which counts first."""
@@ -197,6 +208,9 @@ class Shelf:
             raise Unanswered("it is gone")
         content = self._read(row)
         with self._lock:
+            before = self._contents.get(name)
+            if before is None or (before.digest, before.generation) != (content.digest, content.generation):
+                self._news.add(name)
             self._contents[name] = content
         return content.digest
 
