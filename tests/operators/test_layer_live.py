@@ -16,6 +16,9 @@ from shiplift.facts.kinds import (
     SERVICE_ACCOUNT,
     Kind,
 )
+from shiplift.kube.store import Store
+from shiplift.kube.watch import Watch
+from shiplift.operators.face.undo import undo_all
 from tests.operators.bundles import GROUP, Written, definition
 from tests.operators.rig import Scene, boats
 
@@ -305,6 +308,33 @@ def test_a_namespace_goes_with_its_operators(scene: Scene) -> None:
 
     scene.remove(NAMESPACE, scene.space)
     scene.waits(lambda: scene.find(NAMESPACE, scene.space, "") is None, 90)
+
+
+def test_undo_leaves_what_runs_and_nothing_of_ours_in_the_way(scene: Scene) -> None:
+    scene.offer(*boats("1.0.0"))
+    scene.ask("boats")
+    scene.come_to("boats", "1.0.0")
+    scene.rig.stop()
+    said: list[str] = []
+    watches = [Watch(kind) for kind in (APP_TYPE, OPERATOR_VERSION, OPERATOR_CATALOG)]
+    store = Store(scene.rig.cluster.credentials(), watches)
+    store.start()
+    try:
+        assert store.wait_synced(30)
+        done = undo_all(scene.client, store, said.append)
+        assert done.stays == 1
+        again = undo_all(scene.client, store, said.append)
+        assert (again.changes, again.stays) == (0, 1)
+    finally:
+        store.stop()
+    assert image(scene) == "example/boats:1.0.0"
+    for kind, name in ((APP_TYPE, "boats"), (OPERATOR_VERSION, "boats.v1.0.0")):
+        assert not (scene.find(kind, name) or {})["metadata"].get("finalizers")
+    scene.rig.start()
+    scene.says("boats", "Ready", "Paused")
+    scene.edit("boats", paused=False)
+    scene.says("boats", "Ready", "Installed")
+    assert (scene.find(OPERATOR_VERSION, "boats.v1.0.0") or {})["metadata"]["finalizers"]
 
 
 def test_a_version_that_somebody_deletes_is_made_again(scene: Scene) -> None:

@@ -176,5 +176,6 @@ PART = LayerPart(
     manifests=(*authors.hand_overs(), *authors.installers()),
     collector=OperatorsCollector,
     granted_rules=FENCED,
+    undone_without=READS[3:],
     of_others=(kinds.UPGRADE_CONFIG,),
 )

@@ -26,7 +26,7 @@ def resolved(view: AppView, app: Custom, now: datetime) -> Line:
     """Whether there is a version, and where it comes from."""
     if app.deleting:
         return _uninstalled(view, app, now)
-    if FINALIZER not in app.finalizers:
+    if FINALIZER not in app.finalizers and not app_of(app).spec.paused:
         steps = (SetFinalizer(APP_TYPE, app.namespace, app.name, app.uid, present=True),)
         return Line(Reason.MAKING, "it is taken up", steps=steps)
     if view.site.versions:

@@ -17,7 +17,7 @@ from shiplift.api.operators import CrdFinding, RequirementStatus, RuleAction
 from shiplift.engine.conditions import Status as Holds
 from shiplift.engine.step import Step
 from shiplift.facts.custom import Custom
-from shiplift.facts.kinds import CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT, SERVICE_ACCOUNT
+from shiplift.facts.kinds import CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT, OPERATOR_VERSION, SERVICE_ACCOUNT
 from shiplift.facts.workloads import Deployment
 from shiplift.operators.decide import lineage, requirements
 from shiplift.operators.handing.ownership import OWNER_UID
@@ -36,8 +36,8 @@ from shiplift.operators.model import (
     owner_of,
     version_of,
 )
-from shiplift.operators.names import BUNDLE, UPGRADEABLE
-from shiplift.operators.steps import CheckCrd, PutPiece, RemovePiece, StopDeployment
+from shiplift.operators.names import BUNDLE, FINALIZER, UPGRADEABLE
+from shiplift.operators.steps import CheckCrd, PutPiece, RemovePiece, SetFinalizer, StopDeployment
 
 _LOOK_AGAIN = timedelta(seconds=15)
 """While something is waited for that no event may announce."""
@@ -89,6 +89,15 @@ def _going(case: Case) -> Line | None:
     if not case.version.deleting and not case.view.site.going:
         return None
     return Line(Reason.REMOVING, "it is going")
+
+
+def _untaken(case: Case) -> Line | None:
+    """Our finalizer comes before anything that it would have to be held for."""
+    one = case.version
+    if FINALIZER in one.finalizers:
+        return None
+    step = SetFinalizer(OPERATOR_VERSION, one.namespace, one.name, one.uid, present=True)
+    return Line(Reason.INSTALLING, step.describe(), steps=(step,))
 
 
 def _being_replaced(case: Case) -> Line | None:
@@ -351,6 +360,7 @@ GATES: tuple[Gate, ...] = (
     _orphaned,
     _being_replaced,
     _paused,
+    _untaken,
     _troubled,
     _vetoed,
     _required,
