@@ -43,6 +43,8 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
     """The highest."""
     modes: tuple[str, ...] = ("OwnNamespace",)
     webhooks: bool = False
+    stuck: bool = False
+    """Its pods fit on no node."""
 
     @property
     def name(self) -> str:
@@ -136,6 +138,7 @@ def _deployment(one: Written, account: str) -> Json:
             "metadata": {"labels": labels},
             "spec": {
                 "serviceAccountName": account,
+                **({"nodeSelector": {"nowhere": "true"}} if one.stuck else {}),
                 "terminationGracePeriodSeconds": 0,
                 "containers": [{"name": "main", "image": f"example/{one.package}:{one.version}"}],
             },

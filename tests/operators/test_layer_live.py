@@ -190,6 +190,21 @@ def test_a_version_that_does_not_start_is_taken_back_by_a_pin(scene: Scene) -> N
     assert image(scene) == "example/boats:1.0.0"
 
 
+def test_what_was_stopped_for_a_version_that_does_not_start_runs_again(scene: Scene) -> None:
+    first, second = boats("1.0.0", "1.1.0")
+    second = msgspec.structs.replace(second, deployment="fleet", selects="fleet", stuck=True)
+    scene.offer(first, second)
+    scene.ask("boats", version="1.0.0")
+    scene.come_to("boats", "1.0.0")
+    scene.edit("boats", version=None)
+    scene.says("boats.v1.1.0", "Installed", "WaitingForPods")
+    assert (scene.find(DEPLOYMENT, "boats") or {})["spec"]["replicas"] == 0
+    scene.edit("boats", version="1.0.0")
+    scene.come_to("boats", "1.0.0")
+    scene.waits(lambda: (scene.find(DEPLOYMENT, "boats") or {})["status"].get("availableReplicas") == 1)
+    assert scene.find(DEPLOYMENT, "fleet") is None
+
+
 def test_what_is_required_and_missing_is_provided_with_its_operator(scene: Scene) -> None:
     nets = Written(package="nets", version="1.0.0", required=(("boats", "v1"),))
     scene.offer(nets)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from shiplift.api.marks import UPGRADE_HOLD
 from shiplift.api.operators import (
     AppType,
     CrdFinding,
@@ -429,6 +430,11 @@ View = SourceView | AppView | InstallView | RequirementView | CrdView | OwnedVie
 
 def app_of(row: Custom) -> AppType:
     return row.object
+
+
+def is_paused(app: Custom) -> bool:
+    """By its user, or by whoever conducts an upgrade of the cluster."""
+    return app_of(app).spec.paused or UPGRADE_HOLD in app.annotations
 
 
 def version_of(row: Custom) -> OperatorVersion:

@@ -145,6 +145,14 @@ ALL: tuple[Mutant, ...] = (
         (("requirement", _CLEAN),),
     ),
     Mutant(
+        "stopped for good (O10)",
+        "who goes back finds nothing running",
+        "operators/act/objects.py",
+        '_STOPPED: Json = {"spec": {"replicas": 0}, "metadata": {"annotations": {MANIFEST: None}}}\n',
+        '_STOPPED: Json = {"spec": {"replicas": 0}}\n',
+        (("withdrawn", _CLEAN),),
+    ),
+    Mutant(
         "a pin is overheard (O10)",
         "nobody goes back",
         "operators/decide/successor.py",

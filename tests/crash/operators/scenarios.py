@@ -68,6 +68,12 @@ def renamed() -> tuple[Written, ...]:
     return first, msgspec.structs.replace(second, deployment="fleet", selects="fleet", beside=())
 
 
+def stuck() -> tuple[Written, ...]:
+    """The second version never runs."""
+    first, second = renamed()
+    return first, msgspec.structs.replace(second, stuck=True)
+
+
 def changed() -> tuple[Written, ...]:
     """The second version changes the definition, harmlessly."""
     first, second = boats("1.0.0", "1.1.0", beside=(SETTINGS,))
@@ -128,6 +134,17 @@ ALL: tuple[Scenario, ...] = (
         name="back",
         offered=THREE[:2],
         acts=(Act(installed="1.1.0"), Act(spec={"version": "1.0.0"}, installed="1.0.0")),
+    ),
+    Scenario(
+        name="withdrawn",
+        offered=stuck(),
+        overlaps=False,
+        spec={"version": "1.0.0"},
+        acts=(
+            Act(installed="1.0.0"),
+            Act(spec={"version": None}, reason=("Installed", "WaitingForPods")),
+            Act(spec={"version": "1.0.0"}, installed="1.0.0"),
+        ),
     ),
     Scenario(
         name="turn",

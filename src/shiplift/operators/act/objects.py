@@ -17,6 +17,9 @@ from shiplift.operators.names import MANIFEST
 
 Json = dict[str, Any]
 
+_STOPPED: Json = {"spec": {"replicas": 0}, "metadata": {"annotations": {MANIFEST: None}}}
+"""It is not what its version wants any more: whoever goes back to that version puts it back."""
+
 
 def take(client: Client, step: steps.Account) -> Outcome:
     match step:
@@ -26,7 +29,7 @@ def take(client: Client, step: steps.Account) -> Outcome:
             return acting.act(client, step.write)
         case steps.StopDeployment():
             subject = Subject(DEPLOYMENT, step.name, step.namespace, step.uid, "Deployment")
-            return change(client, step, subject, lambda _: Edit({"spec": {"replicas": 0}}))
+            return change(client, step, subject, lambda _: Edit(_STOPPED))
         case steps.RemovePiece():
             return _removed(client, step)
         case steps.ReleasePiece():

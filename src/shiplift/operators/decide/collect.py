@@ -16,7 +16,7 @@ from shiplift.facts.custom import Custom
 from shiplift.facts.kinds import CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT, OPERATOR_VERSION, SERVICE_ACCOUNT
 from shiplift.operators.decide import lineage
 from shiplift.operators.decide.taking_over import RIGHTS, removed
-from shiplift.operators.model import Line, Owned, OwnedView, Reason, app_of, owner_of
+from shiplift.operators.model import Line, Owned, OwnedView, Reason, app_of, is_paused, owner_of
 from shiplift.operators.names import FINALIZER
 from shiplift.operators.steps import DeleteVersion, ReleasePiece, SetFinalizer
 
@@ -55,7 +55,8 @@ def _name(one: Custom | None) -> str:
 def _replaced(view: OwnedView, following: Custom, owned: tuple[Owned, ...]) -> Collected:
     one = view.version
     left = tuple(each.about for each in owned)
-    if owned or not lineage.is_done(view.site, following):
+    app = view.site.app
+    if owned or not lineage.is_done(view.site, following) or (app is not None and is_paused(app)):
         line = Line(Reason.BEING_REPLACED, f"{following.name} takes over from it")
     elif one.deleting:
         line = _let_go(one, f"{following.name} has taken over")

@@ -12,7 +12,6 @@ from datetime import timedelta
 
 import msgspec
 
-from shiplift.api.marks import UPGRADE_HOLD
 from shiplift.api.operators import CrdFinding, RequirementStatus, RuleAction
 from shiplift.engine.conditions import Status as Holds
 from shiplift.engine.step import Step
@@ -33,6 +32,7 @@ from shiplift.operators.model import (
     app_of,
     denies,
     holds,
+    is_paused,
     owner_of,
     version_of,
 )
@@ -112,7 +112,7 @@ def _being_replaced(case: Case) -> Line | None:
 def _paused(case: Case) -> Line | None:
     """What is installed stays as it is."""
     app = case.view.site.app
-    if app is None or not (app_of(app).spec.paused or UPGRADE_HOLD in app.annotations):
+    if app is None or not is_paused(app):
         return None
     stands = Holds.TRUE if holds(case.version, About.INSTALLED) else Holds.FALSE
     return Line(Reason.PAUSED, "its AppType is paused, or held by the upgrade of the cluster", stands)

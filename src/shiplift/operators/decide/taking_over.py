@@ -16,7 +16,7 @@ from shiplift.facts.custom import Custom
 from shiplift.facts.kinds import DEPLOYMENT
 from shiplift.operators.decide import lineage
 from shiplift.operators.handing.steps import step as hand_over
-from shiplift.operators.model import About, Line, Owned, OwnedView, Reason, app_of, holds, owner_of
+from shiplift.operators.model import About, Line, Owned, OwnedView, Reason, app_of, holds, is_paused, owner_of
 from shiplift.operators.steps import Hand, RemovePiece
 
 _SOON = timedelta(seconds=1)
@@ -38,10 +38,8 @@ def taken_over(view: OwnedView) -> Taken | None:
     if not before or view.version.deleting or app is None:
         return None
     names = ", ".join(one.name for one in before)
-    if view.trouble is not None:
-        return Taken(Line(view.trouble.reason, view.trouble.message))
-    if not holds(view.version, About.INSTALLED):
-        return Taken(Line(Reason.NOT_INSTALLED_YET, f"it takes over from {names} once it runs"))
+    if why := _waits(view, app, names):
+        return Taken(why)
     account = app_of(app).spec.service_account_name
     steps = [step for one in before for step in _steps(view, one, account)]
     mine = len(view.owned.get(view.version.uid, ()))
@@ -54,6 +52,17 @@ def taken_over(view: OwnedView) -> Taken | None:
         )
     line = Line(Reason.HANDED_OVER, f"{names} owns nothing any more", Holds.TRUE)
     return Taken(line, mine, mine)
+
+
+def _waits(view: OwnedView, app: Custom, names: str) -> Line | None:
+    """Why nothing is taken over yet."""
+    if is_paused(app):
+        return Line(Reason.PAUSED, "its AppType is paused, or held by the upgrade of the cluster")
+    if view.trouble is not None:
+        return Line(view.trouble.reason, view.trouble.message)
+    if not holds(view.version, About.INSTALLED):
+        return Line(Reason.NOT_INSTALLED_YET, f"it takes over from {names} once it runs")
+    return None
 
 
 def _steps(view: OwnedView, old: Custom, account: str) -> Iterator[Step]:

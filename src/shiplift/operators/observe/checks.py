@@ -5,14 +5,22 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+
+import msgspec
 
 from shiplift.operators.model import Checked
 
-Json = dict[str, Any]
 _MOST = 1000
-COUNTS = 10.0
-"""Seconds after which a check is made again: users change what is in the way."""
+COUNTS, COUNTS_LONGEST = 10.0, 300.0
+"""Seconds after which a check is made again, since users change what is in the way; ever later where it says
+the same: it makes definitions, and the API server tells everybody of those."""
+
+
+class _Note(msgspec.Struct, frozen=True):
+    token: str
+    at: float
+    counts: float
+    checked: Checked
 
 
 class Checks:
@@ -21,18 +29,21 @@ class Checks:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._found: dict[tuple[str, str], tuple[str, float, Checked]] = {}
+        self._notes: dict[tuple[str, str], _Note] = {}
 
     def note(self, namespace: str, crd: str, token: str, checked: Checked) -> None:
         with self._lock:
-            self._found[namespace, crd] = (token, self._clock(), checked)
-            while len(self._found) > _MOST:
-                del self._found[next(iter(self._found))]
+            before = self._notes.get((namespace, crd))
+            same = before is not None and (before.token, before.checked) == (token, checked)
+            counts = min(2 * before.counts, COUNTS_LONGEST) if before is not None and same else COUNTS
+            self._notes[namespace, crd] = _Note(token, self._clock(), counts, checked)
+            while len(self._notes) > _MOST:
+                del self._notes[next(iter(self._notes))]
 
     def of(self, namespace: str, crd: str, token: str) -> Checked | None:
         """None where something else was compared, or nothing."""
         with self._lock:
-            known, at, checked = self._found.get((namespace, crd), ("", 0.0, None))
-        if checked is None or known != token:
+            found = self._notes.get((namespace, crd))
+        if found is None or found.token != token:
             return None
-        return checked._replace(old=self._clock() - at > COUNTS)
+        return found.checked._replace(old=self._clock() - found.at > found.counts)
