@@ -14,6 +14,7 @@ from shiplift.kube.client import Client, PatchType
 from shiplift.kube.errors import Invalid, NotFound
 from shiplift.local.cluster import Cluster
 from shiplift.operators.crds import existing
+from shiplift.operators.crds.existing import ExistingError
 from tests.operators.crds.building import Json, crd, spec_of, version
 from tests.until import until
 
@@ -168,6 +169,15 @@ def test_a_term_removes_shadows_of_earlier_terms_and_no_others(client: Client, b
     assert {"stwo", "sthree"} <= left
     existing.remove_leftovers(client, "term-3")
     assert "stwo" not in {name.partition(".")[0] for name in shadows(client)}
+    live = client.get(CUSTOM_RESOURCE_DEFINITION, f"sthree.{existing.GROUP}")
+    client.delete(CUSTOM_RESOURCE_DEFINITION, f"sthree.{existing.GROUP}", uid=live["metadata"]["uid"])
+
+
+def test_a_check_that_takes_too_long_is_given_up_and_leaves_no_shadow(client: Client, boats: Kind) -> None:
+    before = shadows(client)
+    with pytest.raises(ExistingError, match="too many to check in time"):
+        existing.check(client, definition(boats.plural, size={"type": "integer"}), most_seconds=-1.0)
+    assert shadows(client) == before
 
 
 def test_a_thousand_objects_are_all_looked_at_and_stay_as_they_are(

@@ -31,6 +31,9 @@ from shiplift.operators.observe.shelf import NoPayloadError, Shelf
 
 Json = dict[str, Any]
 _MOST_GRAVES = 1000
+_MOST_SECONDS = 60.0
+"""For all objects of one definition. Whoever has more of them checks with `shiplift catalog crds`, and allows
+`ExistingObjects` in the AppType."""
 
 
 class Actor:
@@ -157,9 +160,11 @@ class Actor:
         try:
             live = client.get(CUSTOM_RESOURCE_DEFINITION, step.crd)
             found = rules.findings(read(live), read(step.manifest), actions)
-            checked = existing.check(client, step.manifest, self._mark)
+            action = actions[CrdRule.EXISTING_OBJECTS]
+            asked = action is not RuleAction.ALLOW
+            checked = existing.check(client, step.manifest, self._mark, _MOST_SECONDS) if asked else None
             if checked is not None:
-                found += existing.findings(step.crd, checked, actions[CrdRule.EXISTING_OBJECTS])
+                found += existing.findings(step.crd, checked, action)
         except (DefinitionError, ExistingError) as error:
             self._checks.note(step.namespace, step.crd, step.token, Checked(trouble=str(error)))
             return Outcome.failed(step, str(error))

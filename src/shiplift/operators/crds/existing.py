@@ -52,8 +52,9 @@ class Checked(msgspec.Struct, frozen=True):
     """Refused by the old schema as well."""
 
 
-def check(client: Client, new: Json, mark: str = MARK) -> Checked | None:
-    """All objects of the kind; none where the cluster does not know the kind yet. Shadows carry the mark."""
+def check(client: Client, new: Json, mark: str = MARK, most_seconds: float = float("inf")) -> Checked | None:
+    """All objects of the kind; none where the cluster does not know the kind yet. Shadows carry the mark. An
+    `ExistingError` where that takes longer than somebody can wait."""
     try:
         live = client.get(CUSTOM_RESOURCE_DEFINITION, read(new).name)
     except NotFound:
@@ -68,7 +69,7 @@ def check(client: Client, new: Json, mark: str = MARK) -> Checked | None:
     with contextlib.ExitStack() as stack:
         after = stack.enter_context(shadow(client, new, version, mark))
         before = _Lazily(lambda: stack.enter_context(shadow(client, live, version, mark)))
-        return _checked(client, _kind(old, version), after, before)
+        return _checked(client, _kind(old, version), after, before, time.monotonic() + most_seconds)
 
 
 def findings(crd: str, checked: Checked, action: RuleAction) -> list[CrdFinding]:
@@ -111,10 +112,14 @@ def _unreadable(client: Client, old: Definition) -> Checked:
     return Checked(len(names), tuple((name, why) for name in names))
 
 
-def _checked(client: Client, kind: Kind, after: Kind, before: _Lazily) -> Checked:
+def _checked(client: Client, kind: Kind, after: Kind, before: _Lazily, until: float) -> Checked:
     objects = already = 0
     refused: list[tuple[str, str]] = []
     for one in client.list(kind):
+        if time.monotonic() > until:
+            raise ExistingError(
+                f"there are more than {objects:,} objects of {kind}, too many to check in time"
+            )
         objects += 1
         why = _refusal(client, after, one)
         if why and _refusal(client, before(), one):
