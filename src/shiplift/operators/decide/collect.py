@@ -75,11 +75,11 @@ def _let_go(one: Custom, why: str) -> Line:
 
 def _removed(view: OwnedView, owned: tuple[Owned, ...]) -> Collected:
     one = view.version
+    if view.site.app is None:
+        told = "its AppType is gone: nobody says as whom what it owns may be looked at and changed"
+        return Collected(Line(Reason.ORPHANED, f"{told}; make it again, or take our finalizer off"))
     if not owned:
         return Collected(_let_go(one, "it owns nothing any more"))
-    if view.site.app is None:
-        told = f"its AppType is gone: nobody says as whom {owned[0].about} may be changed"
-        return Collected(Line(Reason.ORPHANED, told), owned=len(owned), leftovers=_abouts(owned))
     steps = tuple(_ends(view, view.site.app, owned))
     told = steps[0].describe() if steps else f"{owned[0].about} is going"
     line = Line(Reason.REMOVING, told, steps=steps, due=_SOON)
