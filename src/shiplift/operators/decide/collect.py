@@ -41,11 +41,16 @@ def collected(view: OwnedView) -> Collected | None:
         return None
     if view.site.going and one.deleting:
         return Collected(_let_go(one, "its namespace goes"))
-    if view.trouble is not None:
-        return Collected(Line(view.trouble.reason, view.trouble.message), _name(following))
-    if following is not None:
+    if view.site.app is None:
+        told = "its AppType is gone: nobody says as whom what it owns may be looked at and changed"
+        line = Line(Reason.ORPHANED, f"{told}; make it again, or take our finalizer off")
+    elif view.trouble is not None:
+        line = Line(view.trouble.reason, view.trouble.message)
+    elif following is not None:
         return _replaced(view, following, owned)
-    return _removed(view, owned)
+    else:
+        return _removed(view, view.site.app, owned)
+    return Collected(line, _name(following))
 
 
 def _name(one: Custom | None) -> str:
@@ -73,14 +78,11 @@ def _let_go(one: Custom, why: str) -> Line:
     return Line(Reason.COLLECTING, why, steps=(step,) if there else ())
 
 
-def _removed(view: OwnedView, owned: tuple[Owned, ...]) -> Collected:
+def _removed(view: OwnedView, app: Custom, owned: tuple[Owned, ...]) -> Collected:
     one = view.version
-    if view.site.app is None:
-        told = "its AppType is gone: nobody says as whom what it owns may be looked at and changed"
-        return Collected(Line(Reason.ORPHANED, f"{told}; make it again, or take our finalizer off"))
     if not owned:
         return Collected(_let_go(one, "it owns nothing any more"))
-    steps = tuple(_ends(view, view.site.app, owned))
+    steps = tuple(_ends(view, app, owned))
     told = steps[0].describe() if steps else f"{owned[0].about} is going"
     line = Line(Reason.REMOVING, told, steps=steps, due=_SOON)
     return Collected(line, "", len(owned), _abouts(owned))

@@ -15,7 +15,7 @@ from shiplift.kube.credentials import Impersonation
 from shiplift.kube.errors import Forbidden, NotFound
 from shiplift.kube.fence import service_account
 from shiplift.kube.manifests import kind_of
-from shiplift.operators.catalog.installation import NotInstallableError, Watches, objects
+from shiplift.operators.catalog.installation import BROUGHT, NotInstallableError, Watches, objects
 from shiplift.operators.catalog.model import Bundle
 from shiplift.operators.handing.ownership import OWNER, OWNER_UID, Owner
 from shiplift.operators.model import Live, Owned, Piece, Reason, Trouble
@@ -137,8 +137,14 @@ def inventory(manifests: Iterable[Json]) -> str:
 
 
 def kinds_of(annotations: Mapping[str, str]) -> frozenset[Kind]:
-    """The kinds that a version may own objects of; none where nobody says."""
+    """The kinds that a version may own objects of; all that there can be where nobody says."""
     try:
-        return frozenset(msgspec.json.decode(annotations.get(INVENTORY, "[]"), type=list[Kind]))
+        return frozenset(msgspec.json.decode(annotations.get(INVENTORY, ""), type=list[Kind])) or _ALL
     except msgspec.MsgspecError:
-        return frozenset()
+        return _ALL
+
+
+_ALL = frozenset(
+    kind_of({"apiVersion": api, "kind": kind, "metadata": {"namespace": "any"} if namespaced else {}})
+    for api, kind, namespaced in BROUGHT
+)
