@@ -19,7 +19,8 @@ def fleet(view: FleetView, most: int | None, lines: int | None = None) -> Render
     shown = view.apps if most is None else view.apps[:most]
     running = sum(one.state in ("running", "behind") for one in view.apps)
     unread = [one.name for one in view.catalogs if not one.read]
-    told = f"{running} of {len(view.apps)} run, {len(view.catalogs)} catalogs"
+    catalogs = "1 catalog" if len(view.catalogs) == 1 else f"{len(view.catalogs)} catalogs"
+    told = f"{running} of {len(view.apps)} run, {catalogs}"
     told += f", of which {', '.join(unread)} cannot be read" if unread else ""
     parts: list[RenderableType] = [facts([("Operators", Sentence(told))]), Text(), _apps(shown, lines)]
     if len(shown) < len(view.apps):
