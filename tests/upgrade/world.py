@@ -25,6 +25,7 @@ from shiplift.api.nodes import (
     NodeStatus,
     RolloutPhase,
 )
+from shiplift.api.operators import OperatorVersion
 from shiplift.api.upgrade import Granted, UpgradeConfig, UpgradeConfigSpec, UpgradeType
 from shiplift.api.values import Condition, ConditionStatus, Progress
 from shiplift.api.workloads import MigrationState, WorkloadMigration, WorkloadMigrationSpec
@@ -64,6 +65,7 @@ class World:
     rollouts: dict[str, NodeRollout] = field(default_factory=dict[str, NodeRollout])
     migration: WorkloadMigration | None = None
     cluster_version: ClusterVersion | None = None
+    operators: tuple[OperatorVersion, ...] = ()
     never_allowed: tuple[str, ...] = ()
     stale: tuple[Kind, ...] = ()
     listeners: list[Callable[[Step], None]] = field(default_factory=list[Callable[[Step], None]])
@@ -139,6 +141,7 @@ class World:
             rollouts=tuple(self.rollouts.values()),
             migration=self.migration,
             cluster_version=self.cluster_version,
+            operators=self.operators,
             never_allowed=self.never_allowed,
             stale=self.stale,
             outcomes=outcomes or Outcomes(),

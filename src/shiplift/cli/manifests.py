@@ -64,6 +64,22 @@ def manifests(  # noqa: PLR0913 - what an administrator can choose
             show_default=False,
         ),
     ] = (),
+    account: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="Only the right to install operators as one ServiceAccount: NAMESPACE/ACCOUNT.",
+            negative="",
+            show_default=False,
+        ),
+    ] = (),
+    catalogs: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="Only the right to read catalogs of operators from the ConfigMaps of one namespace.",
+            negative="",
+            show_default=False,
+        ),
+    ] = (),
     kubernetes: Annotated[
         str,
         Parameter(help="For a server of this version, such as 1.34. Default: ask it.", show_default=False),
@@ -79,8 +95,8 @@ def manifests(  # noqa: PLR0913 - what an administrator can choose
     from shiplift.operator import install
     from shiplift.operator.layers import chosen
 
-    if grant or hooks:
-        _print(_grants(grant, hooks, namespace))
+    if grant or hooks or account or catalogs:
+        _print([*_grants(grant, hooks, namespace), *_for_operators(account, catalogs, namespace)])
         return
     parts = chosen(split(layers))
     wanted = install.manifests(namespace, parts, user, templates=template)
@@ -103,10 +119,26 @@ def _grants(secrets: Iterable[str], hooks: Iterable[str], operator: str) -> list
     ]
 
 
+def _for_operators(accounts: Iterable[str], catalogs: Iterable[str], operator: str) -> list[dict[str, Any]]:
+    """Rights that installing operators takes, for the operator's account."""
+    from shiplift.kube import grants
+    from shiplift.operator.install import ACCOUNT
+
+    found = [_both(text, "NAMESPACE/ACCOUNT", "ops/installer") for text in accounts]
+    return [
+        *(one for space, name in found for one in grants.acting_as(space, name, ACCOUNT, operator)),
+        *(one for space in catalogs for one in grants.catalogs(_space(space), ACCOUNT, operator)),
+    ]
+
+
 def _secret(text: str) -> tuple[str, str]:
+    return _both(text, "NAMESPACE/SECRET", "ops/chat-token")
+
+
+def _both(text: str, shape: str, example: str) -> tuple[str, str]:
     space, slash, name = text.partition("/")
     if not slash:
-        raise CommandError(f"{text!r} is not NAMESPACE/SECRET", "for example ops/chat-token")
+        raise CommandError(f"{text!r} is not {shape}", f"for example {example}")
     return _space(space), _named(name)
 
 

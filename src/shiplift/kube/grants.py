@@ -1,4 +1,5 @@
-"""Rights of the operator in one namespace, given one by one at install: to read one Secret, to run hooks.
+"""Rights of the operator in one namespace, given one by one at install: to read one Secret, to run hooks, to
+act as one ServiceAccount, to read catalogs.
 
 The operator never has a right to Secrets across the cluster, and never one to run Jobs where nobody asked for
 it. What is missing is named with the command that prints it.
@@ -7,11 +8,15 @@ it. What is missing is named with the command that prints it.
 from __future__ import annotations
 
 from shiplift.engine.object_names import fitting
-from shiplift.facts.kinds import JOB, SECRET
+from shiplift.facts.kinds import CONFIG_MAP, JOB, SECRET, SERVICE_ACCOUNT
 from shiplift.kube.rbac import Manifest, Rule, binding, role, rule
 
 HOOKS = "shiplift-hooks"
 """The name of the Role for Jobs: there is one in a namespace."""
+
+
+CATALOGS = "shiplift-catalogs"
+"""The name of the Role for catalogs: there is one in a namespace."""
 
 
 def secret(namespace: str, name: str, account: str, account_namespace: str) -> list[Manifest]:
@@ -24,6 +29,19 @@ def secret(namespace: str, name: str, account: str, account_namespace: str) -> l
 def hooks(namespace: str, account: str, account_namespace: str) -> list[Manifest]:
     """Run Jobs there, see how they end, and take them away."""
     granted = role(HOOKS, hook_rules(), namespace)
+    return [granted, binding(granted, account, account_namespace)]
+
+
+def acting_as(namespace: str, name: str, account: str, account_namespace: str) -> list[Manifest]:
+    """Act as that one ServiceAccount: what it may do, the operator then may in its name."""
+    only = rule(SERVICE_ACCOUNT.group, [SERVICE_ACCOUNT.plural], ["impersonate"], [name])
+    granted = role(fitting(f"shiplift-account-{name}"), [only], namespace)
+    return [granted, binding(granted, account, account_namespace)]
+
+
+def catalogs(namespace: str, account: str, account_namespace: str) -> list[Manifest]:
+    """Read the ConfigMaps of that namespace, which hold catalogs of operators."""
+    granted = role(CATALOGS, [rule(CONFIG_MAP.group, [CONFIG_MAP.plural], ["get", "list"])], namespace)
     return [granted, binding(granted, account, account_namespace)]
 
 

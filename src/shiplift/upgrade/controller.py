@@ -102,5 +102,5 @@ PART = LayerPart(
     manifests=tuple(authors.approvals()),
     collector=UpgradeCollector,
     undone_without=READS[1:],
-    of_others=(kinds.NODE_ROLLOUT, kinds.WORKLOAD_MIGRATION),
+    of_others=(kinds.NODE_ROLLOUT, kinds.WORKLOAD_MIGRATION, kinds.OPERATOR_VERSION),
 )

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from shiplift.api.nodes import NodeRollout
+from shiplift.api.operators import OperatorVersion
 from shiplift.api.upgrade import UpgradeConfig, UpgradeConfigStatus
 from shiplift.api.workloads import WorkloadMigration
 from shiplift.engine.conditions import Reason as AnyReason
@@ -152,6 +153,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     """Of an upgrade of type OpenShift."""
     trouble: str = ""
     """Why that cannot be read."""
+    operators: tuple[OperatorVersion, ...] = ()
+    """Operators that are installed here; looked at before the start only."""
     never_allowed: tuple[str, ...] = ()
     """What budgets never allow, in words; looked at before the start only."""
     stale: tuple[Kind, ...] = ()

@@ -9,6 +9,7 @@ from typing import Protocol, cast
 from shiplift.agent.protocol import ProtocolError, current_versions
 from shiplift.api.marks import SKIP_ROLLOUT
 from shiplift.api.nodes import NodeRollout
+from shiplift.api.operators import OperatorVersion
 from shiplift.api.upgrade import UpgradeConfig, UpgradeType
 from shiplift.api.workloads import WorkloadMigration
 from shiplift.engine.api_servers import API_SERVER, api_servers
@@ -31,6 +32,7 @@ READS = (
     kinds.POD_DISRUPTION_BUDGET,
     kinds.DEPLOYMENT,
     kinds.STATEFUL_SET,
+    kinds.OPERATOR_VERSION,
 )
 _CONDUCTED = READS[:4]
 """What a running upgrade goes by."""
@@ -72,6 +74,7 @@ class Observer:
             migration=_migration(snapshot),
             cluster_version=openshift if isinstance(openshift, ClusterVersion) else None,
             trouble=openshift if isinstance(openshift, str) else "",
+            operators=_operators(snapshot) if starts else (),
             never_allowed=self._never.get() if starts else (),
             stale=snapshot.stale(*(READS if starts else _CONDUCTED)),
             unreadable=_unreadable(snapshot),
@@ -133,6 +136,12 @@ def _upgrade(snapshot: Snapshot) -> UpgradeConfig | None:
 def _migration(snapshot: Snapshot) -> WorkloadMigration | None:
     row = snapshot.custom(kinds.WORKLOAD_MIGRATION, MIGRATION)
     return None if row is None else cast("WorkloadMigration", row.object)
+
+
+def _operators(snapshot: Snapshot) -> tuple[OperatorVersion, ...]:
+    """Those that stay."""
+    rows = [one for one in snapshot.customs(kinds.OPERATOR_VERSION) if not one.deleting]
+    return tuple(one.object for one in sorted(rows, key=lambda one: (one.namespace, one.name)))
 
 
 def _unreadable(snapshot: Snapshot) -> tuple[Unreadable, ...]:
