@@ -22,7 +22,7 @@ def test_our_objects_are_read_by_whoever_has_the_role_view() -> None:
     assert role["metadata"]["labels"] == {"rbac.authorization.k8s.io/aggregate-to-view": "true"}
     (ours,) = [one for one in role["rules"] if one["apiGroups"] == ["shiplift.dev"]]
     workloads = ["workloadmigrations", "workloadorders", "workloadplacements"]
-    assert ours["resources"] == ["machines", "noderollouts", "upgradeconfigs", *workloads]
+    assert ours["resources"] == ["machines", "noderollouts", "quorumservices", "upgradeconfigs", *workloads]
 
 
 def test_it_lets_nobody_change_anything() -> None:

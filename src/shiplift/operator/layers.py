@@ -43,6 +43,7 @@ LAYERS = Layers(
         "workloads": "shiplift.workloads",
         "nodes": "shiplift.nodes",
         "policy": "shiplift.policy",
+        "quorum": "shiplift.quorum",
     }
 )
 """Every layer by name; the conductor first: what it asks of others is told, and undone, before theirs."""

@@ -1,13 +1,16 @@
 """What one term of leading remembers of one service: nothing that a crash would make wrong to forget.
 
-A checked binary is checked again, and a staged one staged again.
+A checked binary is checked again, a rehearsal is held again, and a staged binary staged again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 
+from shiplift.engine import contested
 from shiplift.quorum.engines.protocol import Server
+from shiplift.quorum.images.registry import Platform
 from shiplift.quorum.model import Candidate, Validity
 from shiplift.quorum.serving import Artifact
 
@@ -15,7 +18,7 @@ _UNKNOWN = Candidate(Validity.UNKNOWN)
 
 
 class Memory:
-    """Of one service."""
+    """Of one service; written by the threads that act, one attribute at a time."""
 
     def __init__(self) -> None:
         self._image, self._candidate = "", _UNKNOWN
@@ -23,8 +26,17 @@ class Memory:
         """The binary of the candidate, where it is good."""
         self.staged: frozenset[str] = frozenset()
         """Uids of pods that all have staged it."""
+        self.rehearsed: frozenset[str] = frozenset()
+        """Uids of pods that all could take it."""
         self.servers: Mapping[str, Server] = {}
         """By the uid of the pod, as last seen."""
+        self.pull_secrets: tuple[str, ...] = ()
+        """That the pods name."""
+        self.platform = Platform()
+        """Of the nodes that the pods run on."""
+        self.acted: datetime | None = None
+        """When something was last done to servers or pods: what they said before that counts no more."""
+        self.changes = contested.Memory()
 
     def candidate(self, image: str) -> Candidate:
         """What is known of that image, by its name as it was asked for or by digest."""
@@ -32,7 +44,7 @@ class Memory:
 
     def learn(self, image: str, candidate: Candidate, artifact: Artifact | None) -> None:
         self._image, self._candidate, self.artifact = image, candidate, artifact
-        self.staged = frozenset()
+        self.staged = self.rehearsed = frozenset()
 
     def forget(self) -> None:
         """The cache was lost: it is pulled and checked again."""

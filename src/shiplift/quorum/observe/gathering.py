@@ -10,7 +10,7 @@ from shiplift.api.quorum import QuorumServiceSpec
 from shiplift.engine.step import Outcomes, Started
 from shiplift.quorum.engines.protocol import Engine
 from shiplift.quorum.memory import Memory
-from shiplift.quorum.model import Member, Pool, View, Wanted
+from shiplift.quorum.model import Line, Member, Pool, View, Wanted
 from shiplift.quorum.observe.members import Heard, Json, Place, members
 from shiplift.quorum.observe.order import ordered
 from shiplift.quorum.observe.pools import pool_of
@@ -33,9 +33,16 @@ class Recorded(msgspec.Struct, frozen=True):
     operation: Started | None = None
     given_up: str = ""
     deleting: bool = False
+    uid: str = ""
+    kept: bool = True
+    """Whether it has our finalizer."""
+    held: bool = False
+    """Whether the conductor of an upgrade holds it: it counts as a pause."""
+    upgrading: str = ""
+    """The version that the cluster is being upgraded to."""
 
 
-def wanted(spec: QuorumServiceSpec) -> Wanted:
+def wanted(spec: QuorumServiceSpec, *, held: bool = False) -> Wanted:
     return Wanted(
         spec.image,
         spec.strategy,
@@ -43,11 +50,11 @@ def wanted(spec: QuorumServiceSpec) -> Wanted:
         spec.allow_downgrade,
         spec.minimum_version or "",
         spec.trust.minisign_key or "",
-        spec.paused,
+        spec.paused or held,
     )
 
 
-def view_of(
+def view_of(  # noqa: PLR0913, PLR0917 - all that there is to know
     service: Recorded,
     read: Read,
     heard: Mapping[str, Heard],
@@ -55,6 +62,7 @@ def view_of(
     engine: Engine,
     place: Place,
     outcomes: Outcomes,
+    obstacle: Line | None = None,
 ) -> View:
     """All that the next decision depends on."""
     spec = service.spec
@@ -64,7 +72,7 @@ def view_of(
     versions = (candidate.version, spec.minimum_version or "", *_versions(pools, found))
     return View(
         service.name,
-        wanted(spec),
+        wanted(spec, held=service.held),
         pools,
         tuple(name for name in spec.stateful_sets if name not in {pool.name for pool in pools}),
         found,
@@ -75,6 +83,12 @@ def view_of(
         service.given_up,
         service.deleting,
         outcomes,
+        memory.rehearsed,
+        obstacle,
+        service.uid,
+        service.kept,
+        service.upgrading,
+        dict(memory.changes.changes),
     )
 
 

@@ -6,7 +6,9 @@ without it.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 import msgspec
@@ -119,4 +121,13 @@ def _is_proxied(environment: Mapping[str, str], host: str) -> bool:
     spared = {
         word.strip().lstrip(".") for name in _NO_PROXIES for word in environment.get(name, "").split(",")
     }
-    return not any(word and (word in ("*", host) or host.endswith(f".{word}")) for word in spared)
+    return not any(word and (word in ("*", host) or _covers(word, host)) for word in spared)
+
+
+def _covers(word: str, host: str) -> bool:
+    """Whether a word of NO_PROXY means the host: the end of its name, or a network that it is in."""
+    if host.endswith(f".{word}"):
+        return True
+    with contextlib.suppress(ValueError):
+        return "/" in word and ip_address(host) in ip_network(word, strict=False)
+    return False
