@@ -6,6 +6,7 @@ What a call was answered is judged by `judging`; what it led to, the servers say
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import msgspec
 
@@ -45,6 +46,8 @@ from shiplift.quorum.steps import (
 from shiplift.quorum.validating import Opening, Trust, Validator
 
 _DOCKER_CONFIG = ".dockerconfigjson"
+_RESTART, _NOTHING = timedelta(seconds=1.5), timedelta(0)
+"""Servers answer before they restart: what they say in the moment after a switch is of before it."""
 _GONE = "a pod is gone, or has no address"
 
 
@@ -153,7 +156,7 @@ class Actor:
         try:
             return self._judged(step, through, artifact)
         finally:
-            memory.acted = clock.now()
+            memory.acted = clock.now() + (_RESTART if isinstance(step, Switch) else _NOTHING)
 
     def _judged(self, step: Rehearse | Stage | Switch, through: Server, artifact: Artifact) -> Outcome:
         match step:
