@@ -98,3 +98,24 @@ def test_pods_are_told_the_address_that_has_the_way_to_them() -> None:
 )
 def test_where_to_listen_is_read(listen: str, address: tuple[str, int]) -> None:
     assert Section(listen=listen).address == address
+
+
+def test_the_cache_is_ours_alone_and_holds_what_services_have_pulled(tmp_path: Path) -> None:
+    found = artifacts(Section(listen="127.0.0.1:0", cache=str(tmp_path / "cache")))
+    with found.pulling() as folder:
+        assert folder.stat().st_mode & 0o777 == 0o700
+        for name in ("sha256-a", "sha256-b", "pulling-left"):
+            (folder / name / "minio").mkdir(parents=True)
+        mine = Artifact(NAME, folder / "sha256-a/minio/program", "", b"")
+        found.keep("shop/store", mine, folder)
+        assert [one.name for one in folder.iterdir()] == ["sha256-a"]
+        found.keep("shop/store", None, folder)
+        assert list(folder.iterdir()) == []
+
+
+def test_a_cache_of_somebody_else_is_not_used(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "cache").symlink_to(tmp_path / "real")
+    found = artifacts(Section(listen="127.0.0.1:0", cache=str(tmp_path / "cache")))
+    with pytest.raises(CannotServe, match="belongs to somebody else"), found.pulling():
+        pass

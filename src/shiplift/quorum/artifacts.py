@@ -7,9 +7,10 @@ import contextlib
 import hashlib
 import os
 import socket
+import stat
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -17,6 +18,7 @@ import msgspec
 
 from shiplift.kube.config import ConfigReader
 from shiplift.quorum.engines.protocol import Reply
+from shiplift.quorum.images import pulling
 from shiplift.quorum.serving import Artifact, ArtifactServer
 from shiplift.quorum.settings import Section
 
@@ -37,6 +39,23 @@ class Artifacts:
         self._listener: ArtifactServer | None = None
         self._closed = False
         self._bait: Path | None = None
+        self._pulling = threading.Lock()
+        self._kept: dict[str, Artifact | None] = {}
+        """By service: what it has pulled in this term."""
+
+    @contextlib.contextmanager
+    def pulling(self) -> Generator[Path]:
+        """The cache, for one who pulls at a time; ours alone."""
+        folder = self.settings().folder
+        with self._pulling:
+            _make_own(folder)
+            yield folder
+
+    def keep(self, service: str, artifact: Artifact | None, folder: Path) -> None:
+        """What a service has pulled stays; what no service has any more goes. While it may pull."""
+        self._kept[service] = artifact
+        kept = (one for one in self._kept.values() if one is not None)
+        pulling.forget_all_but(folder, frozenset(one.binary.parent.parent.name for one in kept))
 
     def settings(self) -> Section:
         looked = self._reader.look()
@@ -85,6 +104,17 @@ class Artifacts:
             if self._listener is None:
                 self._listener = _open(address)
             return self._listener
+
+
+def _make_own(folder: Path) -> None:
+    """A folder of somebody else's would have anything in it."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.lstat()
+    except OSError as error:
+        raise CannotServe(f"the cache {folder} cannot be made: {error.strerror or error}") from None
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        raise CannotServe(f"the cache {folder} belongs to somebody else, or is no folder")
 
 
 def _open(address: tuple[str, int]) -> ArtifactServer:

@@ -122,9 +122,10 @@ class Actor:
     def _validated(self, step: Validate) -> Outcome:
         spec, memory = self._about.spec, self._memory
         try:
-            folder = self._artifacts.settings().folder
-            validator = Validator(comparing(spec.engine), self._opening, folder, memory.platform)
-            found = validator.validate(step.image, _trust(spec), self._pull_secrets())
+            with self._artifacts.pulling() as folder:
+                validator = Validator(comparing(spec.engine), self._opening, folder, memory.platform)
+                found = validator.validate(step.image, _trust(spec), self._pull_secrets())
+                self._artifacts.keep(f"{self._space}/{self._about.name}", found.artifact, folder)
         except RegistryAway as error:
             return Outcome.refused(step, str(error))
         except OSError as error:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ssl
 from collections.abc import Callable
+from pathlib import Path
 
 from shiplift.api.quorum import Engine as Name
 from shiplift.api.quorum import QuorumServiceSpec, Scheme
@@ -18,6 +20,7 @@ Make = Callable[[Wire, Credentials], Engine]
 ENGINES: dict[Name, Make] = {Name.MINIO: MinIO}
 """One that is added here, and to the API's list, is known everywhere."""
 _MOST_KEY = 256
+_USUAL_DOMAIN = "cluster.local"
 
 
 def comparing(name: Name) -> Engine:
@@ -50,4 +53,12 @@ def _wire(client: Client, namespace: str, spec: QuorumServiceSpec) -> Wire:
             tls = ssl.create_default_context(cadata=authority.reveal().decode())
         except (ssl.SSLError, UnicodeDecodeError):
             raise SecretUnusable(f"{about} is no certificate in PEM") from None
-    return Direct(tls)
+    return Direct(tls, cluster_domain())
+
+
+def cluster_domain(resolver: Path = Path("/etc/resolv.conf")) -> str:
+    """As kubelets write it for the pods of a cluster; the usual one where we are not in one."""
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        words = [word for line in resolver.read_text().splitlines() for word in line.split()[1:]]
+        return next((word[4:].rstrip(".") for word in words if word.startswith("svc.")), _USUAL_DOMAIN)
+    return _USUAL_DOMAIN

@@ -74,8 +74,9 @@ def _pause(client: Client, service: Json, say: Callable[[str], None]) -> None:
 
 def _can_go_back(client: Client, service: Json, marked: list[Json]) -> bool:
     """By what the operator last heard of servers, and by what their pods are made of now."""
-    members: list[Json] = service.get("status", {}).get("members") or []
-    if any(one["state"] in _SWITCHED for one in members) or service.get("status", {}).get("step") == "Switch":
+    status: Json = service.get("status") or {}
+    members: list[Json] = status.get("members") or []
+    if any(one["state"] in _SWITCHED for one in members) or status.get("step") == "Switch":
         return False
     images = {record.image for live in marked if (record := _record(live))}
     pods = client.list(POD, service["metadata"]["namespace"])
