@@ -6,15 +6,16 @@ A checked binary is checked again, a rehearsal is held again, and a staged binar
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from shiplift.engine import contested
+from shiplift.engine import clock, contested
 from shiplift.quorum.engines.protocol import Server
 from shiplift.quorum.images.registry import Platform
 from shiplift.quorum.model import Candidate, Validity
 from shiplift.quorum.serving import Artifact
 
 _UNKNOWN = Candidate(Validity.UNKNOWN)
+_REFUSED_FOR = timedelta(minutes=10)
 
 
 class Memory:
@@ -39,8 +40,14 @@ class Memory:
         self.changes = contested.Memory()
 
     def candidate(self, image: str) -> Candidate:
-        """What is known of that image, by its name as it was asked for or by digest."""
-        return self._candidate if image in (self._image, self._candidate.image) else _UNKNOWN
+        """What is known of that image, by its name as it was asked for or by digest. One that was refused is
+        looked at again after a while: a tag can be moved, a pull secret put right."""
+        known = self._candidate
+        if image not in (self._image, known.image):
+            return _UNKNOWN
+        if known.validity is not Validity.REFUSED or known.verified is None:
+            return known
+        return _UNKNOWN if clock.now() - known.verified > _REFUSED_FOR else known
 
     def learn(self, image: str, candidate: Candidate, artifact: Artifact | None) -> None:
         self._image, self._candidate, self.artifact = image, candidate, artifact

@@ -140,6 +140,8 @@ class Member(msgspec.Struct, frozen=True):
     """That its pod is started with; empty is the publisher's."""
     proxied: bool = False
     """Whether its pod would fetch the binary through a proxy."""
+    trouble: str = ""
+    """Why objects cannot be written through it, or why it may not stop."""
 
 
 class Validity(Enum):

@@ -93,6 +93,8 @@ def _validating(scene: Scene, image: str, now: datetime) -> QuorumDecision:
     failed = scene.view.outcomes.last.get(f"validate {image}")
     trouble = f"; the last attempt: {failed.message}" if failed is not None and not failed.ok else ""
     line = Line(Reason.VALIDATING, f"{image} is pulled and checked{trouble}")
+    if failed is not None and failed.answer is Answer.FAILED:
+        line = Line(Reason.STEP_FAILED, f"{image} cannot be checked: {failed.message}", stalled=True)
     make = _validate(image)
     return _operate(scene, now, "validate", VALIDATE_LIMIT, QuorumStep.VALIDATE, line, make)
 
@@ -278,7 +280,8 @@ def _one_by_one(scene: Scene) -> QuorumDecision:
         )
     last = scene.not_made_anew[-1]
     if not last.may_stop.certain:
-        line = Line(Reason.MAY_NOT_STOP, f"the service would not be well without {last.name}")
+        why = f": {last.trouble}" if last.trouble else ""
+        line = Line(Reason.MAY_NOT_STOP, f"the service would not be well without {last.name}{why}")
         return _rest(QuorumStep.RECREATE_PODS, line, requeue(_SOON))
     line = Line(Reason.RECREATING, f"{len(scene.not_made_anew)} pods are made anew, one by one")
     return _act(QuorumStep.RECREATE_PODS, line, (_delete(last, "to be made anew from the new image"),))

@@ -139,7 +139,8 @@ def canary(scene: Scene) -> Line | None:
     quiet = tuple(member for member in scene.view.members if not member.sings.certain)
     if not quiet:
         return None
-    return Line(Reason.WAITS_FOR_CANARY, f"nothing can be written and read through {names(quiet)}")
+    why = f": {quiet[0].trouble}" if quiet[0].trouble else ""
+    return Line(Reason.WAITS_FOR_CANARY, f"nothing can be written and read through {names(quiet)}{why}")
 
 
 def _cannot_stage(scene: Scene) -> Line | None:

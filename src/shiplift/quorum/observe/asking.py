@@ -21,7 +21,7 @@ from shiplift.kube.errors import KubeError
 from shiplift.kube.rights import allowed
 from shiplift.kube.secrets import SecretUnusable
 from shiplift.quorum.engines.making import connected
-from shiplift.quorum.engines.protocol import Engine, Server, Told
+from shiplift.quorum.engines.protocol import Canary, Engine, Server, Silent, Stop, Told
 from shiplift.quorum.model import Line, Reason
 from shiplift.quorum.observe.members import Heard
 
@@ -39,6 +39,9 @@ class Target(msgspec.Struct, frozen=True):
     servers: Mapping[str, Server]
     """By the uid of the pod."""
     thorough: bool
+    """Whether objects are written through each, and each is asked whether it may stop."""
+    rights: bool = True
+    """Whether rights are looked at: a swap is wanted."""
 
 
 class Answers(msgspec.Struct, frozen=True):
@@ -99,7 +102,7 @@ class Asking:
 
     def _obstacle(self, target: Target, now: datetime) -> Line | None:
         """A right that is missing, while one is needed."""
-        if not target.thorough or (self._granted is not None and now - self._granted < _RIGHTS_KEPT):
+        if not target.rights or (self._granted is not None and now - self._granted < _RIGHTS_KEPT):
             return None
         space = target.namespace
         missing = [
@@ -126,7 +129,8 @@ def _heard(engine: Engine, target: Target) -> dict[str, Heard]:
         servers = list(target.servers.values())
         stops = dict(zip(target.servers, pool.map(engine.may_stop, servers), strict=True))
         sung = {one.server: one for one in engine.canary(servers, target.spec.canary_bucket)}
-    return {
-        uid: Heard(answer, Truth.of(sung[target.servers[uid].name].sings), stops[uid].may)
-        for uid, answer in asked.items()
-    }
+    return {uid: _whole(answer, sung[target.servers[uid].name], stops[uid]) for uid, answer in asked.items()}
+
+
+def _whole(answer: Told | Silent, canary: Canary, stop: Stop) -> Heard:
+    return Heard(answer, Truth.of(canary.sings), stop.may, canary.trouble or stop.message)

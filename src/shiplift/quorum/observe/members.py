@@ -31,6 +31,8 @@ class Heard(msgspec.Struct, frozen=True):
     answer: Told | Silent
     sings: Truth = Truth.UNKNOWN
     may_stop: Truth = Truth.UNKNOWN
+    trouble: str = ""
+    """What came of the canary, or why it may not stop; empty where all is well."""
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -96,6 +98,7 @@ def _member(pod: Json, pool: str, heard: Mapping[str, Heard], place: Place) -> M
         may_stop=found.may_stop,
         minisign_key=environment.get(_KEY, ""),
         proxied=_is_proxied(environment, place.serving_host),
+        trouble=found.trouble,
     )
 
 

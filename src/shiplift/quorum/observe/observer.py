@@ -24,8 +24,8 @@ from shiplift.quorum.artifacts import serving_host
 from shiplift.quorum.engines.making import comparing
 from shiplift.quorum.images.registry import Platform
 from shiplift.quorum.memory import Memory
-from shiplift.quorum.model import Line, QuorumDecision, Reason, View
-from shiplift.quorum.names import FINALIZER
+from shiplift.quorum.model import Line, QuorumDecision, Reason, Validity, View
+from shiplift.quorum.names import FINALIZER, SWAP
 from shiplift.quorum.observe.asking import Asking, Target
 from shiplift.quorum.observe.gathering import Read, Recorded, view_of
 from shiplift.quorum.observe.members import Json, Place, servers
@@ -35,7 +35,7 @@ _ARCHITECTURE = "kubernetes.io/arch"
 BUSY, STALLED, RESTING = timedelta(seconds=2), timedelta(seconds=10), timedelta(seconds=30)
 """How often servers are asked."""
 _UPGRADING = (UpgradePhase.UPGRADING,)
-_AT_REST = (Reason.AT_TARGET, Reason.PAUSED)
+_AT_REST = (Reason.AT_TARGET, Reason.PAUSED, Reason.WAITS_FOR_UPGRADE, Reason.SWAPPED_BY_ANOTHER)
 
 
 class Sight(msgspec.Struct, frozen=True):
@@ -93,7 +93,8 @@ class Observer:
         memory.servers = dict(servers(read.sets, read.pods, place))
         memory.pull_secrets = tuple(dict.fromkeys(_pull_secrets(read.pods.values())))
         every = known.every(service.metadata.generation)
-        target = Target(service.metadata.namespace, spec, memory.servers, thorough=every < RESTING)
+        thorough = every == BUSY and _is_ahead(service, read, memory)
+        target = Target(service.metadata.namespace, spec, memory.servers, thorough, rights=every < RESTING)
         known.asking.want(target, every, now, memory.acted)
         answers = known.asking.answers(now, 3 * every + timedelta(seconds=10), memory.acted)
         obstacle = answers.obstacle if answers else _unasked(known.asking.trouble)
@@ -130,6 +131,12 @@ class Observer:
             owners: list[Json] = pod["metadata"].get("ownerReferences") or []
             if any(one.get("controller") and one["uid"] == uid_of(live) for one in owners):
                 yield pod
+
+
+def _is_ahead(service: QuorumService, read: Read, memory: Memory) -> bool:
+    """Whether a swap is under way, or may begin: the image is good."""
+    marked = any(SWAP in (live["metadata"].get("annotations") or {}) for live in read.sets)
+    return marked or memory.candidate(service.spec.image).validity is Validity.GOOD
 
 
 def _upgrading(snapshot: Snapshot) -> str:

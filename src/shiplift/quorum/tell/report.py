@@ -145,7 +145,7 @@ def _member(scene: Scene, member: Member) -> ToldMember:
         state=_state(scene, member),
         uid=member.uid or None,
         version=(member.told.version if member.told else "")[:_LONGEST_LINE],
-        message=member.why_silent[:_LONGEST_MESSAGE],
+        message=(member.why_silent or member.trouble)[:_LONGEST_MESSAGE],
     )
 
 
