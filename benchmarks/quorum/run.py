@@ -8,6 +8,7 @@ of its own on loopback; nothing is pulled by them, and nothing is scheduled acro
 from __future__ import annotations
 
 import contextlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -127,6 +128,7 @@ class Bench:
             yield
         finally:
             process.kill()
+            shutil.rmtree(folder / "cache", ignore_errors=True)
 
     @contextlib.contextmanager
     def _measured(self, service: Service) -> Iterator[Measured]:

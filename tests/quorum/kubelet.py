@@ -38,6 +38,15 @@ _OWN_HOSTS = 'mount --bind "$0" /etc/hosts && exec "$@"'
 _GRACE = 5.0
 
 
+def _placed(program: Path, target: Path) -> None:
+    """A link where that can be: a swap puts another file in its place, and leaves this one alone."""
+    target.unlink(missing_ok=True)
+    try:
+        target.hardlink_to(program)
+    except OSError:
+        shutil.copy(program, target)
+
+
 class Running(msgspec.Struct):
     """One container."""
 
@@ -100,6 +109,9 @@ class Kubelet:
                 one.process.wait()
             self._running.clear()
         self._client.close()
+        for at in range(self.count):
+            shutil.rmtree(self.program(at).parent, ignore_errors=True)
+            shutil.rmtree(self.folder / f"d{at}", ignore_errors=True)
 
     # --- what tests do to pods ---
 
@@ -164,7 +176,7 @@ class Kubelet:
         program.parent.mkdir(exist_ok=True)
         program.with_name(".minio.new").unlink(missing_ok=True)
         container = pod["spec"]["containers"][0]
-        shutil.copy(self._programs(container["image"]), program.with_suffix(".copy"))
+        _placed(self._programs(container["image"]), program.with_suffix(".copy"))
         program.with_suffix(".copy").replace(program)
         (self.folder / f"d{at}").mkdir(exist_ok=True)
         drives = [f"http://{self.host(one)}:{PORT}{self.folder}/d{one}" for one in range(self.count)]

@@ -3,6 +3,7 @@ process."""
 
 from __future__ import annotations
 
+import shutil
 import time
 import uuid
 from collections.abc import Iterator
@@ -60,6 +61,7 @@ class Ground:
                 fired, reasons, found = self._run(plan, service, operator)
         finally:
             operator.kill()
+            shutil.rmtree(folder / "cache", ignore_errors=True)
         return Result(plan, time.monotonic() - began, tuple(found), fired, tuple(reasons))
 
     def _run(self, plan: Plan, service: Service, operator: Process) -> tuple[bool, list[str], list[str]]:
