@@ -222,7 +222,7 @@ def test_two_services_do_not_swap_the_same_stateful_set(operated: Rig, shared: S
 def test_pods_that_fetch_through_a_proxy_or_trust_another_key_are_refused_in_place(
     operated: Rig, store: Service, maker: Maker
 ) -> None:
-    store.make_set(HTTP_PROXY="http://127.0.0.1:1", NO_PROXY="nowhere.example")
+    store.make_set(HTTPS_PROXY="http://127.0.0.1:1", NO_PROXY="nowhere.example")
     store.serve()
     store.make(maker.good())
     refused(store, "ProxyInTheWay", "NO_PROXY")
