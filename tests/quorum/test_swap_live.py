@@ -11,7 +11,11 @@ import pytest
 
 from shiplift.api.marks import QUORUM_HOLD
 from shiplift.facts.kinds import QUORUM_SERVICE
+from shiplift.kube.account import Account
+from shiplift.operator import install
 from shiplift.quorum.names import FINALIZER
+from tests.audit import Audit
+from tests.operated import SPACE
 from tests.quorum.images_made import Made
 from tests.quorum.rig import LONG, NEW, OLD, Rig, Service, Writer
 from tests.until import until
@@ -63,6 +67,7 @@ def test_a_swap_goes_through_all_five_steps_and_loses_no_object(
 ) -> None:
     store.make_set()
     store.serve()
+    audit = Audit(operated.cluster, Account(SPACE, install.ACCOUNT))
     before = {name: pod["metadata"]["uid"] for name, pod in store.pods().items()}
     pids = [store.kubelet.pid(at) for at in range(4)]
     with Watching(store) as watching, Writer(store) as writer:
@@ -102,6 +107,14 @@ def test_a_swap_goes_through_all_five_steps_and_loses_no_object(
     assert (status.current_version, status.target_version) == (NEW.time, NEW.tag)
     assert status.artifact is not None
     assert status.artifact.image_digest == new_image.digest
+    assert audit.forbidden() == []
+    written = {one for one in audit.asked() if one.split()[0] in ("patch", "delete", "create", "update")}
+    assert {
+        "patch statefulsets",
+        "delete pods",
+        "patch quorumservices",
+        "patch quorumservices/status",
+    } <= written
     assert store.condition("ImageVerified")[:2] == ("True", "PartlyVerified")
     assert "trust.cosignKey is not set" in store.condition("ImageVerified")[2]
 
