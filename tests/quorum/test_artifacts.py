@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import socket
 import urllib.request
 from pathlib import Path
@@ -104,13 +105,15 @@ def test_the_cache_is_ours_alone_and_holds_what_services_have_pulled(tmp_path: P
     found = artifacts(Section(listen="127.0.0.1:0", cache=str(tmp_path / "cache")))
     with found.pulling() as folder:
         assert folder.stat().st_mode & 0o777 == 0o700
-        for name in ("sha256-a", "sha256-b", "pulling-left"):
+        for name in ("sha256-a", "sha256-b", "pulling-left", "sha256-young"):
             (folder / name / "minio").mkdir(parents=True)
+            if name != "sha256-young":
+                os.utime(folder / name, (0, 0))
         mine = Artifact(NAME, folder / "sha256-a/minio/program", "", b"")
         found.keep("shop/store", mine, folder)
-        assert [one.name for one in folder.iterdir()] == ["sha256-a"]
+        assert {one.name for one in folder.iterdir()} == {"sha256-a", "sha256-young"}
         found.keep("shop/store", None, folder)
-        assert list(folder.iterdir()) == []
+        assert [one.name for one in folder.iterdir()] == ["sha256-young"]
 
 
 def test_a_cache_of_somebody_else_is_not_used(tmp_path: Path) -> None:

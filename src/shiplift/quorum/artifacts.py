@@ -23,6 +23,7 @@ from shiplift.quorum.serving import Artifact, ArtifactServer
 from shiplift.quorum.settings import Section
 
 _TOKEN_SECONDS = 600.0
+_A_WEEK = 7 * 86_400.0
 _BAIT = b"#!/bin/sh\n# offered by shiplift to see whether this server could take a binary; signed by nobody\n"
 
 
@@ -52,10 +53,12 @@ class Artifacts:
             yield folder
 
     def keep(self, service: str, artifact: Artifact | None, folder: Path) -> None:
-        """What a service has pulled stays; what no service has any more goes. While it may pull."""
+        """What a service has pulled stays; what no service has had for a week goes. While it may pull."""
         self._kept[service] = artifact
         kept = (one for one in self._kept.values() if one is not None)
-        pulling.forget_all_but(folder, frozenset(one.binary.parent.parent.name for one in kept))
+        names = frozenset(one.binary.parent.parent.name for one in kept)
+        # not at once: a service that has not been looked at since a restart may want what is there
+        pulling.forget_all_but(folder, names, _A_WEEK)
 
     def settings(self) -> Section:
         looked = self._reader.look()
