@@ -51,6 +51,8 @@ def _served(client: Client, part: LayerPart) -> bool:
 class Operated:
     """The cluster, and who upgrades it."""
 
+    lease = LEASE
+
     def __init__(self, cluster: Cluster, parts: Iterable[LayerPart], *, templates: bool = False) -> None:
         self.cluster, self.client, self.parts = cluster, cluster.client(), tuple(parts)
         self._folder = tempfile.TemporaryDirectory(prefix="shiplift-rig-")
@@ -61,7 +63,7 @@ class Operated:
 
     def start(self) -> Operator:
         """An operator, as the account that we print manifests for."""
-        settings = Settings(names=install.names(SPACE), listen=("127.0.0.1", 0), lease=LEASE)
+        settings = Settings(names=install.names(SPACE), listen=("127.0.0.1", 0), lease=self.lease)
         made = Operator(load(self.kubeconfig), self.parts, settings)
         thread = threading.Thread(target=made.run, daemon=True)
         thread.start()

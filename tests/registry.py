@@ -51,6 +51,12 @@ def program() -> Path:
     return folder / "usr/bin/docker-registry"
 
 
+def config(folder: Path, port: int, *, asks_who: bool = False) -> str:
+    """Of a registry that keeps everything in that folder."""
+    auth = _AUTH.format(folder=folder) if asks_who else ""
+    return _CONFIG.format(folder=folder, port=port, auth=auth)
+
+
 class Registry:
     """The process, and what is put into it."""
 
@@ -60,8 +66,7 @@ class Registry:
         self._asks_who = asks_who
         pki.write_all(folder)
         (folder / "passwords").write_text(f"{USER}:{_HASHED}\n")
-        auth = _AUTH.format(folder=folder) if asks_who else ""
-        (folder / "config.yml").write_text(_CONFIG.format(folder=folder, port=self._port, auth=auth))
+        (folder / "config.yml").write_text(config(folder, self._port, asks_who=asks_who))
         self.tls = ssl.create_default_context(cafile=str(folder / "ca.crt"))
         self._process: subprocess.Popen[bytes] | None = None
 

@@ -166,6 +166,22 @@ def test_what_cannot_be_an_account_is_named(text: str, capsys: pytest.CaptureFix
         printed(capsys, "--account", text)
 
 
+def test_a_swap_is_granted_namespace_by_namespace_and_takes_no_more_than_it_uses(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    role, bound = printed(capsys, "--quorum", "store", "--namespace", "system")
+    assert (role["kind"], role["metadata"]) == ("Role", {"name": "shiplift-quorum", "namespace": "store"})
+    rights = {(verb, one["resources"][0]) for one in role["rules"] for verb in one["verbs"]}
+    assert rights == {
+        ("get", "statefulsets"),
+        ("patch", "statefulsets"),
+        ("get", "pods"),
+        ("delete", "pods"),
+        ("swap", "quorumservices"),
+    }
+    assert bound["subjects"] == [{"kind": "ServiceAccount", "name": "shiplift", "namespace": "system"}]
+
+
 def test_secrets_with_long_names_that_differ_at_the_end_get_a_role_each(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -176,7 +192,7 @@ def test_secrets_with_long_names_that_differ_at_the_end_get_a_role_each(
     assert max(map(len, names)) == 253
 
 
-@pytest.mark.parametrize("option", ["--grant", "--hooks"])
+@pytest.mark.parametrize("option", ["--grant", "--hooks", "--quorum"])
 @pytest.mark.parametrize("space", ["a.b", "x" * 64, "a-", "Ops"])
 def test_what_cannot_be_a_namespace_is_named(
     option: str, space: str, capsys: pytest.CaptureFixture[str]

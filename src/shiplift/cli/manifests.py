@@ -80,6 +80,14 @@ def manifests(  # noqa: PLR0913 - what an administrator can choose
             show_default=False,
         ),
     ] = (),
+    quorum: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="Only the right to swap the binary of quorum services in one namespace.",
+            negative="",
+            show_default=False,
+        ),
+    ] = (),
     kubernetes: Annotated[
         str,
         Parameter(help="For a server of this version, such as 1.34. Default: ask it.", show_default=False),
@@ -95,8 +103,8 @@ def manifests(  # noqa: PLR0913 - what an administrator can choose
     from shiplift.operator import install
     from shiplift.operator.layers import chosen
 
-    if grant or hooks or account or catalogs:
-        _print([*_grants(grant, hooks, namespace), *_for_operators(account, catalogs, namespace)])
+    if grant or hooks or quorum or account or catalogs:
+        _print([*_grants(grant, hooks, quorum, namespace), *_for_operators(account, catalogs, namespace)])
         return
     parts = chosen(split(layers))
     wanted = install.manifests(namespace, parts, user, templates=template)
@@ -107,7 +115,9 @@ def manifests(  # noqa: PLR0913 - what an administrator can choose
     _print([dict(one) for one in known])
 
 
-def _grants(secrets: Iterable[str], hooks: Iterable[str], operator: str) -> list[dict[str, Any]]:
+def _grants(
+    secrets: Iterable[str], hooks: Iterable[str], quorum: Iterable[str], operator: str
+) -> list[dict[str, Any]]:
     """Rights in one namespace each, for the operator's account; nothing else is printed with them."""
     from shiplift.kube import grants
     from shiplift.operator.install import ACCOUNT
@@ -116,6 +126,7 @@ def _grants(secrets: Iterable[str], hooks: Iterable[str], operator: str) -> list
     return [
         *(one for space, name in found for one in grants.secret(space, name, ACCOUNT, operator)),
         *(one for space in hooks for one in grants.hooks(_space(space), ACCOUNT, operator)),
+        *(one for space in quorum for one in grants.quorum(_space(space), ACCOUNT, operator)),
     ]
 
 

@@ -59,6 +59,15 @@ class Closing(Protocol):
         ...
 
 
+@runtime_checkable
+class LettingGo(Protocol):
+    """A layer that holds something open, such as a listener, which ends with its term."""
+
+    def let_go(self) -> None:
+        """However the term ends, after its last step."""
+        ...
+
+
 class LayerPart(msgspec.Struct, frozen=True):
     """One layer: what it reads, what wakes it, what it may write, how it is made."""
 

@@ -45,6 +45,7 @@ LAYERS = Layers(
         "policy": "shiplift.policy",
         "journal": "shiplift.journal",
         "operators": "shiplift.operators",
+        "quorum": "shiplift.quorum",
     }
 )
 """Every layer by name; the conductor first: what it asks of others is told, and undone, before theirs."""

@@ -35,7 +35,7 @@ from shiplift.kube.events import Recorder
 from shiplift.kube.fence import Fence, Names, StaleEpoch, manager, refused
 from shiplift.kube.lease import Leader, NotLeading, Timing
 from shiplift.kube.led import Led
-from shiplift.kube.part import Closing, Context, Hearing, LayerPart
+from shiplift.kube.part import Closing, Context, Hearing, LayerPart, LettingGo
 from shiplift.kube.store import State, Store
 from shiplift.kube.watch import Pace, Watch
 from shiplift.operator.metrics import Metrics
@@ -140,6 +140,7 @@ class Operator:
         self._loops: dict[str, Loop[Any, Any, Any]] = {}
         self._hearing: dict[str, Hearing] = {}
         self._closing: list[Closing] = []
+        self._letting_go: list[LettingGo] = []
         self._probing: list[Probing] = []
         self._kept: dict[str, dict[str, Any]] = {layer.name: {} for layer in self._layers}
         self.metrics = Metrics(layer.name for layer in self._layers)
@@ -336,6 +337,8 @@ class Operator:
             self._hearing = self._hearing | {part.name: layer}
         if isinstance(layer, Closing):
             self._closing.append(layer)
+        if isinstance(layer, LettingGo):
+            self._letting_go.append(layer)
         self._loops = self._loops | {part.name: loop}
         return loop
 
@@ -376,6 +379,7 @@ class Operator:
             with ThreadPoolExecutor(len(loops)) as stopping:
                 list(stopping.map(self._stop_loop, loops))
             self._close_layers()
+            self._let_go()
             log.info("not acting any more", why=why)
         if self._client:
             self._client.close()
@@ -388,6 +392,14 @@ class Operator:
             saying = threading.Thread(target=_close, args=(closing,), name="close", daemon=True)
             saying.start()
             saying.join(_LAST_WORDS)
+
+    def _let_go(self) -> None:
+        holding, self._letting_go = self._letting_go, []
+        for layer in holding:
+            try:
+                layer.let_go()
+            except Exception as error:
+                log.warning("layer could not let go", reason=str(error))
 
     def _stop_loop(self, loop: Loop[Any, Any, Any]) -> bool:
         return loop.stop(timedelta(seconds=self._settings.grace))
