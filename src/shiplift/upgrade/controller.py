@@ -96,4 +96,5 @@ PART = LayerPart(
     collector=UpgradeCollector,
     undone_without=READS[1:],
     of_others=(kinds.NODE_ROLLOUT, kinds.WORKLOAD_MIGRATION),
+    written_by_people=(kinds.UPGRADE_CONFIG,),
 )
