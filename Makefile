@@ -4,7 +4,7 @@ BIN := .venv/bin
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kubernetes demo check test lint bench crash e2e clean
+.PHONY: help setup kubernetes demo check test lint bench crash e2e chart image clean
 
 help:
 	@echo "make demo    a small shop moves to new nodes in its order, on a real Kubernetes on this computer"
@@ -14,6 +14,7 @@ help:
 	@echo "make test    all tests, against real parts"
 	@echo "make lint    format, style, types, layering"
 	@echo "make bench   the benchmarks, short"
+	@echo "make chart   what of charts/shiplift is made of the layers; make image: the operator's image, in the cache"
 	@echo "make crash   every write of the operator interrupted, layer by layer (an hour each; LAYER=name for one);"
 	@echo "             each ends with one line of JSON"
 	@echo "make e2e     faults on real machines while a worker of a cluster is upgraded; needs root; one line of JSON"
@@ -64,6 +65,12 @@ crash: kubernetes
 
 e2e: setup
 	@$(BIN)/python -m tests.e2e
+
+chart: setup
+	@$(BIN)/python -m shiplift.operator.chart charts/shiplift
+
+image: setup
+	@$(BIN)/python -m shiplift.local.operator_image
 
 clean:
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache

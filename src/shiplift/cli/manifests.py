@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 from cyclopts import App, Parameter
 
 from shiplift.cli.access import Context, Kubeconfig, client_of
@@ -18,6 +19,7 @@ from shiplift.cli.output import CommandError, say
 if TYPE_CHECKING:
     from shiplift.kube.part import LayerPart
     from shiplift.kube.served import Server
+    from shiplift.operator.inside import Inside
 
 manifests_app = App(
     name="manifests", help="Print what the operator needs in a cluster: account, RBAC, fence, policies."
@@ -88,6 +90,34 @@ def manifests(  # noqa: PLR0913 - what an administrator can choose
             show_default=False,
         ),
     ] = (),
+    in_cluster: Annotated[
+        bool,
+        Parameter(
+            help="Also what runs the operator inside the cluster: Deployment, Service, roles of users.",
+            negative="",
+        ),
+    ] = False,
+    image: Annotated[
+        str,
+        Parameter(
+            help="The operator's image, with a tag or a digest; with --in-cluster.", show_default=False
+        ),
+    ] = "",
+    replicas: Annotated[
+        int | None,
+        Parameter(
+            help="How many pods, of which one leads; with --in-cluster. Default: 2.", show_default=False
+        ),
+    ] = None,
+    api_port: Annotated[
+        tuple[int, ...],
+        Parameter(
+            help="Where pods reach the API server, for the NetworkPolicy; with --in-cluster."
+            " Default: 443 and 6443.",
+            negative="",
+            show_default=False,
+        ),
+    ] = (),
     kubernetes: Annotated[
         str,
         Parameter(help="For a server of this version, such as 1.34. Default: ask it.", show_default=False),
@@ -100,6 +130,7 @@ def manifests(  # noqa: PLR0913 - what an administrator can choose
     What the server does not know is left out and named on standard error.
     """
     from shiplift.kube.served import by_version, told_apart
+    from shiplift.operator import inside as running
     from shiplift.operator import install
     from shiplift.operator.layers import chosen
 
@@ -107,12 +138,42 @@ def manifests(  # noqa: PLR0913 - what an administrator can choose
         _print([*_grants(grant, hooks, quorum, namespace), *_for_operators(account, catalogs, namespace)])
         return
     parts = chosen(split(layers))
-    wanted = install.manifests(namespace, parts, user, templates=template)
+    if in_cluster:
+        inside = _inside(image, replicas, api_port, user)
+        wanted = running.manifests(_space(namespace), parts, inside, templates=template)
+    else:
+        _only_in_cluster(image, replicas, api_port)
+        wanted = install.manifests(namespace, parts, user, templates=template)
     server = by_version(kubernetes) if kubernetes else _asked(wanted, kubeconfig, context)
     known, unknown = told_apart(wanted, server.knows)
     for line in _left_out(unknown, server.version, parts, template=template):
         say(line)
     _print([dict(one) for one in known])
+
+
+def _inside(image: str, replicas: int | None, api_port: tuple[int, ...], user: str) -> Inside:
+    from shiplift.operator.inside import Inside
+
+    if user:
+        raise CommandError(
+            "--user and --in-cluster exclude each other",
+            "inside a cluster the operator is its ServiceAccount",
+        )
+    if not image:
+        raise CommandError("--in-cluster needs an image", "--image REGISTRY/shiplift:TAG")
+    asked = Inside(image=image)
+    if replicas is not None:
+        asked = msgspec.structs.replace(asked, replicas=replicas)
+    if api_port:
+        asked = msgspec.structs.replace(asked, api_ports=api_port)
+    return asked.checked()
+
+
+def _only_in_cluster(image: str, replicas: int | None, api_port: tuple[int, ...]) -> None:
+    given = {"--image": image, "--replicas": replicas is not None, "--api-port": api_port}
+    for option, said in given.items():
+        if said:
+            raise CommandError(f"{option} is about the operator inside the cluster", "add --in-cluster")
 
 
 def _grants(

@@ -40,7 +40,7 @@ from shiplift.kube.store import State, Store
 from shiplift.kube.watch import Pace, Watch
 from shiplift.operator.metrics import Metrics
 from shiplift.operator.probing import Probing
-from shiplift.operator.serving import Server
+from shiplift.operator.serving import Secured, Server
 
 log = structlog.get_logger(__name__)
 
@@ -67,6 +67,8 @@ class Settings(msgspec.Struct, frozen=True):
     """How long steps in flight may take to end when we stop."""
     prove_every: float = 60.0
     """Seconds between two proofs that the fence is in force."""
+    secured: Secured | None = None
+    """Metrics and probes over TLS, as inside a cluster; plain where there is none."""
 
 
 class _Stop(msgspec.Struct, frozen=True):
@@ -149,7 +151,9 @@ class Operator:
             if layer.collector is not None:
                 self.metrics.registry.register(layer.collector(self.store))
         self.metrics.watch_depth(lambda: {name: loop.depth() for name, loop in self._loops.items()})
-        self.server = Server(settings.listen, self.metrics.registry, self.not_alive, self.not_ready)
+        self.server = Server(
+            settings.listen, self.metrics.registry, self.not_alive, self.not_ready, settings.secured
+        )
 
     def run(self) -> None:
         """Until told to stop. Must be called on the main thread when signals are to end it."""

@@ -13,7 +13,7 @@ from shiplift.facts.kinds import GROUP, UPGRADE_CONFIG, Kind
 from shiplift.facts.meta import Row
 from shiplift.kube import config
 from shiplift.kube.config import ConfigReader
-from shiplift.kube.part import Context, LayerPart
+from shiplift.kube.part import Context, LayerPart, Reaches
 from shiplift.kube.rbac import rule
 from shiplift.kube.watch import Watch
 from shiplift.outside.outbox import Outbox
@@ -81,4 +81,5 @@ PART = LayerPart(
     keeps=(RECORD, OUTBOX),
     near_rules=(config.RULE,),
     always=(KEY,),
+    reaches=(Reaches((443,), "the provider of policies, over https"),),
 )

@@ -103,4 +103,5 @@ PART = LayerPart(
     collector=UpgradeCollector,
     undone_without=READS[1:],
     of_others=(kinds.NODE_ROLLOUT, kinds.WORKLOAD_MIGRATION, kinds.OPERATOR_VERSION),
+    written_by_people=(kinds.UPGRADE_CONFIG,),
 )
