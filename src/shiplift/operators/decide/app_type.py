@@ -73,7 +73,9 @@ def unapproved(app: Custom, version: str, way: tuple[str, ...]) -> Line | None:
     if approved in way:
         return None
     told = f"; {approved} is, which is not on the way" if approved else ""
-    return Line(Reason.NEEDS_APPROVAL, f"version {version} is not approved{told}: set spec.approved")
+    return Line(
+        Reason.NEEDS_APPROVAL, f"version {version} is not approved{told}: set spec.approved of the AppType"
+    )
 
 
 def name_taken(app: Custom, bundle: Bundle) -> Line:

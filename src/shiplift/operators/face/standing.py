@@ -12,19 +12,19 @@ from shiplift.operators.model import About, Reason
 from shiplift.view.values import plain
 
 _HELP: dict[str, str] = {
-    Reason.NEEDS_APPROVAL: "set spec.approved to the version that may be installed",
+    Reason.NEEDS_APPROVAL: "set spec.approved of the AppType to the version that may be installed",
     Reason.VETOED: "the operator itself says Upgradeable: False; it, or whoever set that, takes it back",
     Reason.OWNER_CONFLICT: "remove what is in the way, or install in another namespace",
-    Reason.CRD_UNSAFE: "change the objects that are named, or allow the rule in spec.crdSafety",
+    Reason.CRD_UNSAFE: "change the objects that are named, or allow the rule in spec.crdSafety of the AppType",
     Reason.NO_ACCOUNT: "the command that is named lets the operator act as the account",
     Reason.NOT_ALLOWED: "give the AppType's ServiceAccount the right that is named, or do not install this",
     Reason.NO_CATALOG: "`kubectl get operatorcatalogs` shows which there are, and whether they were read",
-    Reason.NO_CHANNEL: "set spec.channel to one that is named",
-    Reason.NO_WAY: "`shiplift catalog why` says more of the catalog; a pin (spec.version) leads elsewhere",
+    Reason.NO_CHANNEL: "set spec.channel of the AppType to one that is named",
+    Reason.NO_WAY: "`shiplift catalog why` says more of the catalog; spec.version of the AppType leads elsewhere",
     Reason.AMBIGUOUS_PROVIDER: "make an AppType of the package that is meant",
     Reason.NO_PROVIDER: "add a catalog that has the package, or make the definition by hand",
     Reason.NAME_TAKEN: "delete one of the two AppTypes",
-    Reason.PAUSED: "set spec.paused to false",
+    Reason.PAUSED: "set spec.paused of the AppType to false",
 }
 
 

@@ -143,7 +143,7 @@ def _hints(service: QuorumService, *, silent: bool) -> Iterable[str]:
     elif status.observed_generation < about.generation:
         yield "the operator has not seen the last change of the spec yet"
     if service.spec.paused:
-        yield "it is paused: set spec.paused to false to go on"
+        yield "it is paused: set spec.paused of the QuorumService to false to go on"
     if status.reason == Reason.STAGING_FAILED:
         yield "all is as it was; a change of the spec (or paused and back) tries again"
 
