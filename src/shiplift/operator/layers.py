@@ -44,6 +44,7 @@ LAYERS = Layers(
         "nodes": "shiplift.nodes",
         "policy": "shiplift.policy",
         "journal": "shiplift.journal",
+        "notify": "shiplift.notify",
     }
 )
 """Every layer by name; the conductor first: what it asks of others is told, and undone, before theirs."""
