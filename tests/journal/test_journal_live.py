@@ -108,8 +108,7 @@ def test_where_nobody_led_for_a_while_the_report_says_so(scene: Upgrading) -> No
     scene.ask(type="External")
     until(lambda: chapters(scene), 60)
     scene.rig.stop()
-    for name in nodes:
-        scene.rig.cluster.nodes.remove(name)
+    scene.take(nodes)
     began = chapters(scene)[0]["seen"]
     until(lambda: datetime.now(UTC) - datetime.fromisoformat(began) > timedelta(seconds=12), 30)
     scene.rig.start()

@@ -89,7 +89,7 @@ class CourseStory:
 
     def rollout(self, at: datetime, one: NodeRollout) -> None:
         status, about = one.status, f"NodeRollout {one.metadata.name}"
-        if status.phase in _PHASES:
+        if status.phase is not None and status.phase in _PHASES:
             self._once(at, about, f"{about} {_PHASES[status.phase]}")
         self._waited(at, about, _why(status), status.message)
 

@@ -46,6 +46,7 @@ LAYERS = Layers(
         "journal": "shiplift.journal",
         "operators": "shiplift.operators",
         "quorum": "shiplift.quorum",
+        "notify": "shiplift.notify",
     }
 )
 """Every layer by name; the conductor first: what it asks of others is told, and undone, before theirs."""

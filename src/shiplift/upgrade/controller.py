@@ -51,7 +51,9 @@ class Upgrade:
         return decide(view, now)
 
     def act(self, step: Step) -> Outcome:
-        return self._actor.act(step)
+        outcome = self._actor.act(step)
+        self._observer.acted(step)
+        return outcome
 
     def publish(self, key: str, decision: Conducted) -> Iterable[Barrier | Requeue]:
         return self._publisher.publish(decision)

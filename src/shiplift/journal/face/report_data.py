@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -23,5 +23,5 @@ def _whole(value: Any) -> Any:
         fields = msgspec.structs.fields(value)
         return {one.encode_name: _whole(getattr(value, one.name)) for one in fields}
     if isinstance(value, tuple):
-        return [_whole(one) for one in value]
+        return [_whole(one) for one in cast("tuple[Any, ...]", value)]
     return msgspec.to_builtins(value)

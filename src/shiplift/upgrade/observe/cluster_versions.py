@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shiplift.facts.kinds import CLUSTER_VERSION
@@ -24,25 +24,34 @@ def read(client: Client) -> ClusterVersion | str:
 
 
 def seen(live: Json) -> ClusterVersion:
-    spec, status = live.get("spec") or {}, live.get("status") or {}
-    said = {one.get("type"): one for one in status.get("conditions") or () if one.get("status") == "True"}
-    not_so = {one.get("type"): one for one in status.get("conditions") or () if one.get("status") == "False"}
-    history = status.get("history") or ()
+    spec, status = _part(live, "spec"), _part(live, "status")
+    said = {one.get("type"): one for one in _list(status, "conditions") if one.get("status") == "True"}
+    not_so = {one.get("type"): one for one in _list(status, "conditions") if one.get("status") == "False"}
     offered = [
-        *(one.get("version") for one in status.get("availableUpdates") or ()),
-        *((one.get("release") or {}).get("version") for one in status.get("conditionalUpdates") or ()),
+        *(one.get("version") for one in _list(status, "availableUpdates")),
+        *(_part(one, "release").get("version") for one in _list(status, "conditionalUpdates")),
     ]
-    done = (one.get("version", "") for one in history if one.get("state") == _COMPLETED)
+    done = (one.get("version", "") for one in _list(status, "history") if one.get("state") == _COMPLETED)
     return ClusterVersion(
         uid=live["metadata"]["uid"],
         reached=next(done, ""),
-        wanted=(spec.get("desiredUpdate") or {}).get("version") or "",
+        wanted=_part(spec, "desiredUpdate").get("version") or "",
         channel=spec.get("channel") or "",
         offered=frozenset(one for one in offered if one),
         message=_message(said.get("Progressing")),
         failing=_message(said.get("Failing")) or _message(not_so.get("ReleaseAccepted")),
         not_upgradeable=_message(not_so.get("Upgradeable")),
     )
+
+
+def _part(of: Json, name: str) -> Json:
+    found: Json | None = of.get(name)
+    return found or {}
+
+
+def _list(of: Json, name: str) -> Sequence[Json]:
+    found: Sequence[Json] | None = of.get(name)
+    return found or ()
 
 
 def _message(condition: Json | None) -> str:

@@ -13,7 +13,7 @@ from shiplift.api.operators import OperatorVersion
 from shiplift.api.upgrade import UpgradeConfig, UpgradeType
 from shiplift.api.workloads import WorkloadMigration
 from shiplift.engine.api_servers import API_SERVER, api_servers
-from shiplift.engine.step import Outcomes
+from shiplift.engine.step import Outcomes, Step
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.facts.nodes import Node, is_control_plane
@@ -23,6 +23,7 @@ from shiplift.kube.store import Snapshot
 from shiplift.upgrade.model import ClusterVersion, Machine, Unreadable, View
 from shiplift.upgrade.names import CLUSTER_VERSION_NAME, MIGRATION, POOLS, UPGRADE
 from shiplift.upgrade.observe.budgets import never_allowed
+from shiplift.upgrade.steps import SetChannel, SetUpdate
 
 READS = (
     kinds.UPGRADE_CONFIG,
@@ -80,6 +81,11 @@ class Observer:
             unreadable=_unreadable(snapshot),
             outcomes=outcomes,
         )
+
+    def acted(self, step: Step) -> None:
+        """What a step has changed that has no row is read again; from any thread."""
+        if isinstance(step, SetChannel | SetUpdate):
+            self._cluster_version.void()
 
     def _openshift(self, upgrade: UpgradeConfig | None) -> ClusterVersion | str | None:
         """What ClusterVersion says, or why it cannot be read; None where nobody asks."""
