@@ -364,7 +364,7 @@ def test_news_that_are_older_than_what_was_found_are_told_once() -> None:
 
     def slow(*of: kinds.Kind) -> object:
         if kinds.POD in of and not made:
-            made.append(desk.pod("web"))
+            made.append(desk.change(desk.pod("web", node="", ready=False), node="n", ready=True))
             made.append(desk.node("a", NEW))
         return snapshot(*of)
 
