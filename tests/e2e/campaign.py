@@ -17,6 +17,7 @@ from tests.machines.rig import Rig
 from tests.until import until
 
 _REACH_SECONDS, _END_SECONDS = 180.0, 300.0
+_OVER = ("Complete", "Stopped")
 Say = Callable[[str], None]
 
 
@@ -85,10 +86,10 @@ def _heal(scene: Scene, plan: Plan) -> None:
 
 def _is_over(scene: Scene, plan: Plan) -> bool:
     """Whether it has come to an end of its own; what is to be named has to be said, too."""
-    phase, stalled = scene.status().get("phase"), scene.stands_still
+    phase = scene.status().get("phase")
     if phase == "Complete" or plan.end is End.WELL:
-        return phase == "Complete" or stalled
-    return stalled and _settled(scene, plan)
+        return phase in _OVER
+    return scene.stands_still and _settled(scene, plan)
 
 
 def _settled(scene: Scene, plan: Plan) -> bool:
