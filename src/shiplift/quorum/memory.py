@@ -37,6 +37,8 @@ class Memory:
         """Of the nodes that the pods run on."""
         self.acted: datetime | None = None
         """When something was last done to servers or pods: what they said before that counts no more."""
+        self.calling = False
+        """Whether servers are being told to fetch: they are left alone then, for a busy one garbles files."""
         self.changes = contested.Memory()
 
     def candidate(self, image: str) -> Candidate:

@@ -36,8 +36,8 @@ ALL: tuple[Mutant, ...] = (
         "a call through a new server",
         "a new server says of everybody that they are new",
         "decide/course.py",
-        "    return scene.old[0]\n\n\ndef _staging",
-        "    return (scene.new or scene.old)[0]\n\n\ndef _staging",
+        "    return scene.old[(attempt - 1) % len(scene.old)]",
+        "    return (scene.new or scene.old)[0]",
     ),
     _mutant(
         "put back though somebody is switched",

@@ -503,3 +503,13 @@ def test_a_swap_is_not_begun_while_the_cluster_is_upgraded_and_one_that_is_begun
     waits = decided(upgrading="v1.36.3")
     assert (waits.line.reason, waits.steps) == (Reason.WAITS_FOR_UPGRADE, ())
     assert kinds(decided(upgrading="v1.36.3", pools=(begun(),), operation=record("stage"))) == [Stage]
+
+
+def test_each_attempt_at_staging_goes_through_another_old_server() -> None:
+    through = [
+        step.through
+        for attempt in range(1, 6)
+        for step in decided(pools=(begun(),), operation=record("stage", attempt=attempt)).steps
+        if isinstance(step, Stage)
+    ]
+    assert through == ["minio-0", "minio-1", "minio-2", "minio-3", "minio-0"]

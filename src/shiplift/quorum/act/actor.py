@@ -154,9 +154,11 @@ class Actor:
         members = () if isinstance(step, Switch) else step.members
         if through is None or any(uid not in memory.servers for uid in members):
             return Outcome.refused(step, _GONE)
+        memory.calling = True
         try:
             return self._judged(step, through, artifact)
         finally:
+            memory.calling = False
             memory.acted = clock.now() + (_RESTART if isinstance(step, Switch) else _NOTHING)
 
     def _judged(self, step: Rehearse | Stage | Switch, through: Server, artifact: Artifact) -> Outcome:

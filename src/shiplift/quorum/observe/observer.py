@@ -35,6 +35,7 @@ _ARCHITECTURE = "kubernetes.io/arch"
 BUSY, STALLED, RESTING = timedelta(seconds=2), timedelta(seconds=10), timedelta(seconds=30)
 """How often servers are asked."""
 _UPGRADING = (UpgradePhase.UPGRADING,)
+_WHILE_CALLING = timedelta(minutes=5)
 _AT_REST = (Reason.AT_TARGET, Reason.PAUSED, Reason.WAITS_FOR_UPGRADE, Reason.SWAPPED_BY_ANOTHER)
 
 
@@ -95,8 +96,11 @@ class Observer:
         every = known.every(service.metadata.generation)
         thorough = every == BUSY and _is_ahead(service, read, memory)
         target = Target(service.metadata.namespace, spec, memory.servers, thorough, rights=every < RESTING)
-        known.asking.want(target, every, now, memory.acted)
-        answers = known.asking.answers(now, 3 * every + timedelta(seconds=10), memory.acted)
+        if not memory.calling:
+            known.asking.want(target, every, now, memory.acted)
+        # while a call is under way nothing else is begun, and what was said before it still says where we are
+        most = _WHILE_CALLING if memory.calling else 3 * every + timedelta(seconds=10)
+        answers = known.asking.answers(now, most, memory.acted)
         obstacle = answers.obstacle if answers else _unasked(known.asking.trouble)
         platforms = _platforms(read.pods.values(), snapshot)
         if len(platforms) == 1:
