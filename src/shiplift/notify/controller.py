@@ -13,7 +13,7 @@ from shiplift.facts.kinds import UPGRADE_CONFIG, Kind
 from shiplift.facts.meta import Row
 from shiplift.kube import config
 from shiplift.kube.config import ConfigReader
-from shiplift.kube.part import Context, LayerPart
+from shiplift.kube.part import Context, LayerPart, Reaches
 from shiplift.kube.watch import Watch
 from shiplift.notify import metrics
 from shiplift.notify.act import Actor
@@ -69,4 +69,5 @@ PART = LayerPart(
     near_rules=(config.RULE,),
     always=(KEY,),
     of_others=(UPGRADE_CONFIG,),
+    reaches=(Reaches((443, 9093), "webhooks over https, an Alertmanager"),),
 )

@@ -178,4 +178,5 @@ PART = LayerPart(
     granted_rules=FENCED,
     undone_without=READS[3:],
     of_others=(kinds.UPGRADE_CONFIG,),
+    written_by_people=(kinds.APP_TYPE, kinds.OPERATOR_CATALOG),
 )

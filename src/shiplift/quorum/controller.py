@@ -17,7 +17,7 @@ from shiplift.facts.meta import Row
 from shiplift.kube import config
 from shiplift.kube.config import ConfigReader
 from shiplift.kube.grants import quorum_rules
-from shiplift.kube.part import Context, LayerPart
+from shiplift.kube.part import Context, LayerPart, Listens, Reaches
 from shiplift.kube.rbac import rule
 from shiplift.kube.watch import Watch
 from shiplift.quorum.act.actor import About, Actor
@@ -164,4 +164,7 @@ PART = LayerPart(
     near_rules=(config.RULE,),
     granted_rules=tuple(quorum_rules()),
     of_others=(UPGRADE_CONFIG,),
+    written_by_people=(QUORUM_SERVICE,),
+    listens=(Listens("artifacts", 8090),),
+    reaches=(Reaches((443, 5000, 9000), "registries, and the servers that are to be swapped"),),
 )
