@@ -128,11 +128,11 @@ def test_what_a_layer_listens_on_and_calls_comes_from_its_part() -> None:
 def test_who_edits_a_namespace_orders_workloads_and_nobody_gets_the_cluster_by_that() -> None:
     edit = the("ClusterRole", printed(), inside.EDIT_ROLE)
     assert edit["metadata"]["labels"] == {"rbac.authorization.k8s.io/aggregate-to-edit": "true"}
-    assert [rule["resources"] for rule in edit["rules"]] == [["workloadorders"]]
+    assert [rule["resources"] for rule in edit["rules"]] == [["apptypes", "quorumservices", "workloadorders"]]
     upgrade = the("ClusterRole", printed(), inside.UPGRADE_ROLE)
     assert "labels" not in upgrade["metadata"]
     assert [rule["resources"] for rule in upgrade["rules"]] == [
-        ["noderollouts", "upgradeconfigs", "workloadmigrations"]
+        ["noderollouts", "operatorcatalogs", "upgradeconfigs", "workloadmigrations"]
     ]
     bound = [one["roleRef"]["name"] for one in printed() if one["kind"] == "ClusterRoleBinding"]
     assert not {inside.UPGRADE_ROLE, inside.READER_ROLE} & set(bound)
