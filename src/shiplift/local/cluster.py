@@ -39,7 +39,7 @@ MACHINES = "machines.json"
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?")
 _ATTEMPTS = 3
 _LEAST_SPACE = 300 << 20
-_SERVED_SECONDS = 120.0
+_SERVED_SECONDS, _SERVED_ANEW_SECONDS = 20.0, 120.0
 _LOOK = 0.01
 
 
@@ -164,18 +164,25 @@ class Cluster:
         self._wait_served(custom_resources(before), custom_resources(saved))
 
     def _wait_served(self, before: set[str], now: set[str]) -> None:
-        """The API server learns only a moment after etcd which custom resources there are."""
+        """The API server learns only a moment after etcd which custom resources there are. Of very many that
+        are gone at once it goes on to serve some; started anew, it does not."""
         if before == now:
             return
-        deadline = time.monotonic() + _SERVED_SECONDS
+        if self._wrongly_served(before, now, _SERVED_SECONDS):
+            self.restart(Component.API_SERVER)
+        if path := self._wrongly_served(before, now, _SERVED_ANEW_SECONDS):
+            raise LocalError(f"the API server does not follow the reset: {path}", "its log tells more")
+
+    def _wrongly_served(self, before: set[str], now: set[str], seconds: float) -> str:
+        """The first that still is, or is not yet, when the time is over; empty where there is none."""
+        deadline = time.monotonic() + seconds
         with self.client() as client:
             for path in before ^ now:
                 while _is_served(client, path) != (path in now):
                     if time.monotonic() > deadline:
-                        raise LocalError(
-                            f"the API server does not follow the reset: {path}", "its log tells more"
-                        )
+                        return path
                     time.sleep(_LOOK)
+        return ""
 
     def _create(self, settings: Settings, say: Say, pools: Sequence[Pool]) -> None:
         if (self.layout.folder / MACHINES).exists():
