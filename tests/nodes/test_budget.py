@@ -11,7 +11,8 @@ from shiplift.api.marks import CORDONED_BY
 from shiplift.api.nodes import Canary, RolloutPhase
 from shiplift.api.values import LabelSelector, Window
 from shiplift.nodes.model import Reason
-from tests.nodes.players import FAILS, tick
+from shiplift.nodes.steps import NodeStep
+from tests.nodes.players import FAILS, Fate, tick
 from tests.nodes.stage import Stage, decided, told
 from tests.nodes.world import NEW, OLD
 
@@ -157,3 +158,25 @@ def test_an_estimate_goes_by_what_the_last_nodes_took() -> None:
     longest = max(stage.told.durations)
     assert stage.told.eta.latest is not None
     assert (stage.told.eta.latest - stage.world.now).total_seconds() <= longest
+
+
+def test_there_is_no_estimate_while_every_node_in_flight_is_held_up() -> None:
+    stage = Stage(4)
+    stage.until(lambda: len(stage.told.durations) == 2 and stage.told.eta)
+    stage.world.budgets["cart"] = 0
+    stage.until(lambda: stage.told.nodes and stage.told.nodes[0].reason == Reason.DRAIN_BLOCKED)
+    assert stage.told.eta is not None, "it may be over in a moment"
+    stage.until(lambda: stage.told.eta is None, 20)
+    stage.world.budgets["cart"] = 1
+    stage.until(lambda: stage.told.eta is not None, 10)
+
+
+def test_there_is_no_estimate_while_a_node_cannot_be_written() -> None:
+    stage = Stage(4)
+    stage.until(lambda: len(stage.told.durations) == 2 and stage.told.eta)
+    refused = lambda step: Fate.LOST if isinstance(step, NodeStep) else Fate.DONE  # noqa: E731
+    for _ in range(40):
+        stage.operator.round(refused)
+        tick(stage.world, stage.judge.look)
+    assert "cannot be done" in stage.told.nodes[0].message
+    assert stage.told.eta is None

@@ -6,14 +6,25 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 import msgspec
+import pytest
 
-from shiplift.agent.protocol import AGENT, READY, Agent, Operation
+from shiplift.agent.protocol import (
+    AGENT,
+    CHANGES_ALLOWED,
+    OUTCOME,
+    READY,
+    Agent,
+    Operation,
+    Outcome,
+    Readiness,
+    Result,
+)
 from shiplift.api.marks import CORDONED_BEFORE
 from shiplift.api.nodes import NodeRolloutStatus, NodeState, RolloutPass, RolloutPhase
 from shiplift.api.values import LabelSelector
 from shiplift.nodes.model import Member, Reason
 from shiplift.nodes.steps import Withdraw
-from tests.nodes.players import agents, tick
+from tests.nodes.players import SILENT, Operator, agents, tick
 from tests.nodes.stage import Stage, decided, told
 from tests.nodes.world import NEW, OLD, Memory
 
@@ -99,6 +110,10 @@ def test_who_uncordons_again_and_again_is_told_and_fought_ever_more_slowly() -> 
     record = stage.record("w-0")
     assert record.reason == Reason.CONTESTED
     assert "somebody else takes back our cordon" in record.message
+    (stalled,) = [one for one in stage.told.conditions if one.type == "Stalled"]
+    assert (stalled.status, stalled.reason, stage.phase()) == ("True", "Contested", RolloutPhase.RUNNING)
+    assert "somebody else takes back our cordon" in stage.told.message
+    assert stage.told.eta is None
 
 
 def test_an_order_that_somebody_strips_is_written_again_unless_it_was_claimed() -> None:
@@ -190,7 +205,7 @@ def test_a_node_that_is_no_longer_chosen_is_given_back_unchanged_unless_its_agen
     stage.until(lambda: len([one for one in stage.told.nodes if one.state is NodeState.DRAINING]) == 2)
     stage.node("w-2").labels["pool"] = "b"
     stage.world.touched(stage.node("w-2"))
-    stage.world.change(node_selector=LabelSelector(match_labels={"pool": "b"}), max_unavailable=1)
+    stage.world.change(node_selector=LabelSelector(match_labels={"pool": "b"}))
     stage.until(lambda: stage.judge.closed() == ["w-2"])
     stage.world.budgets["cart"] = 1
     stage.finish()
@@ -247,3 +262,42 @@ def test_what_is_in_flight_when_that_policy_goes_is_finished() -> None:
     stage.until(lambda: stage.judge.ordered)
     before = decided(stage)
     assert decided(stage, distrust="it is gone").steps == before.steps
+
+
+@pytest.mark.parametrize("dies", [False, True])
+@pytest.mark.parametrize("answers", [False, True])
+def test_an_abort_waits_for_an_agent_of_which_the_record_alone_says_that_it_has_begun(
+    dies: bool, answers: bool
+) -> None:
+    stage = Stage(1, node_timeout="2m")
+    stage.until(lambda: stage.told.nodes and stage.record("w-0").reason == Reason.CHANGING)
+    node, token = stage.node("w-0"), stage.record("w-0").token
+    stage.world.change(abort=True)
+    for key in (READY, CHANGES_ALLOWED):
+        node.annotations.pop(key, None)
+    stage.world.touched(node)
+    if dies:
+        stage.operator = Operator(stage.world)
+    for _ in range(100):
+        stage.operator.round()
+        stage.world.pass_time()
+    assert (stage.judge.closed(), stage.phase()) == (["w-0"], RolloutPhase.ABORTING)
+    assert "its agent had begun" in stage.record("w-0").message
+    assert stage.judge.ordered == ["Packages w-0"], "it is not ordered once more"
+    if answers:
+        node.annotations[READY] = Readiness(True, str(token)).written()
+        node.annotations[OUTCOME] = Outcome(str(token), Result.FAILED, "no").written()
+        stage.world.touched(node)
+    stage.finish()
+    assert (stage.judge.closed(), stage.phase()) == ([], RolloutPhase.ABORTED)
+    assert stage.judge.residue() == []
+
+
+def test_an_abort_does_not_wait_for_an_agent_that_never_began() -> None:
+    stage = Stage(1, node_timeout="30m")
+    stage.until(lambda: stage.judge.cordoned)
+    stage.node("w-0").fails = SILENT
+    stage.until(lambda: stage.told.nodes and stage.record("w-0").reason == Reason.AGENT_UNHEARD, 120)
+    stage.world.change(abort=True)
+    stage.until(lambda: stage.phase() is RolloutPhase.ABORTED, 5)
+    assert stage.judge.closed() == []

@@ -20,7 +20,8 @@ from shiplift.facts.pods import Toleration
 from shiplift.facts.storage import VolumeAttachment
 from shiplift.facts.workloads import DaemonSet, StatefulSet
 from shiplift.nodes.model import Drain
-from shiplift.nodes.observe.drains import settings_of
+from shiplift.nodes.observe.drains import IN_FLIGHT, settings_of
+from shiplift.nodes.steps import Cordon
 from tests.drain.pods import DAEMON_SET, STATEFUL_SET, a_budget
 from tests.model.world import NEW
 from tests.nodes.seen import AT, Seen, record
@@ -234,10 +235,27 @@ def test_pods_that_nobody_ends_keep_a_dead_node_no_longer(seen: Seen) -> None:
     assert not drained(seen).only_late, "a budget keeps one"
 
 
-@pytest.mark.parametrize("state", [NodeState.DRAINING, NodeState.REVERTING])
-def test_pods_that_came_while_it_was_drained_are_not_evicted_for_ever(state: NodeState) -> None:
+ANYWHERE = Toleration(operator="Exists")
+SECONDS = int(AT.timestamp())
+
+
+@pytest.mark.parametrize("state", IN_FLIGHT)
+@pytest.mark.parametrize(("after", "goes"), [(-1, ["late"]), (0, []), (5, [])])
+def test_pods_that_came_after_our_cordon_are_evicted_in_no_state(
+    state: NodeState, after: int, goes: list[str]
+) -> None:
     seen = Seen()
-    seen.roll(record(seen.node("a"), state))
-    anywhere = Toleration(operator="Exists")
-    seen.pod("late", "a", created=int(AT.timestamp()) + 5, tolerations=(anywhere,))
-    assert names(drained(seen)) == []
+    seen.roll(record(seen.node("a"), state, drain_start_time=AT))
+    seen.pod("late", "a", created=SECONDS + after, tolerations=(ANYWHERE,))
+    assert (names(drained(seen)), drained(seen).over) == (goes, not goes)
+
+
+def test_that_counts_before_it_is_written_down_when_the_cordon_was_seen() -> None:
+    seen = Seen()
+    node = seen.node("a")
+    seen.roll(record(node, NodeState.CORDONED))
+    seen.pod("late", "a", created=SECONDS + 5, tolerations=(ANYWHERE,))
+    assert names(drained(seen)) == ["late"]
+    seen.observer.memory.changes.note(Cordon("a", node.uid, 1, "r"), AT + timedelta(seconds=5.9))
+    seen.pod("other", "a", uid="o", created=SECONDS + 4)
+    assert names(drained(seen)) == ["other"]

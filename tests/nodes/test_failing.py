@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from shiplift.agent import protocol
 from shiplift.agent.protocol import CHANGES_ALLOWED
 from shiplift.api.marks import CORDONED_BY
 from shiplift.api.nodes import NodeState, OnBlockedDrain, Reboot, RolloutPhase
-from shiplift.nodes.model import Reason
+from shiplift.nodes.model import Drain, Reason
 from shiplift.nodes.steps import Allow
 from tests.nodes.players import FAILS, NEVER_READY, REFUSES, SILENT, STUCK, WRONG, Fate, Operator, tick
 from tests.nodes.stage import ABOVE, Stage, decided, told
@@ -297,6 +298,34 @@ def test_a_node_that_can_never_be_emptied_is_not_cordoned_and_named() -> None:
     stage.world.never.clear()
     stage.finish()
     stage.well()
+
+
+def test_it_keeps_no_other_from_being_begun_and_does_not_count_as_away() -> None:
+    stage = Stage(3)
+    stage.world.never["w-0"] = "pod shop/bare: nobody brings it back"
+    stage.finish()
+    assert [stage.node(name).kubelet for name in ("w-0", "w-1", "w-2")] == [OLD, NEW, NEW]
+    assert (stage.judge.cordoned, stage.told.unavailable, _stalled(stage)) == (["w-1", "w-2"], 0, True)
+    record = stage.record("w-0")
+    assert (record.state, record.reason) == (NodeState.WAITING, Reason.DRAIN_BLOCKED)
+    stage.world.never["w-0"] = "pod shop/other: nobody brings it back"
+    stage.operator.round()
+    assert "pod shop/other" in stage.record("w-0").message
+    stage.world.never.clear()
+    stage.finish()
+    stage.well()
+
+
+def test_what_stops_a_node_that_is_not_cordoned_yet_is_told_in_words() -> None:
+    stage = Stage(1)
+    stage.until(lambda: stage.told.nodes)
+    record = msgspec.structs.replace(stage.record("w-0"), message="")
+    status = msgspec.structs.replace(stage.told, nodes=(record,))
+    stage.world.rollouts["next"] = msgspec.structs.replace(stage.world.rollouts["next"], status=status)
+    never = Drain(left=1, never="pod shop/web: its budget never lets one go")
+    reason, message, stalled = told(decided(stage, drains={record.uid: never}))
+    assert (reason, stalled) == (Reason.DRAIN_BLOCKED, True)
+    assert message == "node w-0: no wait helps: pod shop/web: its budget never lets one go"
 
 
 def _stalled(stage: Stage) -> bool:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiplift.api.nodes import NodeState
+from shiplift.api.nodes import NodeRolloutSpec, NodeState, RolloutPass
 from shiplift.engine.barrier import Gone
 from shiplift.engine.step import Outcomes
 from shiplift.facts import kinds
-from shiplift.nodes.decide.gentle import gentlest
+from shiplift.nodes.decide.gentle import drainable, gentlest
 from shiplift.nodes.model import Demands, Member
 from tests.drain.pods import DAEMON_SET, a_budget
+from tests.nodes.players import agents
 from tests.nodes.seen import Seen, record
-from tests.nodes.stage import Stage
+from tests.nodes.stage import Stage, decided
+from tests.nodes.world import NEW
 
 MEMBERS = [one.member() for one in Stage(12).world.nodes.values() if one.name.startswith("w-")]
 BUDGETS = ("x", "y", "z")
@@ -26,14 +29,21 @@ BUDGETS = ("x", "y", "z")
 class Told:
     """Demands that a test says: what each node needs, and what budgets have."""
 
-    def __init__(self, needs: Mapping[str, Mapping[str, int]], **left: int) -> None:
-        self._needs, self._left = needs, left
+    def __init__(
+        self, needs: Mapping[str, Mapping[str, int]], stuck: Collection[str] = (), **left: int
+    ) -> None:
+        self._needs, self._stuck, self._left = needs, stuck, left
+        self.asked: list[str] = []
 
     def of(self, node: str) -> Mapping[str, int]:
         return self._needs.get(node, {})
 
     def left(self, budget: str) -> int:
         return self._left.get(budget, 0)
+
+    def stuck(self, node: str, spec: NodeRolloutSpec) -> bool:
+        self.asked.append(node)
+        return node in self._stuck
 
 
 def chosen(count: int, demands: Demands | None, among: int = 5) -> list[str]:
@@ -97,6 +107,35 @@ def _waits(one: Member, taken: Counter[str], demands: Demands) -> bool:
     )
 
 
+@pytest.mark.parametrize(("done", "begun"), [((), "w-2"), (("w-2",), "w-1"), (("w-1", "w-2"), "w-0")])
+def test_a_node_with_a_pod_that_can_never_go_is_begun_when_no_other_is_left(
+    done: tuple[str, ...], begun: str
+) -> None:
+    """The next one waits for a budget; the one after that could go at once."""
+    stage = Stage(3)
+    stage.until(lambda: stage.told.running_pass is RolloutPass.WORKERS)
+    rollout = stage.world.rollouts["next"]
+    empty = msgspec.structs.replace(rollout.status, nodes=())
+    stage.world.rollouts["next"] = msgspec.structs.replace(rollout, status=empty)
+    for name in done:
+        node = stage.node(name)
+        node.kubelet, node.packages = NEW, dict.fromkeys(node.packages, NEW[1:])
+    agents(stage.world)
+    demands = Told({"w-0": {}, "w-1": {"x": 2}}, stuck=["w-0"])
+    (record,) = decided(stage, demands=demands).told[0].status.nodes
+    assert record.name == begun
+
+
+def test_no_more_nodes_are_looked_at_than_has_to_be() -> None:
+    spec = NodeRolloutSpec(version=NEW)
+    many = [msgspec.structs.replace(MEMBERS[0], pool=str(number)) for number in range(100)]
+    demands = Told({})
+    found, stuck = drainable(many, 1, demands, spec)
+    assert (len(found), stuck, len(demands.asked)) == (32, [], 32)
+    found, stuck = drainable(many, 1, Told({}, stuck=[MEMBERS[0].name]), spec)
+    assert (found, len(stuck)) == ([], 100)
+
+
 # --- what a snapshot says of them ---
 
 
@@ -143,6 +182,39 @@ def test_an_eviction_that_is_under_way_is_taken_once(seen: Seen, outcomes: Outco
     seen.pod("web-1", "a", uid="u1")
     seen.roll(record(seen.named_node("a"), NodeState.DRAINING))
     assert demanded(seen, outcomes).left(budget.uid) == 1
+
+
+def test_a_node_is_stuck_with_a_pod_that_two_budgets_keep_or_one_that_allows_nothing(seen: Seen) -> None:
+    spec = NodeRolloutSpec(version=NEW)
+    seen.pod("web-1", "b", uid="u1")
+    seen.put(a_budget(allowed=1))
+    assert not demanded(seen).stuck("b", spec)
+    second = seen.put(a_budget("other", allowed=1))
+    assert demanded(seen).stuck("b", spec)
+    assert not demanded(seen).stuck("a", spec)
+    seen.remove(second)
+    assert not demanded(seen).stuck("b", spec)
+    nothing = {"min_available": None, "max_unavailable": 0, "desired_healthy": 3, "current_healthy": 3}
+    seen.put(a_budget(**nothing))
+    assert demanded(seen).stuck("b", spec)
+
+
+def test_a_node_is_stuck_with_a_pod_that_nobody_brings_back_unless_somebody_says_that_it_may_go(
+    seen: Seen,
+) -> None:
+    seen.pod("bare", "b", uid="u1", owner=None)
+    found = demanded(seen)
+    assert found.stuck("b", NodeRolloutSpec(version=NEW))
+    assert not found.stuck("b", NodeRolloutSpec(version=NEW, evict_unmanaged=True))
+
+
+def test_a_node_that_is_not_begun_because_of_a_pod_takes_nothing_of_a_budget(seen: Seen) -> None:
+    budget = seen.put(a_budget(allowed=2))
+    seen.pod("web-1", "a", uid="u1")
+    seen.roll(record(seen.named_node("a"), NodeState.WAITING))
+    assert demanded(seen).left(budget.uid) == 2
+    seen.roll(record(seen.named_node("a"), NodeState.WAITING, token="t"))
+    assert demanded(seen).left(budget.uid) == 1
 
 
 def test_without_a_rollout_nobody_asks(seen: Seen) -> None:

@@ -108,3 +108,14 @@ def test_what_keeps_a_job_is_told() -> None:
     waits = msgspec.structs.replace(stage.world.jobs[key], state=HookState.RUNNING, message="it is suspended")
     (told,) = decided(stage, hooks={key: waits}).told[0].status.nodes
     assert told.message == "hook noout runs before it is cordoned: it is suspended"
+
+
+def test_hooks_of_a_node_that_is_not_begun_after_all_run_again_when_it_is() -> None:
+    stage = Stage(1, hooks=Hooks(before=(_hook("pre"),)))
+    stage.world.never["w-0"] = "pod shop/bare: nobody brings it back"
+    stage.finish()
+    assert (stage.judge.cordoned, stage.judge.residue("none")) == ([], [])
+    stage.world.never.clear()
+    stage.finish()
+    stage.well()
+    assert stage.judge.steps.count("MakeHook") == 2

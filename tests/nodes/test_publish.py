@@ -155,8 +155,18 @@ def test_a_drain_that_is_blocked_for_long_is_told_once_and_again_when_it_happens
         server.tell(told(BLOCKED, BLOCKED))
         assert len(server.events) == (1 if seconds in (1, 100) else 0)
     assert server.events == [(Regarding(NODE, "a", uid="u"), "DrainBlocked")]
+    server.now += 6
     server.tell(told(NOTHING, NOTHING))
     server.tell(told(BLOCKED, BLOCKED))
     server.now += 15
     server.tell(told(BLOCKED, BLOCKED))
     assert len(server.events) == 2
+
+
+def test_a_drain_that_is_tried_again_in_between_is_blocked_all_the_time() -> None:
+    server = Server()
+    for _ in range(17):
+        server.tell(told(BLOCKED, BLOCKED))
+        server.tell(told(NOTHING, NOTHING))
+        server.now += 1
+    assert server.events == [(Regarding(NODE, "a", uid="u"), "DrainBlocked")]

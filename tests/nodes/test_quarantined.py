@@ -11,7 +11,7 @@ from shiplift.api.nodes import NodeState, OnBlockedDrain, RolloutPhase
 from shiplift.api.values import LabelSelector
 from shiplift.facts import kinds
 from shiplift.nodes.model import Unreadable
-from tests.nodes.players import FAILS
+from tests.nodes.players import FAILS, REFUSES, SILENT
 from tests.nodes.stage import ABOVE, Stage, decided
 from tests.nodes.world import Memory
 
@@ -193,3 +193,71 @@ def test_one_that_could_not_be_drained_is_left_without_the_order_that_prepared_i
     assert stage.world.rollouts == {}
     assert CHANGES_ALLOWED not in stage.node("w-0").annotations
     _is_left(stage)
+
+
+def _tried_again(stage: Stage, *, later: bool) -> None:
+    """By the same rollout, after somebody has looked, or by the next one; a budget keeps its drain."""
+    stage.world.budgets["cart"] = 0
+    stage.world.add_pod("w-0", "cart")
+    if later:
+        stage.world.delete()
+        stage.finish_without_rollout()
+        stage.world.roll_out(version=ABOVE)
+    else:
+        stage.world.change(paused=True)
+        stage.until(lambda: stage.record("w-0").state is NodeState.WAITING)
+        stage.world.change(paused=False)
+    stage.until(lambda: [one.name for one in stage.told.nodes if one.state is NodeState.DRAINING] == ["w-0"])
+
+
+@pytest.mark.parametrize("later", [False, True])
+@pytest.mark.parametrize("deleted", [False, True])
+def test_and_that_is_tried_again_and_not_changed_stays_so(later: bool, deleted: bool) -> None:
+    stage = _quarantined()
+    _tried_again(stage, later=later)
+    if deleted:
+        stage.world.delete()
+        stage.finish_without_rollout()
+        assert stage.world.rollouts == {}
+    else:
+        stage.world.change(abort=True)
+        stage.finish()
+        assert (stage.phase(), stage.record("w-0").state) == (RolloutPhase.ABORTED, NodeState.QUARANTINED)
+        assert "quarantined: w-0" in stage.told.message
+    _is_left(stage)
+
+
+@pytest.mark.parametrize("later", [False, True])
+@pytest.mark.parametrize("fails", [REFUSES, SILENT])
+def test_and_whose_agent_then_never_begins_stays_so(later: bool, fails: str) -> None:
+    stage = _quarantined()
+    _tried_again(stage, later=later)
+    stage.node("w-0").fails = fails
+    stage.world.budgets["cart"] = 1
+    stage.finish()
+    assert stage.judge.closed() == ["w-0"]
+    assert stage.record("w-0").state is NodeState.QUARANTINED
+    stage.world.delete()
+    stage.finish_without_rollout()
+    _is_left(stage)
+
+
+def test_and_that_is_no_longer_chosen_while_it_is_tried_again_stays_so() -> None:
+    stage = _quarantined()
+    _tried_again(stage, later=True)
+    stage.world.change(node_selector=LabelSelector(match_labels={"pool": "none"}))
+    stage.finish()
+    assert stage.told.nodes == ()
+    _is_left(stage)
+
+
+def test_and_whose_mark_goes_while_it_waits_to_be_tried_again_is_uncordoned_once_it_is_changed() -> None:
+    stage = _quarantined()
+    stage.node("w-0").fails = ""
+    stage.world.change(paused=True)
+    stage.until(lambda: stage.record("w-0").state is NodeState.WAITING)
+    del stage.node("w-0").annotations[CORDONED_BY]
+    stage.world.touched(stage.node("w-0"))
+    stage.world.change(paused=False)
+    stage.finish()
+    stage.well()

@@ -77,7 +77,7 @@ def test_of_two_rollouts_over_one_node_the_younger_is_refused() -> None:
     assert later.phase is RolloutPhase.PENDING
     assert later.message == (
         "node w-0 is in the scope of NodeRollout next too, which was there first and is in force until it is"
-        " deleted: change the version of next, delete it, or change a selector"
+        " deleted: delete it (nodes keep what they run), or change a selector"
     )
     assert {one.kubelet for one in stage.world.nodes.values()} == {NEW}
     stage.world.delete()

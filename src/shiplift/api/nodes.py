@@ -212,6 +212,8 @@ class NodeBefore(Value, frozen=True, kw_only=True):
 
     unschedulable: bool = False
     """It was cordoned by somebody else, and stays so."""
+    quarantined_by: Line = ""
+    """The NodeRollout that had quarantined it; it stays so unless it is changed."""
     down: bool = False
     """It was not Ready."""
     boot_id: Line = field(name="bootID", default="")
@@ -251,6 +253,10 @@ class NodeStatus(Value, frozen=True, kw_only=True):
     """The Jobs of hooks that have succeeded."""
     start_time: Time | None = None
     """When this attempt at it was begun."""
+    claimed: bool = False
+    """Its agent was seen at work on it: it finishes, or puts back what it had."""
+    drain_start_time: Time | None = None
+    """When our cordon was first seen on it in this attempt; pods that came later and tolerate that stay."""
 
 
 class Snapshot(Value, frozen=True, kw_only=True):
@@ -309,7 +315,7 @@ def _once_started(field: str) -> Rule:
     begun = "has(oldSelf.status) && has(oldSelf.status.startTime)"
     return Rule(
         f"!({begun}) || {unchanged(field, 'self.spec', 'oldSelf.spec')}",
-        f"{field} cannot be changed once the first node was begun; make a new NodeRollout",
+        f"{field} cannot be changed once the first node was begun; delete it and make a new NodeRollout",
         f".spec.{field}",
     )
 

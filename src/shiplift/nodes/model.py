@@ -16,7 +16,14 @@ import msgspec
 
 from shiplift.agent.protocol import Agent, Order, Readiness
 from shiplift.agent.protocol import Outcome as Answer
-from shiplift.api.nodes import Blocker, NodeRollout, NodeRolloutStatus, NodeStatus, RolloutPass
+from shiplift.api.nodes import (
+    Blocker,
+    NodeRollout,
+    NodeRolloutSpec,
+    NodeRolloutStatus,
+    NodeStatus,
+    RolloutPass,
+)
 from shiplift.engine.claims import Claims
 from shiplift.engine.conditions import Reason as AnyReason
 from shiplift.engine.contested import Changes
@@ -71,6 +78,8 @@ class Reason(AnyReason):
     # one node
     CHOSEN = "Chosen"
     """Its turn has come: it is written down, and cordoned next."""
+    GIVING_BACK = "GivingBack"
+    """Nothing was changed on it, and our cordon is taken back next."""
     HOOK_RUNNING = "HookRunning"
     HOOK_FAILED = "HookFailed"
     DRAINING = "Draining"
@@ -261,6 +270,10 @@ class Demands(Protocol):
 
     def left(self, budget: str) -> int:
         """How many pods more a budget lets go."""
+        ...
+
+    def stuck(self, node: str, spec: NodeRolloutSpec) -> bool:
+        """Whether a pod of a node, by name, can never go, as things are."""
         ...
 
 

@@ -11,6 +11,11 @@ from shiplift.engine.step import Step
 _LEASES_AT_ONCE = 16
 
 
+def cordon_of(uid: str) -> str:
+    """What our cordon of a node is remembered by."""
+    return f"cordon {uid}"
+
+
 class NodeStep(Step, frozen=True):
     """A step on one node, in the version of it that was seen: what somebody changed meanwhile stops it."""
 
@@ -28,7 +33,7 @@ class Cordon(NodeStep, frozen=True):
 
     @property
     def key(self) -> str:
-        return f"cordon {self.uid}"
+        return cordon_of(self.uid)
 
     @property
     def change(self) -> str:
@@ -158,7 +163,7 @@ class Release(NodeStep, frozen=True):
 
     @property
     def takes_back(self) -> str:
-        return f"cordon {self.uid}"
+        return cordon_of(self.uid)
 
     def describe(self) -> str:
         if self.left_by:

@@ -155,8 +155,8 @@ ALL: tuple[Mutant, ...] = (
         "agents are believed (N9)",
         "a node counts as changed because its credentials say so",
         "nodes/decide/verifying.py",
-        "= (_packages, _kubelet, _api_server,",
-        "= (_packages, _api_server,",
+        "_packages, _kubelet, _api_server, _restarted,",
+        "_packages, _api_server, _restarted,",
         (("thief", _CLEAN),),
     ),
 )

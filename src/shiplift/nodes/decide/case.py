@@ -10,11 +10,12 @@ import msgspec
 from shiplift.agent.protocol import Operation, Order, Result, Token
 from shiplift.agent.protocol import Reboot as RebootOrder
 from shiplift.api.nodes import NodeBefore, NodeRollout, NodeState, NodeStatus
+from shiplift.engine.contested import Changes
 from shiplift.engine.step import Step
 from shiplift.nodes.decide.scope import token_of
 from shiplift.nodes.model import Member, Reason, View
 from shiplift.nodes.names import KUBEADM
-from shiplift.nodes.steps import Allow, Cordon, Release, Withdraw
+from shiplift.nodes.steps import Allow, Cordon, Release, Withdraw, cordon_of
 
 MOST_ATTEMPTS = 1000
 _LONGEST = 1000
@@ -118,10 +119,26 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def our_cordon(self) -> bool:
         """Whether the node is cordoned and that is to be taken back, also where somebody took our mark off:
-        what is written down from the drain on tells whose cordon it was."""
+        what was done here, and what is written down from the drain on, tell whose cordon it is."""
         if not self.member.row.unschedulable or self.before.unschedulable:
             return False
-        return self.marked or (self.record.state in _CORDONED and self.operation.wants_cordon)
+        if self.marked or self.cordoned_here is not None:
+            return True
+        return self.record.state in _CORDONED and self.operation.wants_cordon and not self.lifted
+
+    @property
+    def cordoned_here(self) -> datetime | None:
+        """When this operator has cordoned the node in this attempt, where it has not given it back since."""
+        return cordoned_here(self.view.changes, self.record)
+
+    @property
+    def lifted(self) -> bool:
+        """Whether our cordon was taken back: that takes mark, order and cordon off in one write, and leaves
+        what the agent answered; where there is no answer, it is written down before. A cordon that is there
+        all the same is somebody's."""
+        if self.marked or ours(self.member.order, self.rollout):
+            return False
+        return self.answered or self.record.reason == Reason.GIVING_BACK
 
     @property
     def ending(self) -> bool:
@@ -137,10 +154,18 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     def late(self, limit: timedelta) -> bool:
         return self.now - self.since >= limit
 
+    @property
+    def drained_since(self) -> datetime:
+        """Since when it is drained, also where it was taken for empty in between, and somebody looks."""
+        known = self.record.drain_start_time or self.record.last_transition_time or self.now
+        return min(max(known, self.view.watched.get(self.record.uid, known)), self.now)
+
     def to(self, state: NodeState, reason: Reason | str | None, message: str = "", **changes: Any) -> Case:
         """The case with its record in that state; since when it is there stays told while it stays there."""
         if state is not self.record.state or self.record.last_transition_time is None:
             changes["last_transition_time"] = self.now.replace(microsecond=0)
+        if state is NodeState.DRAINING and self.record.drain_start_time is None:
+            changes["drain_start_time"] = (self.cordoned_here or self.now).replace(microsecond=0)
         if state is not NodeState.DRAINING:
             changes.setdefault("blockers", ())
         record = msgspec.structs.replace(
@@ -180,7 +205,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         row = self.member.row
         if ours(self.member.order, self.rollout):
             return self.release(uncordon=False, mark=True)
-        return Release(row.name, row.uid, row.resource_version, False, False, self.rollout.metadata.name)
+        name = self.before.quarantined_by or self.rollout.metadata.name
+        return Release(row.name, row.uid, row.resource_version, False, False, name)
 
     def given_back(self) -> Release:
         """As it was found: a cordon that was there before stays."""
@@ -197,6 +223,13 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
             reboot = RebootOrder.IF_REQUIRED
         order = Order(self.parsed, version, reboot, back)
         return Allow(row.name, row.uid, row.resource_version, order, wanted)
+
+
+def cordoned_here(changes: Changes, record: NodeStatus) -> datetime | None:
+    """When this operator has cordoned a node; what it did in an earlier attempt somebody has undone since."""
+    made = changes.get(cordon_of(record.uid))
+    begun = record.start_time
+    return made.at if made is not None and (begun is None or made.at >= begun) else None
 
 
 def ending(rollout: NodeRollout) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from shiplift.agent.protocol import Result
 from shiplift.api.nodes import NodeState
 from shiplift.api.values import duration
@@ -55,6 +57,7 @@ def _refused(case: Case, told: str) -> Passed:
 
 
 def _at_work(case: Case) -> Passed:
+    case = msgspec.structs.replace(case, record=msgspec.structs.replace(case.record, claimed=True))
     limit = duration(case.rollout.spec.node_timeout)
     steps = () if case.cordoned or not case.operation.wants_cordon else (case.cordon(),)
     if case.late(limit):

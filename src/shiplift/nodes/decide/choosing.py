@@ -15,7 +15,7 @@ from shiplift.nodes.decide import budget, canary, claiming, undone, wanted
 from shiplift.nodes.decide.budget import Slots
 from shiplift.nodes.decide.case import MOST_ATTEMPTS, last_attempt, unanswered
 from shiplift.nodes.decide.course import Course, Line
-from shiplift.nodes.decide.gentle import gentlest
+from shiplift.nodes.decide.gentle import drainable, gentlest
 from shiplift.nodes.decide.path import Leg
 from shiplift.nodes.model import Member, Reason
 from shiplift.nodes.names import KUBELET
@@ -48,11 +48,26 @@ def choice(course: Course) -> Choice:
 def may_begin(course: Course, member: Member) -> bool:
     """Whether a node could be begun if there were room for it."""
     record = course.records.get(member.uid)
+    if record is not None and is_kept(record):
+        return False
     if record is not None and (record.token is not None or record.state is not NodeState.WAITING):
         return False
     leaves = member.leaving or member.row.deleting
     free = answers(member) and not unanswered(member) and member.uid not in course.busy
     return free and not leaves and not member.problem
+
+
+def is_kept(record: NodeStatus) -> bool:
+    """Whether a node is not begun because of a pod that must not go."""
+    return record.token is None and record.reason == Reason.DRAIN_BLOCKED
+
+
+def kept(course: Course) -> Line | None:
+    """The first node that is not begun because of a pod that must not go."""
+    found = [one for one in course.records.values() if is_kept(one)]
+    if not found:
+        return None
+    return Line(Reason.DRAIN_BLOCKED, f"node {found[0].name}: {found[0].message}", stalled=True)
 
 
 def answers(member: Member) -> bool:
@@ -119,7 +134,10 @@ def _first(course: Course, free: list[Member], count: int) -> list[Member]:
     emptying = course.view.migration.emptying
     emptied = [one for one in free if one.name == emptying][: max(count, 0)]
     others = [one for one in free if one.name != emptying]
-    return emptied + gentlest(others, count - len(emptied), course.view.demands)
+    demands, left = course.view.demands, count - len(emptied)
+    found, stuck = drainable(others, left, demands, course.spec) if left > 0 else ([], [])
+    chosen = emptied + gentlest(found, left, demands)
+    return chosen + gentlest(stuck, count - len(chosen), demands)
 
 
 def _room(course: Course) -> int:
@@ -145,7 +163,7 @@ def _none(course: Course, found: list[Member], free: list[Member], taken: Slots)
         return Line(
             Reason.ROLLING, f"{text}; repair them, or leave them out with node.shiplift.dev/skip-rollout"
         )
-    return None
+    return kept(course)
 
 
 def _needs_surge(course: Course, held: list[Member]) -> Line:
@@ -192,13 +210,15 @@ def _first_state(course: Course, operation: Operation) -> NodeState:
 def _before(course: Course, member: Member, versions: dict[str, str], known: NodeStatus | None) -> NodeBefore:
     """As it is now; what our own cordon of an earlier attempt hides is taken from there."""
     row, marked = member.row, member.cordoned_by == course.rollout.metadata.name
+    by = _quarantined_by(course, member, known)
     if marked and known is not None and known.before is not None:
-        return msgspec.structs.replace(known.before, down=member.down)
+        return msgspec.structs.replace(known.before, down=member.down, quarantined_by=by)
     current = {name: member.current[name] for name in versions if name in member.current}
     if KUBELET in versions:
         current.setdefault(KUBELET, wanted.package(row.kubelet_version))
     return NodeBefore(
-        unschedulable=_was_cordoned(member, marked=marked),
+        unschedulable=_was_cordoned(member, marked=marked) and not by,
+        quarantined_by=by,
         down=member.down,
         boot_id=row.boot_id[:256],
         kubelet_version=row.kubelet_version[:256],
@@ -210,4 +230,11 @@ def _was_cordoned(member: Member, *, marked: bool) -> bool:
     """By somebody else; our own cordon of an earlier attempt may hide that, and then the node says it."""
     if marked:
         return bool(member.cordoned_before)
-    return member.row.unschedulable and not member.quarantined_by
+    return member.row.unschedulable
+
+
+def _quarantined_by(course: Course, member: Member, known: NodeStatus | None) -> str:
+    """Also where this rollout has quarantined it, and tries it again."""
+    if known is not None and known.reason == Reason.QUARANTINED and member.row.unschedulable:
+        return course.rollout.metadata.name
+    return member.quarantined_by

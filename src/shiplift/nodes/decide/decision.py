@@ -171,8 +171,9 @@ def _rolling(course: Course, begun: tuple[NodeStatus, ...]) -> Line:
     leg = course.leg
     what = f"pass {leg.pass_.value}" + (f" to {leg.version}" if leg.version else "") if leg else ""
     flying = [*(course.records[uid] for uid in course.flying), *begun]
-    if flying and all(draining.is_stuck(one, course.view.drains.get(one.uid)) for one in flying):
-        return Line(Reason.DRAIN_BLOCKED, f"node {flying[0].name}: {flying[0].message}", stalled=True)
+    if flying and all(draining.stuck(course.view, one, course.now) for one in flying):
+        reason, why = draining.stuck(course.view, flying[0], course.now) or (Reason.DRAIN_BLOCKED, "")
+        return Line(reason, f"node {flying[0].name}: {why}", stalled=True)
     names = ", ".join(f"{one.name} {one.state.value.lower()}" for one in flying[:3])
     text = f"{what}: {course.over} of {len(course.scope)} nodes done, {len(flying)} in flight"
     return Line(Reason.ROLLING, f"{text} ({names})" if names else text)

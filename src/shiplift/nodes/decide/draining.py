@@ -6,18 +6,21 @@ pods are asked to go all the same.
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from shiplift.api.nodes import NodeState, NodeStatus, OnBlockedDrain
 from shiplift.api.values import duration
 from shiplift.engine.step import Step
 from shiplift.nodes.decide import failing
 from shiplift.nodes.decide.case import Case, Passed
-from shiplift.nodes.model import Drain, Evictable, Reason, kept
-from shiplift.nodes.steps import Evict, Force
+from shiplift.nodes.model import Drain, Evictable, Reason, View, kept
+from shiplift.nodes.steps import Evict, Force, cordon_of
 
 DRAIN_TIMEOUT = timedelta(minutes=30)
 MOST_BLOCKERS = 20
+CONTESTED_AFTER = 3
+"""So often our cordon may be taken back before somebody has to know."""
+_FOUGHT = timedelta(minutes=1)
 
 
 def over(case: Case, drain: Drain | None) -> bool:
@@ -28,11 +31,35 @@ def over(case: Case, drain: Drain | None) -> bool:
     return drain.over or (dead and not drain.now and (not drain.blockers or drain.only_late))
 
 
-def is_stuck(record: NodeStatus, drain: Drain | None) -> bool:
-    """Whether a drain needs somebody: no wait helps, or it takes longer than it should."""
+def stuck(view: View, record: NodeStatus, now: datetime) -> tuple[Reason, str] | None:
+    """Why a drain needs somebody: our cordon is fought, no wait helps, or it takes longer than it should."""
     if record.state not in {NodeState.CORDONED, NodeState.DRAINING}:
-        return False
-    return record.reason == Reason.DRAIN_TIMED_OUT or (drain is not None and bool(drain.never))
+        return None
+    if (fought := contested_cordon(view, record, now)) is not None:
+        return Reason.CONTESTED, fought
+    drain = view.drains.get(record.uid)
+    never = drain.never if drain is not None else ""
+    if record.reason != Reason.DRAIN_TIMED_OUT and not never:
+        return None
+    told = record.message if record.state is NodeState.DRAINING else ""
+    return Reason.DRAIN_BLOCKED, told or f"no wait helps: {never}"
+
+
+def contested_cordon(view: View, record: NodeStatus, now: datetime) -> str | None:
+    """What somebody does to our cordon again and again, also for a while after it was set once more."""
+    made = view.changes.get(cordon_of(record.uid))
+    if made is None or made.times < CONTESTED_AFTER or now - made.at > _FOUGHT:
+        return None
+    return record.message if record.reason == Reason.CONTESTED else "somebody else takes back our cordon"
+
+
+def must_not(case: Case) -> str:
+    """Why a node, which would be waited for for ever, is not even cordoned: it has a pod that must not go."""
+    drain = case.view.drains.get(case.member.uid)
+    waits = case.rollout.spec.on_blocked in {None, OnBlockedDrain.WAIT}
+    if case.marked or drain is None or not waits or not drain.must_not or over(case, drain):
+        return ""
+    return f"it is not cordoned, since no wait helps: {drain.must_not}"
 
 
 def evictions(case: Case, drain: Drain | None) -> list[Step]:
@@ -44,7 +71,7 @@ def drained(case: Case, drain: Drain) -> Passed:
     """What a drain that is not over does now."""
     limit = duration(text) if (text := case.rollout.spec.drain_timeout) else DRAIN_TIMEOUT
     on_blocked = case.rollout.spec.on_blocked or OnBlockedDrain.WAIT
-    late = case.late(limit)
+    late = case.now - case.drained_since >= limit
     steps = evictions(case, drain)
     if late and on_blocked is OnBlockedDrain.QUARANTINE:
         return failing.quarantined(case, Reason.DRAIN_TIMED_OUT, _told(drain, limit))
@@ -55,7 +82,7 @@ def drained(case: Case, drain: Drain) -> Passed:
     told = case.to(
         NodeState.DRAINING, _reason(drain, late), _told(drain), blockers=drain.blockers[:MOST_BLOCKERS]
     )
-    return Passed(told.record, tuple(steps), None if late else case.since + limit)
+    return Passed(told.record, tuple(steps), None if late else case.drained_since + limit)
 
 
 def _reason(drain: Drain, late: bool) -> Reason:

@@ -8,8 +8,10 @@ one call on the version of the node in which nobody had claimed it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 from shiplift.api.nodes import NodeRollout, NodeState
+from shiplift.api.values import duration
 from shiplift.nodes.decide import resting
 from shiplift.nodes.decide.case import Case, Passed, ours, unanswered
 from shiplift.nodes.model import Member, Reason, Records, View
@@ -22,7 +24,7 @@ _UNBEGUN = frozenset((NodeState.WAITING, NodeState.CORDONED, NodeState.DRAINING,
 def given_back(case: Case) -> Passed | None:
     """What gives a node back; None where it goes its way to the end first, or stays named."""
     state = case.record.state
-    if state is NodeState.WAITING and case.record.reason == Reason.QUARANTINED and case.marked:
+    if state is NodeState.WAITING and case.record.reason == Reason.QUARANTINED and _is_closed(case):
         # paused before, so that it might be tried again, which it now is not
         return Passed(case.to(NodeState.QUARANTINED, Reason.QUARANTINED, case.record.message).record)
     if state in _NAMED and not _leaves(case):
@@ -31,11 +33,45 @@ def given_back(case: Case) -> Passed | None:
     goes_on = state not in _NAMED and (state not in _UNBEGUN or case.claimed)
     if goes_on or case.at_work or at_work(case.member):
         return None
+    if (first := _first(case)) is not None:
+        return first
     if case.carries_ours:
-        quarantined = state is NodeState.QUARANTINED
-        return Passed(case.record, (case.left_quarantined() if quarantined else case.given_back(),))
+        return _taken_back(case)
     steps = resting.closing(case)
     return Passed(case.record, steps) if steps else Passed(None)
+
+
+def _first(case: Case) -> Passed | None:
+    """What comes before a node that is not changed is given back, as its record says."""
+    state = case.record.state
+    if state not in _UNBEGUN:
+        return None
+    if case.record.claimed and not case.late(limit := _limit(case)):
+        told = "its agent had begun, and the node does not say any more how far it is: it is waited for"
+        return case.waits(Reason.CHANGING, told, due=case.since + limit)
+    if (by := case.before.quarantined_by) and case.member.row.unschedulable:
+        told = f"NodeRollout {by} had quarantined it, and it was not changed since"
+        return Passed(case.to(NodeState.QUARANTINED, Reason.QUARANTINED, told).record)
+    return None
+
+
+def _limit(case: Case) -> timedelta:
+    return duration(case.rollout.spec.node_timeout)
+
+
+def _is_closed(case: Case) -> bool:
+    return case.marked or case.member.row.unschedulable
+
+
+def _taken_back(case: Case) -> Passed:
+    """Where the node does not tell afterwards that our cordon was there, that it goes is written down first:
+    who cordons the node then by hand finds it cordoned."""
+    state = case.record.state
+    if state is NodeState.QUARANTINED:
+        return Passed(case.record, (case.left_quarantined(),))
+    if state in _UNBEGUN and case.our_cordon and case.record.reason != Reason.GIVING_BACK:
+        return Passed(case.to(state, Reason.GIVING_BACK, "it is given back").record)
+    return Passed(case.record, (case.given_back(),))
 
 
 def _leaves(case: Case) -> bool:

@@ -42,14 +42,16 @@ def silent(case: Case, message: str) -> Passed:
     """An agent that never began: the node is as it was."""
     if case.record.state is NodeState.REVERTING:
         return quarantined(case, Reason.AGENT_SILENT, message)
-    if case.before.down:
+    if case.before.down and not case.before.quarantined_by:
         told = f"{message}; it was down before, so that is no failure: it is tried again once it is Ready"
         return Passed(case.to(NodeState.SKIPPED, Reason.DOWN_BEFORE, told).record)
     return left_alone(case, Reason.AGENT_SILENT, message)
 
 
 def left_alone(case: Case, reason: Reason | str, message: str) -> Passed:
-    """It is given back as it is, and named."""
+    """It is given back as it is, and named; one that was quarantined before stays so."""
+    if case.before.quarantined_by:
+        return Passed(case.to(NodeState.QUARANTINED, reason, message).record)
     return Passed(case.to(NodeState.FAILED, reason, message).record)
 
 
@@ -76,7 +78,7 @@ def next_attempt(case: Case) -> Case:
     """The same operation under another number: an agent is asked once for each."""
     attempt = min(case.record.attempt + 1, MOST_ATTEMPTS)
     token = Token(case.rollout.metadata.uid, case.record.uid, case.operation, attempt)
-    record = msgspec.structs.replace(case.record, attempt=attempt, token=str(token))
+    record = msgspec.structs.replace(case.record, attempt=attempt, token=str(token), claimed=False)
     return msgspec.structs.replace(case, record=record)
 
 

@@ -144,6 +144,11 @@ def _nothing_left(course: Course) -> Line | None:
         return None
     if failed := _failed(course):
         return Line(Reason.STOPPED, _told(course, failed), stalled=True)
+    return choosing.kept(course) or _left(course)
+
+
+def _left(course: Course) -> Line:
+    """Why the first node that is left is not begun."""
     one = course.unfit[0]
     record = course.records.get(one.uid)
     if record is not None and record.state is NodeState.SKIPPED:

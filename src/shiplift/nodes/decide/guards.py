@@ -5,13 +5,10 @@ from __future__ import annotations
 
 import msgspec
 
-from shiplift.api.nodes import OnBlockedDrain
+from shiplift.api.nodes import NodeState
 from shiplift.nodes.decide import claiming, draining, resting, timing
 from shiplift.nodes.decide.case import Case, Passed
 from shiplift.nodes.model import Reason
-
-CONTESTED_AFTER = 3
-"""So often our cordon may be taken back before somebody has to know."""
 
 
 def withheld(case: Case) -> Passed | None:
@@ -30,12 +27,12 @@ def withheld(case: Case) -> Passed | None:
 
 
 def undrainable(case: Case) -> Passed | None:
-    """A node with a pod that must not go, which would be waited for for ever, is not even cordoned."""
-    drain = case.view.drains.get(case.member.uid)
-    waits = case.rollout.spec.on_blocked in {None, OnBlockedDrain.WAIT}
-    if case.marked or drain is None or not drain.must_not or not waits or draining.over(case, drain):
+    """A node with a pod that must not go holds no slot: it is named, and begun again when the pod is gone."""
+    if not (why := draining.must_not(case)):
         return None
-    return case.waits(Reason.DRAIN_BLOCKED, f"it is not cordoned, since no wait helps: {drain.must_not}")
+    if steps := resting.closing(case):
+        return Passed(case.record, steps)
+    return Passed(case.to(NodeState.WAITING, Reason.DRAIN_BLOCKED, why, token=None).record)
 
 
 def unclaimed(case: Case) -> Passed | None:
@@ -58,6 +55,6 @@ def cordoned_again(case: Case) -> Passed:
         return Passed(case.to(case.record.state, case.record.reason, before=before).record, (case.cordon(),))
     step = case.cordon()
     made = case.view.changes.get(step.change)
-    if made is not None and made.times >= CONTESTED_AFTER:
+    if made is not None and made.times >= draining.CONTESTED_AFTER:
         return case.waits(Reason.CONTESTED, step.undone_by_others(), step)
     return case.waits(case.record.reason, "somebody took our cordon back: it is cordoned again", step)

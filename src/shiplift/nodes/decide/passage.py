@@ -56,14 +56,21 @@ def _waiting(case: Case) -> Passed:
 def _cordoning(case: Case) -> Passed:
     if case.cordoned or case.ordered or case.claimed:
         return changing.drained(case.to(NodeState.DRAINING, Reason.DRAINING))
-    row, before = case.member.row, case.before
-    if row.unschedulable and not before.unschedulable and not case.member.quarantined_by:
+    if _by_hand(case):
         return Passed(case.to(NodeState.CORDONED, Reason.CHOSEN, before=_cordoned_by_hand(case)).record)
     if (wait := guards.withheld(case) or guards.undrainable(case) or guards.unclaimed(case)) is not None:
         return wait
     if case.cordon().change in case.view.changes:
         return guards.cordoned_again(case)
-    return Passed(case.to(NodeState.CORDONED, Reason.CHOSEN).record, (case.cordon(),))
+    return Passed(case.to(NodeState.CORDONED, Reason.CHOSEN, "it is cordoned next").record, (case.cordon(),))
+
+
+def _by_hand(case: Case) -> bool:
+    """Whether somebody has cordoned it since it was chosen. A cordon of ours whose mark somebody takes off
+    within the same second is known only to the operator that has set it: to the next one it is by hand."""
+    known = case.before.unschedulable or case.our_cordon
+    quarantined = case.before.quarantined_by or case.member.quarantined_by
+    return case.member.row.unschedulable and not known and not quarantined
 
 
 def _cordoned_by_hand(case: Case) -> NodeBefore:

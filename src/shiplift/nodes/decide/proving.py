@@ -15,8 +15,10 @@ from shiplift.nodes.model import HookState, Reason
 def proved(case: Case) -> Passed:
     if not case.carries_ours and case.record.state is not NodeState.REVERTING:
         return _through(case)
-    if case.cordoned and not case.ordered:
-        return case.waits(case.record.reason, case.record.message, case.allow())
+    if (case.cordoned or case.our_cordon) and not case.ordered:
+        # somebody took the order off, and perhaps our mark: our order is there for as long as our cordon
+        again = case.allow() if case.marked else case.cordon()
+        return case.waits(case.record.reason, case.record.message, again)
     if (found := verifying.doubt(case)) is not None:
         return _doubted(case, found)
     if case.record.state is NodeState.REVERTING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from shiplift.api.nodes import NodeState
 from shiplift.engine.step import Step
-from shiplift.nodes.decide import claiming, hooks
+from shiplift.nodes.decide import claiming, draining, hooks
 from shiplift.nodes.decide.case import Case, Passed
 from shiplift.nodes.model import Reason
 
@@ -54,6 +54,9 @@ def skipped(case: Case) -> Passed:
 
 def waiting(case: Case) -> Passed:
     """It may be tried again when its turn comes."""
+    if case.record.reason == Reason.DRAIN_BLOCKED:
+        why = "" if case.complete or case.rollout.spec.paused else draining.must_not(case)
+        return case.waits(Reason.DRAIN_BLOCKED, why) if why else Passed(None)
     if not case.complete:
         return Passed(case.record)
     return _still(case, case.given_back()) if case.carries_ours else Passed(None)

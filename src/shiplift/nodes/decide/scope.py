@@ -68,8 +68,7 @@ def overlap(scope: Scope, taken: Mapping[str, str]) -> str:
         if (other := taken.get(member.uid)) is not None:
             return (
                 f"node {member.name} is in the scope of NodeRollout {other} too, which was there first and"
-                f" is in force until it is deleted: change the version of {other}, delete it, or change a"
-                " selector"
+                " is in force until it is deleted: delete it (nodes keep what they run), or change a selector"
             )
     return ""
 

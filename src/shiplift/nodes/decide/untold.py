@@ -22,6 +22,11 @@ def without(record: NodeStatus) -> NodeStatus:
     return msgspec.structs.replace(record, message=record.message.partition(_MARK)[0])
 
 
+def is_told(record: NodeStatus) -> bool:
+    """Whether something cannot be done to the node."""
+    return _MARK in record.message
+
+
 def added(outcomes: Outcomes, steps: Iterable[Step]) -> str:
     """What to add to a message about these steps: the first that failed when it was last tried."""
     why = next(retries.failures(outcomes, steps), "")

@@ -58,6 +58,11 @@ def doubt(case: Case) -> Doubt | None:
     )
 
 
+def _at_rest(case: Case) -> Doubt | None:
+    """An agent whose answer somebody took off the node does again what it was asked to do."""
+    return Doubt(Reason.CHANGING, "its agent is at work again") if case.at_work else None
+
+
 def _packages(case: Case) -> Doubt | None:
     for one in case.record.software:
         current = case.member.current.get(one.name, "")
@@ -121,4 +126,4 @@ def _lease(case: Case) -> Doubt | None:
     return doubt_._replace(steps=(step,)) if under_way or again <= case.now else doubt_._replace(due=again)
 
 
-CHECKS: tuple[Check, ...] = (_packages, _kubelet, _api_server, _restarted, _ready, _lease)
+CHECKS: tuple[Check, ...] = (_at_rest, _packages, _kubelet, _api_server, _restarted, _ready, _lease)

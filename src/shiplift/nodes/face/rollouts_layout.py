@@ -74,7 +74,7 @@ def _headline(view: RolloutView, title: str) -> str:
         view.wanted,
         f"pass {view.running_pass}" if view.running_pass and not over else "",
         _elapsed(view, over=over),
-        _eta(view.eta) if view.eta else "",
+        _eta(view.eta) if view.eta and view.eta.likely > 0 else "",
     ]
     return ", ".join(one for one in more if one)
 

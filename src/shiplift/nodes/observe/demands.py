@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from shiplift.drain.blocking import is_free
+from shiplift.api.nodes import NodeRolloutSpec
+from shiplift.drain.blocking import Question, is_free, keeping
 from shiplift.drain.filters import of_daemon_set
+from shiplift.drain.model import Judgement, Settings, Verdict
 from shiplift.facts.pods import Pod
 from shiplift.kube.store import Snapshot
-from shiplift.nodes.observe.drains import Drains
+from shiplift.nodes.observe.drains import Drains, settings_of
 from shiplift.pdb.allowances import allowed_alone
 
 
@@ -20,6 +22,7 @@ class SnapshotDemands:
         self._snapshot, self._drains, self._drained = snapshot, drains, tuple(drained)
         self._known: dict[str, Counter[str]] = {}
         self._left: dict[str, int] | None = None
+        self._stuck: dict[tuple[str, Settings], bool] = {}
 
     def of(self, node: str) -> Counter[str]:
         """How many of its pods each budget, by uid, would have to let go."""
@@ -32,6 +35,19 @@ class SnapshotDemands:
         if self._left is None:
             self._left = self._all_left()
         return self._left.get(budget, 0)
+
+    def stuck(self, node: str, spec: NodeRolloutSpec) -> bool:
+        """Whether a pod of it can never go: it must not, or its budgets never let it."""
+        asked = node, settings_of(spec)
+        if asked not in self._stuck:
+            self._stuck[asked] = any(map(self._never_goes, self._drains.judged(*asked)))
+        return self._stuck[asked]
+
+    def _never_goes(self, one: Judgement) -> bool:
+        if one.verdict is not Verdict.EVICT:
+            return one.verdict is Verdict.CANNOT
+        wait = keeping(Question(one.pod, self._drains.covering(one.pod), 1))
+        return wait is not None and wait.for_ever
 
     def _needs(self, node: str) -> Counter[str]:
         pods = (pod for pod in self._snapshot.pods_on(node) if self._would_go(pod))

@@ -54,6 +54,8 @@ class Asked(NamedTuple):
     node: Node
     record: NodeStatus
     spec: NodeRolloutSpec
+    cordoned: datetime | None = None
+    """When this operator has cordoned it, where it has."""
 
 
 class Drains:
@@ -100,7 +102,7 @@ class Drains:
         ]
 
     def of(self, asked: Asked) -> Drain:
-        around = Around(settings_of(asked.spec), self._daemon_set, self._seconds, _came_late(asked.record))
+        around = Around(settings_of(asked.spec), self._daemon_set, self._seconds, _came_late(asked))
         judged = judge_all(self._snapshot.pods_on(asked.node.name), around)
         scene = Scene(
             judged=judged,
@@ -117,6 +119,10 @@ class Drains:
         if asked.record.state in DRAINED:
             self._taken.update(spending(found))
         return _drain(found, self._seconds)
+
+    def judged(self, node: str, settings: Settings) -> tuple[Judgement, ...]:
+        """What would become of the pods of a node that is not begun yet."""
+        return judge_all(self._snapshot.pods_on(node), Around(settings, self._daemon_set, self._seconds))
 
     def _spent(self, node: str) -> Counter[str]:
         """What all other nodes take of budgets."""
@@ -182,11 +188,11 @@ def settings_of(spec: NodeRolloutSpec) -> Settings:
     return Settings(spec.delete_empty_dir_data, spec.evict_unmanaged, grace)
 
 
-def _came_late(record: NodeStatus) -> Callable[[Pod], bool]:
-    """What was made since the drain began: nobody evicts such a pod, which tolerates a cordon, for ever."""
-    drained = record.state in {NodeState.DRAINING, NodeState.REVERTING}
-    since = record.last_transition_time if drained else None
-    return lambda pod: since is not None and pod.created > since.timestamp()
+def _came_late(asked: Asked) -> Callable[[Pod], bool]:
+    """What was made since our cordon was there: nobody evicts such a pod, which tolerates it, for ever. Pods
+    tell their second only: one that was made within that of the cordon counts as late."""
+    since = asked.record.drain_start_time or asked.cordoned
+    return lambda pod: since is not None and pod.created >= int(since.timestamp())
 
 
 def _under_way(outcomes: Outcomes) -> Iterator[str]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Protocol, cast
 
-from shiplift.api.nodes import NodeRollout, NodeState
+from shiplift.api.nodes import NodeRollout, NodeState, NodeStatus
 from shiplift.api.workloads import WorkloadMigration
 from shiplift.engine import clock, contested
 from shiplift.engine.step import Outcomes
@@ -22,6 +22,7 @@ from shiplift.facts.pods import Pod
 from shiplift.kube.collection import paused_collection
 from shiplift.kube.kept import Kept
 from shiplift.kube.store import Snapshot
+from shiplift.nodes.decide.case import cordoned_here
 from shiplift.nodes.memory import Jobs, Leases, Memory, Watched
 from shiplift.nodes.model import Member, Unreadable, View
 from shiplift.nodes.observe.api_servers import api_servers
@@ -148,7 +149,7 @@ class Observer:
         under_way = moving(_migration(snapshot), snapshot.customs(kinds.WORKLOAD_PLACEMENT))
         under_way = under_way if rollouts else None
         nodes = _rows(members) if under_way else {}
-        asked = _asked(rollouts, members)
+        asked = _asked(rollouts, members, self.memory.changes.changes)
         drains = Drains(snapshot, outcomes, under_way, self._now(), self._asking.is_gone, self._is_ours)
         return View(
             rollouts=rollouts,
@@ -173,18 +174,25 @@ class Observer:
         return pod.uid == self._own_pod.get()
 
 
-def _asked(rollouts: Iterable[NodeRollout], members: Mapping[str, Member]) -> list[Asked]:
+def _asked(
+    rollouts: Iterable[NodeRollout], members: Mapping[str, Member], changes: contested.Changes
+) -> list[Asked]:
     """Nodes that are there and recorded, in the order in which rollouts and records are."""
     return [
-        Asked(member.row, record, rollout.spec)
+        Asked(member.row, record, rollout.spec, cordoned_here(changes, record))
         for rollout, record in in_flight(rollouts)
         if (member := members.get(record.name)) is not None and member.uid == record.uid
     ]
 
 
 def _demands(snapshot: Snapshot, drains: Drains, asked: Iterable[Asked]) -> SnapshotDemands:
-    drained = [one.node.name for one in asked if one.record.state in {NodeState.WAITING, *DRAINED}]
+    drained = [one.node.name for one in asked if _takes(one.record)]
     return SnapshotDemands(snapshot, drains, drained)
+
+
+def _takes(record: NodeStatus) -> bool:
+    """Whether a node is drained, or is to be next."""
+    return record.state in DRAINED or (record.state is NodeState.WAITING and record.token is not None)
 
 
 def _migration(snapshot: Snapshot) -> WorkloadMigration | None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from typing import cast
 
 from shiplift.api.holding import as_held
-from shiplift.api.nodes import NodeRollout, NodeStatus, RolloutPass, RolloutPhase
+from shiplift.api.nodes import NodeRollout, NodeState, NodeStatus, RolloutPass, RolloutPhase
 from shiplift.facts.kinds import NODE_ROLLOUT
 from shiplift.kube.store import Snapshot
 from shiplift.nodes.model import Member
@@ -16,6 +16,8 @@ _OF_CONTROL_PLANE = (RolloutPass.CONTROL_PLANE, RolloutPass.CONTROL_PLANE_KUBELE
 _DRAINING_SECONDS, _RECORDED_SECONDS = 1.0, 10.0
 """For how long a view is kept while nodes are drained, and while nodes are changed: what a drain waits for
 may be over without an event, and a mere heartbeat of an agent that prepares its node makes no new view."""
+
+_DRAINED = "drained"
 
 
 def rollouts_of(snapshot: Snapshot) -> tuple[NodeRollout, ...]:
@@ -37,7 +39,14 @@ def states(rollouts: Iterable[NodeRollout], members: Mapping[str, Member]) -> It
     for _, record in in_flight(rollouts):
         member = members.get(record.name)
         order = member.order if member is not None else None
-        yield record.uid, (record.state, order.token if order is not None else None)
+        token = order.token if order is not None else None
+        yield record.uid, _DRAINED if _is_drained(record, str(token)) else (record.state, token)
+
+
+def _is_drained(record: NodeStatus, token: str) -> bool:
+    """Also while it was taken for empty and has no order yet: a drain that goes on is not begun anew."""
+    unordered = record.state is NodeState.CHANGING and token != record.token
+    return record.state is NodeState.DRAINING or unordered
 
 
 def beats(members: Iterable[Member]) -> Iterator[tuple[str, Hashable]]:

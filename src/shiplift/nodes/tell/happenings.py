@@ -73,7 +73,7 @@ def of_nodes(rollout: str, before: NodeRolloutStatus, after: NodeRolloutStatus) 
         if (told := _of_record(rollout, was.get(uid), one)) is not None:
             yield OnNode(one.name, uid, told)
     for uid, one in was.items():
-        if uid not in now:
+        if uid not in now and not (one.token is None and one.reason in _BLOCKED):
             yield OnNode(one.name, uid, _gone(rollout, one))
 
 

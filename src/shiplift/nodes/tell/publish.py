@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from shiplift.api.nodes import NodeRolloutStatus
 from shiplift.engine.barrier import Barrier
@@ -27,6 +28,15 @@ _ACTION = "Rollout"
 BLOCKED_SECONDS = 15.0
 """For how long a drain has to be blocked before that is told by an Event."""
 
+_MOMENT = 5.0
+"""For so many seconds a drain that was blocked still is: what is refused is tried again in between."""
+
+
+class _Blocked(NamedTuple):
+    since: float
+    """Infinite once that was told."""
+    last: float
+
 
 class Publisher:
     """Tells of decisions, one after the other."""
@@ -40,8 +50,8 @@ class Publisher:
     ) -> None:
         self._client, self._recorder, self._pace, self._clock = client, recorder, pace, clock
         self._paces: dict[str, Pace] = {}
-        self._blocked: dict[str, float] = {}
-        """Since when the drains of nodes, by uid, have been blocked."""
+        self._blocked: dict[str, _Blocked] = {}
+        """Since when the drains of nodes, by uid, have been blocked, and when they were last."""
 
     def publish(self, decision: Rolling) -> Iterator[Barrier | Requeue]:
         """Write what differs; what the store must show before the next decision."""
@@ -94,10 +104,15 @@ class Publisher:
             if (told := blocked(one.rollout.metadata.name, record)) is not None
         ]
         now = self._clock()
-        self._blocked = {record.uid: self._blocked.get(record.uid, now) for record, _ in found}
+        still = {record.uid for record, _ in found}
+        self._blocked = {
+            uid: one for uid, one in self._blocked.items() if uid in still or now <= one.last + _MOMENT
+        }
         for record, told in found:
-            if now >= self._blocked[record.uid] + BLOCKED_SECONDS:
-                self._blocked[record.uid] = float("inf")
+            since = self._blocked[record.uid].since if record.uid in self._blocked else now
+            due = now >= since + BLOCKED_SECONDS
+            self._blocked[record.uid] = _Blocked(float("inf") if due else since, now)
+            if due:
                 self._record(Regarding(NODE, record.name, uid=record.uid), told)
 
     def _record(self, regarding: Regarding, one: Happening) -> None:

@@ -28,7 +28,7 @@ from shiplift.api.values import Condition, Estimate, Operation, Progress, durati
 from shiplift.engine import conditions, progress
 from shiplift.engine.conditions import Statement
 from shiplift.engine.progress import Weight
-from shiplift.nodes.decide import budget, canary, timing
+from shiplift.nodes.decide import budget, canary, timing, untold
 from shiplift.nodes.decide.course import Course, Line
 from shiplift.nodes.decide.scope import in_flight, token_of
 from shiplift.nodes.model import Member, Reason
@@ -37,6 +37,10 @@ MOST_NODES = 1000
 _LONGEST = 1000
 _MOST_BLOCKERS, _LONGEST_BLOCKER = 200, 400
 _AT_REST = frozenset((Reason.COMPLETE, Reason.ABORTED))
+_AT_A_NODE = frozenset((Reason.DRAIN_BLOCKED, Reason.CONTESTED))
+"""What stops a node that is begun: it goes on by itself once that is over."""
+_HALTED = frozenset((Reason.DRAIN_BLOCKED, Reason.DRAIN_TIMED_OUT, Reason.CONTESTED))
+_HALTED_FOR = timedelta(seconds=15)
 _DRAINED = frozenset((NodeState.CORDONED, NodeState.DRAINING))
 _ORDER = (
     NodeState.QUARANTINED,
@@ -114,7 +118,7 @@ def _with_progress(common: NodeRolloutStatus, report: Report, course: Course) ->
         start_time=begun,
         complete_time=(before.complete_time or now) if pass_ is RolloutPass.DONE else None,
         next_window_time=timing.next_window(report.rollout, report.now),
-        eta=_eta(report, begun, course, slots.limit) if report.line.reason is Reason.ROLLING else None,
+        eta=_eta(report, begun, course, slots.limit) if _goes_on(report) else None,
         canary_start_time=_soaking_since(report, course),
         snapshot=report.line.snapshot or before.snapshot,
         operation=_operation(report),
@@ -179,6 +183,19 @@ def _soaking_since(report: Report, course: Course) -> datetime | None:
         return report.line.soaking_since or before
     pausing = report.line.reason in {Reason.PAUSED, Reason.WINDOW_CLOSED, Reason.ABORTING, Reason.ABORTED}
     return before if canary.soaked(course) or (pausing and canary.are_well(course)) else None
+
+
+def _goes_on(report: Report) -> bool:
+    """Whether the pace so far says something: not where every node in flight is held up, nobody knows for how
+    long."""
+    flying = [one for one in report.nodes if in_flight(one)]
+    held_up = bool(flying) and all(_held_up(one, report.now) for one in flying)
+    return report.line.reason is Reason.ROLLING and not held_up
+
+
+def _held_up(record: NodeStatus, now: datetime) -> bool:
+    since = record.last_transition_time or now
+    return untold.is_told(record) or (record.reason in _HALTED and now - since >= _HALTED_FOR)
 
 
 def _eta(report: Report, started: datetime | None, course: Course, limit: int) -> Estimate | None:
@@ -256,7 +273,7 @@ def _statements(line: Line) -> tuple[Statement, ...]:
 
 def _phase(report: Report) -> RolloutPhase:
     line = report.line
-    if line.stalled and line.reason is not Reason.DRAIN_BLOCKED:
+    if line.stalled and line.reason not in _AT_A_NODE:
         begun = report.rollout.status.start_time is not None or line.reason is Reason.STOPPED
         return RolloutPhase.STOPPED if begun else RolloutPhase.PENDING
     return _PHASES.get(line.reason, RolloutPhase.RUNNING)
@@ -287,6 +304,8 @@ def _essence(status: NodeRolloutStatus) -> tuple[object, ...]:
 
 def _standing(record: NodeStatus) -> object:
     """How far a drain is, and what an agent does, the node itself says: that may be written down later."""
+    if record.reason == Reason.GIVING_BACK:
+        return record.state, record.reason
     if record.state in _DRAINED:
         return None
     return record.state if record.state is NodeState.CHANGING else (record.state, record.reason)
