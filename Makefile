@@ -7,7 +7,7 @@ WORKERS ?= 2
 .PHONY: help setup kubernetes demo check test lint bench crash e2e chart image clean
 
 help:
-	@echo "make demo    a small shop moves to new nodes in its order, on a real Kubernetes on this computer"
+	@echo "make demo    an upgrade from a policy to its report: a small shop moves in its order, on a real Kubernetes here"
 	@echo "make setup   the virtual environment .venv with shiplift in it; the others do that themselves"
 	@echo "make check   before each commit: lint, and all tests that start no cluster (a good minute);"
 	@echo "             property tests try a ninth of their examples"
