@@ -139,8 +139,9 @@ def test_what_is_printed_applies_on_every_supported_server(
     """The server is asked; and it says the same as the table for its version."""
     emulated = f"1.{minor}" if minor < 36 else ""
     cluster = private_cluster(Settings(components=API_ONLY, emulate=emulated))
-    asked = Printed(capsys, "--template", "--kubeconfig", str(cluster.kubeconfig))
-    by_table = Printed(capsys, "--template", "--kubernetes", f"1.{minor}")
+    words = ("--template", "--in-cluster", "--image", IMAGE)
+    asked = Printed(capsys, *words, "--kubeconfig", str(cluster.kubeconfig))
+    by_table = Printed(capsys, *words, "--kubernetes", f"1.{minor}")
     assert (asked.code, asked.out, asked.err) == (0, by_table.out, by_table.err)
     with cluster.client() as client:
         for manifest in [*crd.manifests(), *asked.manifests]:
