@@ -119,8 +119,8 @@ def nodes(
     for host in made.hosts:
         host.run("mkdir", "-p", "/etc/shiplift")
         host.write("/etc/shiplift/agent.json", json.dumps(SETTINGS).encode())
-        host.write("/root/agent.deb", package.read_bytes())
-        host.run("dpkg", "-i", "/root/agent.deb")
+        host.write("/var/tmp/agent.deb", package.read_bytes())
+        host.run("dpkg", "-i", "/var/tmp/agent.deb")
     with Client(credentials.load(made.kubeconfig)) as admin:
         for one in node_trust.manifests():
             admin.create(kind_of(one), one)
