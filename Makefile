@@ -4,18 +4,20 @@ BIN := .venv/bin
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kubernetes demo check test lint bench crash clean
+.PHONY: help setup kubernetes demo check test lint bench crash e2e chart image clean
 
 help:
-	@echo "make demo    a small shop moves to new nodes in its order, on a real Kubernetes on this computer"
+	@echo "make demo    an upgrade from a policy to its report: a small shop moves in its order, on a real Kubernetes here"
 	@echo "make setup   the virtual environment .venv with shiplift in it; the others do that themselves"
 	@echo "make check   before each commit: lint, and all tests that start no cluster (a good minute);"
 	@echo "             property tests try a ninth of their examples"
 	@echo "make test    all tests, against real parts"
 	@echo "make lint    format, style, types, layering"
 	@echo "make bench   the benchmarks, short"
+	@echo "make chart   what of charts/shiplift is made of the layers; make image: the operator's image, in the cache"
 	@echo "make crash   every write of the operator interrupted, layer by layer (an hour each; LAYER=name for one);"
 	@echo "             each ends with one line of JSON"
+	@echo "make e2e     faults on real machines while a worker of a cluster is upgraded; needs root; one line of JSON"
 
 setup: .venv/ready
 
@@ -60,6 +62,15 @@ bench: kubernetes
 
 crash: kubernetes
 	@$(BIN)/python -m tests.crash $(addprefix --layer ,$(LAYER))
+
+e2e: setup
+	@$(BIN)/python -m tests.e2e
+
+chart: setup
+	@$(BIN)/python -m shiplift.operator.chart charts/shiplift
+
+image: setup
+	@$(BIN)/python -m shiplift.local.operator_image
 
 clean:
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -14,6 +14,7 @@ from benchmarks.migrate import plan
 from benchmarks.migrate import run as migrate
 from benchmarks.operator import run as operator
 from benchmarks.policy import run as policy
+from benchmarks.quorum import run as quorum
 from benchmarks.recipe.base import Json
 from benchmarks.rollout import run as rollout
 
@@ -23,6 +24,7 @@ _DESCRIPTIONS = {
     "rollout": rollout.DESCRIPTION,
     "operator": operator.DESCRIPTION,
     "policy": policy.DESCRIPTION,
+    "quorum": quorum.DESCRIPTION,
     "decide": decide.DESCRIPTION,
     "graph": graph.DESCRIPTION,
     "catalog": catalog.DESCRIPTION,
@@ -56,6 +58,8 @@ def _run(options: argparse.Namespace) -> Json:
             found = rollout.run(rollout.chosen(options.nodes, short=short))
         case "policy":
             found = policy.run(policy.SHORT_CHANGES if short else policy.CHANGES)
+        case "quorum":
+            found = quorum.run(quorum.SHORT if short else quorum.USUAL)
         case _:
             found = _run_on_store(options)
     return found

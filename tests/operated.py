@@ -28,15 +28,15 @@ LEASE = Timing(duration=2.0, renew_deadline=1.5, retry=0.2, follow=0.1)
 
 
 def install_shiplift(
-    client: Client, cluster: Cluster, folder: Path, parts: Iterable[LayerPart], *, templates: bool = False
+    client: Client, admin: Path, folder: Path, parts: Iterable[LayerPart], *, templates: bool = False
 ) -> Path:
-    """CRDs, account, rights, fence and policies; the kubeconfig of the account."""
+    """CRDs, account, rights, fence and policies; the kubeconfig of the account; `admin` is of who may."""
     parts = tuple(parts)
     for manifest in [*crd.manifests(), *install.manifests(SPACE, parts, templates=templates)]:
         with contextlib.suppress(AlreadyExists):
             client.create(kind_of(manifest), manifest)
     until(lambda: all(_served(client, part) for part in parts))
-    return kubeconfig_of(Account(SPACE, install.ACCOUNT), cluster.kubeconfig, folder / "account")
+    return kubeconfig_of(Account(SPACE, install.ACCOUNT), admin, folder / "account")
 
 
 def _served(client: Client, part: LayerPart) -> bool:
@@ -51,17 +51,19 @@ def _served(client: Client, part: LayerPart) -> bool:
 class Operated:
     """The cluster, and who upgrades it."""
 
+    lease = LEASE
+
     def __init__(self, cluster: Cluster, parts: Iterable[LayerPart], *, templates: bool = False) -> None:
         self.cluster, self.client, self.parts = cluster, cluster.client(), tuple(parts)
         self._folder = tempfile.TemporaryDirectory(prefix="shiplift-rig-")
         self.kubeconfig = install_shiplift(
-            self.client, cluster, Path(self._folder.name), self.parts, templates=templates
+            self.client, cluster.kubeconfig, Path(self._folder.name), self.parts, templates=templates
         )
         self._operator: tuple[Operator, threading.Thread] | None = None
 
     def start(self) -> Operator:
         """An operator, as the account that we print manifests for."""
-        settings = Settings(names=install.names(SPACE), listen=("127.0.0.1", 0), lease=LEASE)
+        settings = Settings(names=install.names(SPACE), listen=("127.0.0.1", 0), lease=self.lease)
         made = Operator(load(self.kubeconfig), self.parts, settings)
         thread = threading.Thread(target=made.run, daemon=True)
         thread.start()

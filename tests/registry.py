@@ -6,15 +6,14 @@ import base64
 import http.client
 import ssl
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from shiplift.local import paths, pki
-from shiplift.local.lock import locked
+from shiplift.local import pki
 from shiplift.local.ports import free_ports
+from tests import debian
 from tests.minio.servers import ENDS_WITH_US
 from tests.quorum.images_made import MANIFEST, Made
 from tests.until import until
@@ -36,19 +35,13 @@ _AUTH = "auth: {{htpasswd: {{realm: tests, path: {folder}/passwords}}}}\n"
 
 
 def program() -> Path:
-    """Fetched from Debian where it is not in the cache; apt compares it with its signed list."""
-    folder = paths.cache_root() / _PACKAGE
-    with locked(folder.parent / f"{_PACKAGE}.lock"):
-        if not folder.exists():
-            with tempfile.TemporaryDirectory(dir=folder.parent, prefix="getting-") as temporary:
-                subprocess.run(
-                    ["apt-get", "download", "-q", _PACKAGE], cwd=temporary, check=True, capture_output=True
-                )
-                [package] = Path(temporary).glob("*.deb")
-                content = Path(temporary, "content")
-                subprocess.run(["dpkg-deb", "-x", package, content], check=True, capture_output=True)
-                content.rename(folder)
-    return folder / "usr/bin/docker-registry"
+    return debian.program(_PACKAGE, "usr/bin/docker-registry")
+
+
+def config(folder: Path, port: int, *, asks_who: bool = False) -> str:
+    """Of a registry that keeps everything in that folder."""
+    auth = _AUTH.format(folder=folder) if asks_who else ""
+    return _CONFIG.format(folder=folder, port=port, auth=auth)
 
 
 class Registry:
@@ -60,8 +53,7 @@ class Registry:
         self._asks_who = asks_who
         pki.write_all(folder)
         (folder / "passwords").write_text(f"{USER}:{_HASHED}\n")
-        auth = _AUTH.format(folder=folder) if asks_who else ""
-        (folder / "config.yml").write_text(_CONFIG.format(folder=folder, port=self._port, auth=auth))
+        (folder / "config.yml").write_text(config(folder, self._port, asks_who=asks_who))
         self.tls = ssl.create_default_context(cafile=str(folder / "ca.crt"))
         self._process: subprocess.Popen[bytes] | None = None
 

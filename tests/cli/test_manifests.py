@@ -85,6 +85,50 @@ def test_what_cannot_be_told_is_an_error_with_a_way_out(
     assert found.err.startswith(said)
 
 
+IMAGE = "registry.example/shiplift:0.2.0"
+
+
+def test_inside_a_cluster_the_same_is_printed_and_what_runs_it(capsys: pytest.CaptureFixture[str]) -> None:
+    at_hand = Printed(capsys, "--kubernetes", "1.36").manifests
+    inside = Printed(capsys, "--kubernetes", "1.36", "--in-cluster", "--image", IMAGE, "--replicas", "3")
+    assert (inside.code, inside.err) == (0, "")
+    assert [one for one in at_hand if one not in inside.manifests] == [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shiplift-system"}}
+    ]
+    [deployment] = [one for one in inside.manifests if one["kind"] == "Deployment"]
+    assert deployment["spec"]["replicas"] == 3
+    assert deployment["spec"]["template"]["spec"]["containers"][0]["image"] == IMAGE
+    more = {"Deployment", "Service", "NetworkPolicy", "PodDisruptionBudget", "PriorityClass"}
+    assert inside.kinds() - {one["kind"] for one in at_hand} == more
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--in-cluster",), "error: --in-cluster needs an image\nhint: --image REGISTRY/shiplift:TAG"),
+        (
+            ("--in-cluster", "--image", "shiplift"),
+            "error: 'shiplift' is no image with a tag or a digest\nhint:",
+        ),
+        (("--in-cluster", "--image", IMAGE, "--replicas", "0"), "error: 0 replicas cannot be\nhint: 1 to 9"),
+        (("--in-cluster", "--image", IMAGE, "--api-port", "0"), "error: 0 is no port\nhint: --api-port 6443"),
+        (("--in-cluster", "--image", IMAGE, "--user", "me"), "error: --user and --in-cluster exclude each"),
+        (("--in-cluster", "--image", IMAGE, "--namespace", "A"), "error: 'A' is not the name of a namespace"),
+        (
+            ("--image", IMAGE),
+            "error: --image is about the operator inside the cluster\nhint: add --in-cluster",
+        ),
+        (("--replicas", "2"), "error: --replicas is about the operator inside the cluster"),
+    ],
+)
+def test_what_cannot_run_inside_a_cluster_is_named(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
+) -> None:
+    found = Printed(capsys, "--kubernetes", "1.36", *words)
+    assert (found.code, found.out) == (1, "")
+    assert found.err.startswith(said)
+
+
 # --- on real servers ---
 
 
@@ -95,8 +139,9 @@ def test_what_is_printed_applies_on_every_supported_server(
     """The server is asked; and it says the same as the table for its version."""
     emulated = f"1.{minor}" if minor < 36 else ""
     cluster = private_cluster(Settings(components=API_ONLY, emulate=emulated))
-    asked = Printed(capsys, "--template", "--kubeconfig", str(cluster.kubeconfig))
-    by_table = Printed(capsys, "--template", "--kubernetes", f"1.{minor}")
+    words = ("--template", "--in-cluster", "--image", IMAGE)
+    asked = Printed(capsys, *words, "--kubeconfig", str(cluster.kubeconfig))
+    by_table = Printed(capsys, *words, "--kubernetes", f"1.{minor}")
     assert (asked.code, asked.out, asked.err) == (0, by_table.out, by_table.err)
     with cluster.client() as client:
         for manifest in [*crd.manifests(), *asked.manifests]:

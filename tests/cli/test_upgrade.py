@@ -82,9 +82,25 @@ def test_time_and_windows_are_written_as_they_are_meant(run: Run, client: Client
     assert found["approval"] == "Automatic"
 
 
+def test_where_somebody_else_changes_nodes_a_minor_will_do(run: Run, client: Client) -> None:
+    assert run("upgrade", "--to", "1.36", "--external", "--approve")[0] == 0
+    assert (spec(client)["type"], spec(client)["desired"]) == ("External", {"version": "v1.36"})
+    assert "nothing to change" in run("upgrade", "--to", "v1.36", "--external")[1]
+    assert "nothing to change" in run("upgrade", "--to", "v1.36", "--external", "--yes")[1]
+
+
+def test_whose_upgrade_it_is_cannot_be_changed(run: Run, client: Client) -> None:
+    made(client)
+    code, said = run("upgrade", "--to", "v1.36.4", "--external", "--yes")
+    assert code == 1
+    assert "is of type Kubeadm, and stays so" in said
+    assert spec(client)["desired"] == {"version": "v1.36.3"}
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (("--to", "1.36"), "'1.36' is a minor"),
         (("--to", "latest"), "'latest' is no version of Kubernetes"),
         (("--to", "v1.36.3", "--at", "tonight"), "'tonight' is no time"),
         (("--to", "v1.36.3", "--at", "2026-11-20T22:00:00"), "does not say in which time zone it is"),

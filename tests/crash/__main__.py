@@ -80,14 +80,20 @@ def run(layer: str, asked: argparse.Namespace) -> Figures:
     return campaign.figures
 
 
+def _figures(layer: str, asked: argparse.Namespace) -> Figures:
+    if layer in layers.OWN:
+        return layers.own(layer).run(asked)
+    return hunt(layer, asked) if asked.command == "mutants" else run(layer, asked)
+
+
 def each(asked: argparse.Namespace) -> int:
     """How much is wrong, over all layers."""
-    chosen = asked.layer or list(layers.ALL)
+    chosen = asked.layer or [*layers.ALL, *layers.OWN]
     wrong = 0
     for layer in chosen:
-        mutants.check(layers.suite(layer).mutants)
+        mutants.check(layers.own(layer).MUTANTS if layer in layers.OWN else layers.suite(layer).mutants)
     for layer in chosen:
-        figures = hunt(layer, asked) if asked.command == "mutants" else run(layer, asked)
+        figures = _figures(layer, asked)
         print(msgspec.json.encode(figures).decode(), flush=True)
         wrong += figures.divergences
         wrong += figures.mutants - figures.mutants_caught if asked.command == "mutants" else 0

@@ -12,10 +12,10 @@ import msgspec
 from shiplift.kube.account import acting_as
 from shiplift.local.cluster import Cluster
 from tests.crash import layers, oracle
+from tests.crash.crew import Crew, Factory
 from tests.crash.director import PlanDirector
 from tests.crash.doors import Doors
 from tests.crash.mutants import Mutant
-from tests.crash.operators import Crew, Factory
 from tests.crash.oracle import Evidence, Reference
 from tests.crash.plans import Plan
 from tests.crash.stage import Stage

@@ -10,9 +10,17 @@ from shiplift.kube.part import LayerPart
 from shiplift.operator.layers import LAYERS
 from tests.crash.suite import Scenario, Suite
 
-ALL: tuple[str, ...] = tuple(name for name in LAYERS if find_spec(f"tests.crash.{name}") is not None)
+
+def _having(module: str) -> tuple[str, ...]:
+    there = (name for name in LAYERS if find_spec(f"tests.crash.{name}") is not None)
+    return tuple(name for name in there if find_spec(f"tests.crash.{name}.{module}") is not None)
+
+
+ALL: tuple[str, ...] = _having("suite")
 """The layers of the product that have a folder here. Others (`toy`) are found by name, and only where they
 are named."""
+OWN: tuple[str, ...] = _having("own")
+"""Those whose runs are their own: what they speak to is no API server, and no proxy stands in between."""
 
 
 def suite(name: str) -> Suite[Any]:
@@ -24,6 +32,11 @@ def suite(name: str) -> Suite[Any]:
         if error.name and module.startswith(error.name):
             raise LookupError(f"layer {name} has no folder tests/crash/{name} with a module suite") from error
         raise
+
+
+def own(name: str) -> Any:
+    """How a layer of `OWN` is run: `run(words, sample, mutants=…)` gives its figures."""
+    return importlib.import_module(f"tests.crash.{name}.own")
 
 
 def scenario(layer: str, name: str) -> Scenario:

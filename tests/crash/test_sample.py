@@ -21,6 +21,7 @@ SCENARIOS = {
     "nodes": ("rollout",),
     "upgrade": ("upgrade",),
     "policy": ("ocm",),
+    "operators": ("hand-over",),
 }
 """Of each layer those that a sample is taken of."""
 PLANS, SEED = 7, 1

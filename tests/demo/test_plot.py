@@ -7,16 +7,22 @@ from typing import Any
 
 import msgspec
 import pytest
+import yaml
 
+from shiplift.api.upgrade import TurnOf, UpgradePhase, UpgradeType
 from shiplift.api.workloads import WorkloadMigration
-from shiplift.demo.moving import DONE, JOINING, LEAVING, MOVING, NEW, OLD, OPENING, PLAY
+from shiplift.demo.moving import ASKING, DONE, JOINING, LEAVING, MOVING, NEW, OLD, OPENING, PLAY
 from shiplift.demo.plot import TARGET, Played, Scene, Seen
+from shiplift.demo.policing import DOCUMENT
 from shiplift.demo.shop import manifests, needs, without_order
 from shiplift.facts.custom import Custom
 from shiplift.facts.kinds import WORKLOAD_PLACEMENT, Kind
 from shiplift.facts.meta import Labels, Row
 from shiplift.facts.nodes import Node
 from shiplift.facts.workloads import PodDisruptionBudget
+from shiplift.policy.document import first
+from shiplift.upgrade.face.demo import DEMO as CONDUCTOR
+from shiplift.upgrade.face.demo import Conducting
 from shiplift.view.look import look
 from shiplift.workloads.face.demo import DEMO, residue
 from shiplift.workloads.face.migration import migration_view
@@ -67,6 +73,32 @@ def test_a_scene_is_over_when_the_cluster_shows_it(view: Seen, over: bool) -> No
     assert view.over is over
 
 
+@pytest.mark.parametrize(
+    ("turn", "phase", "waits", "settled"),
+    [
+        (None, None, False, False),
+        (TurnOf.CONTROL_PLANE, UpgradePhase.UPGRADING, False, False),
+        (TurnOf.NODES, UpgradePhase.UPGRADING, True, False),
+        (TurnOf.OURS, UpgradePhase.UPGRADING, False, False),
+        (None, UpgradePhase.UPGRADED, False, True),
+    ],
+)
+def test_nodes_join_when_it_is_their_turn_and_all_is_over_when_the_upgrade_is(
+    turn: TurnOf | None, phase: UpgradePhase | None, waits: bool, settled: bool
+) -> None:
+    conducting = Played(CONDUCTOR, Conducting(TARGET, phase, turn))
+    asked = seen(ASKING, OLD_NODES)
+    assert msgspec.structs.replace(asked, played=(*asked.played, conducting)).over is waits
+    left = seen(LEAVING, NEW_NODES, FINISHED)
+    assert msgspec.structs.replace(left, played=(*left.played, conducting)).over is settled
+
+
+def test_the_document_of_the_demo_is_a_policy_for_its_target() -> None:
+    found = first(yaml.safe_load(DOCUMENT))
+    assert found is not None
+    assert (found.spec.desired.version, found.spec.type) == (TARGET, UpgradeType.EXTERNAL)
+
+
 def test_a_scene_is_over_when_it_is_for_every_layer() -> None:
     there = seen(MOVING, NEW_NODES, ARRIVED)
     toy = Played(TOY, Juggling())
@@ -77,7 +109,7 @@ def test_a_scene_is_over_when_it_is_for_every_layer() -> None:
 
 def test_the_scenes_follow_each_other_to_the_end() -> None:
     scene = OPENING
-    for wanted in (JOINING, MOVING, LEAVING, DONE):
+    for wanted in (ASKING, JOINING, MOVING, LEAVING, DONE):
         scene = PLAY.after(scene)
         assert scene is wanted
     assert PLAY.last is DONE

@@ -38,8 +38,12 @@ def test_the_readme_and_the_guide_of_each_layer_show_what_to_do() -> None:
     assert {page.stem for page in GUIDES} >= {"README", *LAYERS}
 
 
+def _marks(page: Path) -> list[pytest.MarkDecorator]:
+    return [pytest.mark.machines] if "--machines" in page.read_text() else []
+
+
 @pytest.mark.usefixtures("programs")
-@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [pytest.param(page, marks=_marks(page), id=page.stem) for page in GUIDES])
 def test_a_page_can_be_followed_word_for_word(
     page: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

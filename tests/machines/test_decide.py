@@ -11,7 +11,7 @@ from shiplift.api.machines import MachinePhase, Role
 from shiplift.machines.decide.decision import decide
 from shiplift.machines.foresee import plan
 from shiplift.machines.model import CommandState, Mark, Node, Purpose, Reason, Silent
-from shiplift.machines.pools import read
+from shiplift.machines.pools import AgentPackage, read
 from tests.machines.world import START, Laptop, World, bare, names, pool, wanted
 
 
@@ -45,6 +45,8 @@ def test_the_plan_says_what_is_done_in_order() -> None:
     assert lines == [
         "take machine cp-1 for pool control-plane: the cluster begins there",
         "take machine w-1 for pool workers",
+        "install and start the agent 0.2.0 on machine cp-1",
+        "install and start the agent 0.2.0 on machine w-1",
         "install kubelet 1.36.3, kubeadm 1.36.3, kubectl 1.36.3 on machine cp-1",
         "install kubelet 1.36.3, kubeadm 1.36.3, kubectl 1.36.3 on machine w-1",
         "restart machine cp-1",
@@ -195,7 +197,7 @@ def test_a_lost_command_is_tried_again_at_once_and_not_for_ever() -> None:
     found = laptop(1, 1)
     for _ in range(40):
         found.round(tick=False)
-        last = found.world.machines["w-1"].last("software")
+        last = found.world.machines["w-1"].last("agent")
         if last is not None and last.state is CommandState.RUNNING:
             found.world.power_cut("w-1")
     lost = [one for one in found.world.machines["w-1"].commands if one.state is CommandState.LOST]
@@ -211,7 +213,7 @@ def test_software_that_was_changed_after_the_restart_wants_another() -> None:
     found.world.machines["cp-1"] = replace(found.world.machines["cp-1"], packages=packages)
     Laptop(found.world, found.asked).finish()
     kinds = [one.purpose for one in found.world.machines["cp-1"].commands]
-    assert kinds[:2] == ["software", "restart"]
+    assert kinds[:3] == ["agent", "software", "restart"]
     assert kinds.index("init") > max(number for number, kind in enumerate(kinds) if kind == "restart")
 
 
@@ -220,7 +222,8 @@ def test_what_is_in_the_cluster_is_not_installed_again() -> None:
     found.finish()
     begun = list(found.world.begun)
     for name, facts in found.world.machines.items():
-        found.world.machines[name] = replace(facts, packages={"kubelet": "1.37.0-1.1"})
+        packages = {"kubelet": "1.37.0-1.1", "shiplift-agent": "0.2.0"}
+        found.world.machines[name] = replace(facts, packages=packages)
     assert Laptop(found.world, found.asked).finish().complete
     assert found.world.begun == begun
 
@@ -269,6 +272,51 @@ def test_a_machine_that_somebody_else_joined_elsewhere_is_not_reset() -> None:
     decision = found.finish()
     assert "machine w-1 was made part of a cluster by somebody else" in decision.message
     assert ("w-1", Purpose.JOIN) not in found.world.begun
+
+
+def without_agent(found: Laptop, name: str) -> None:
+    facts = found.world.machines[name]
+    packages = {one: version for one, version in facts.packages.items() if one != "shiplift-agent"}
+    found.world.machines[name] = replace(facts, packages=packages)
+
+
+def test_every_machine_gets_the_agent_before_its_software() -> None:
+    found = laptop(1, 1)
+    found.finish()
+    for name in ("cp-1", "w-1"):
+        purposes = [purpose for machine, purpose in found.world.begun if machine == name]
+        assert purposes[:3] == [Purpose.AGENT, Purpose.SOFTWARE, Purpose.RESTART]
+
+
+def test_a_node_that_has_no_agent_gets_one_and_nothing_else() -> None:
+    found = laptop(1, 1)
+    found.finish()
+    begun = list(found.world.begun)
+    without_agent(found, "w-1")
+    assert Laptop(found.world, found.asked).finish().complete
+    assert found.world.begun == [*begun, ("w-1", Purpose.AGENT)]
+    assert found.world.machines["w-1"].packages["shiplift-agent"] == "0.2.0"
+
+
+def test_the_version_of_a_nodes_agent_is_left_to_a_rollout() -> None:
+    found = laptop(1, 1)
+    found.finish()
+    begun = list(found.world.begun)
+    later = replace(found.asked, agent=AgentPackage("0.3.0", b"other", "d3"))
+    assert Laptop(found.world, later).finish().complete
+    assert found.world.begun == begun
+
+
+def test_an_agent_that_cannot_be_installed_is_named_and_holds_up_no_other() -> None:
+    found = laptop(1, 2)
+    found.world.fails["w-1", Purpose.AGENT] = 1
+    decision = found.finish()
+    assert decision.reason is Reason.INCOMPLETE
+    assert (
+        "w-1: install and start the agent 0.2.0 on machine w-1: agent-1 ended with exit" in decision.message
+    )
+    assert found.world.nodes == {"cp-1", "w-2"}
+    assert Laptop(found.world, found.asked).finish().complete
 
 
 def test_fewer_replicas_remove_nothing_and_say_so() -> None:

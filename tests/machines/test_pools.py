@@ -111,6 +111,10 @@ REFUSED = [
         ONE + kubeadm("InitConfiguration", "nodeRegistration: {name: x}\n"),
         "document 2 of pools.yaml: InitConfiguration has nodeRegistration.name",
     ),
+    (
+        ONE + kubeadm("JoinConfiguration", "nodeRegistration:\n"),
+        "document 2 of pools.yaml: nodeRegistration of a JoinConfiguration is no object",
+    ),
 ]
 
 

@@ -6,17 +6,16 @@ import pytest
 from msgspec.structs import replace
 
 from shiplift.machines.model import Purpose
-from shiplift.machines.pools import AgentPackage
 from shiplift.machines.scripts import admitting, script
-from tests.machines.world import wanted
+from tests.machines.world import AGENT, wanted
 
 ASKED = wanted(3, 1)
 FIRST, SECOND, _, WORKER = ASKED.candidates
 
 
 def test_packages_are_repaired_installed_and_held() -> None:
-    repaired, updated, installed, held = script(ASKED, WORKER, Purpose.SOFTWARE).commands
-    assert repaired[0] == "dpkg"
+    waited, repaired, updated, installed, held = script(ASKED, WORKER, Purpose.SOFTWARE).commands
+    assert (waited[0], repaired[0]) == ("python3", "dpkg")
     assert updated[-1] == "update"
     assert installed[-4:] == ("install", "kubelet=1.36.3-*", "kubeadm=1.36.3-*", "kubectl=1.36.3-*")
     assert held == ("apt-mark", "hold", "kubelet", "kubeadm", "kubectl")
@@ -45,9 +44,28 @@ def test_nobody_joins_without_being_let_in() -> None:
 
 
 def test_the_agent_is_installed_from_its_package() -> None:
-    asked = replace(ASKED, agent=AgentPackage("0.2.0", b"deb", "d"))
-    found = script(asked, WORKER, Purpose.AGENT)
-    assert (found.commands, found.files) == ((("dpkg", "--install", "agent.deb"),), {"agent.deb": b"deb"})
+    found = script(ASKED, WORKER, Purpose.AGENT)
+    assert [one[0] for one in found.commands] == ["python3", "dpkg", "apt-get"]
+    assert found.commands[-1][-2:] == ("install", "./agent.deb")
+    assert found.files == {"agent.deb": AGENT.content}
+
+
+def test_what_kubeadm_is_to_overlook_on_a_machine_is_told_to_its_agent() -> None:
+    join = {"nodeRegistration": {"ignorePreflightErrors": ["SystemVerification", "all", "a b", 7]}}
+    init = {"nodeRegistration": {"ignorePreflightErrors": ["FileAvailable--etc-kubernetes-kubelet.conf"]}}
+    asked = replace(ASKED, kubeadm={**ASKED.kubeadm, "InitConfiguration": init, "JoinConfiguration": join})
+    of_worker, of_plane = (script(asked, one, Purpose.AGENT) for one in (WORKER, FIRST))
+    assert of_worker.commands[0] == (
+        "install", "-D", "--mode=644", "agent.json", "/etc/shiplift/agent.json",
+    )  # fmt: skip
+    assert of_worker.files["agent.json"] == b'{"kubeadm":{"ignorePreflightErrors":["SystemVerification"]}}'
+    assert b"kubelet.conf" in of_plane.files["agent.json"]
+
+
+@pytest.mark.parametrize("given", [{}, {"ignorePreflightErrors": "all"}, {"ignorePreflightErrors": None}])
+def test_what_is_no_list_of_checks_is_left_to_kubeadm(given: object) -> None:
+    asked = replace(ASKED, kubeadm={**ASKED.kubeadm, "JoinConfiguration": {"nodeRegistration": given}})
+    assert "agent.json" not in script(asked, WORKER, Purpose.AGENT).files
 
 
 def test_a_restart_is_systemds_and_the_network_is_applied() -> None:

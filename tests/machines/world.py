@@ -15,13 +15,14 @@ from shiplift.engine.step import Outcomes, Started, Step
 from shiplift.machines import foresee
 from shiplift.machines.decide.decision import decide
 from shiplift.machines.model import Bootstrapping, Command, CommandState, Facts, Purpose, Silent, View
-from shiplift.machines.pools import Manifest, Wanted, read
+from shiplift.machines.pools import AgentPackage, Manifest, Wanted, read
 from shiplift.machines.steps import Claim, Record, Run
 
 START = datetime(2026, 11, 17, 9, 0, tzinfo=UTC)
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ2nQPLDzdhHNvSLVZBqC7Xf9fVdR4JTnCq1m0KvIg9U"
 ENDPOINT = "api.example.test:6443"
 NETWORK = Manifest("network.yaml", "kind: List\n", "d1")
+AGENT = AgentPackage("0.2.0", b"deb", "d2")
 MOST_ROUNDS = 400
 
 
@@ -65,7 +66,7 @@ def text(control_planes: int = 1, workers: int = 2) -> str:
 
 
 def wanted(control_planes: int = 1, workers: int = 2, network: Manifest | None = NETWORK) -> Wanted:
-    return replace(read(text(control_planes, workers).encode()), network=network)
+    return replace(read(text(control_planes, workers).encode()), network=network, agent=AGENT)
 
 
 def bare(name: str, memory: int = 4096) -> Facts:

@@ -140,6 +140,48 @@ def test_hooks_are_granted_namespace_by_namespace(capsys: pytest.CaptureFixture[
     ]
 
 
+def test_acting_as_an_account_is_granted_account_by_account(capsys: pytest.CaptureFixture[str]) -> None:
+    role, bound = printed(capsys, "--account", "ops/installer", "--namespace", "system")
+    assert (role["kind"], role["metadata"]["namespace"]) == ("Role", "ops")
+    assert role["rules"] == [
+        {
+            "apiGroups": [""],
+            "resources": ["serviceaccounts"],
+            "verbs": ["impersonate"],
+            "resourceNames": ["installer"],
+        }
+    ]
+    assert bound["subjects"] == [{"kind": "ServiceAccount", "name": "shiplift", "namespace": "system"}]
+
+
+def test_catalogs_are_read_from_namespaces_that_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    role, _ = printed(capsys, "--catalogs", "fleet")
+    assert (role["kind"], role["metadata"]["namespace"]) == ("Role", "fleet")
+    assert role["rules"] == [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]}]
+
+
+@pytest.mark.parametrize("text", ["installer", "ops/", "Ops/installer", "ops/a/b"])
+def test_what_cannot_be_an_account_is_named(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(CommandError, match="is not"):
+        printed(capsys, "--account", text)
+
+
+def test_a_swap_is_granted_namespace_by_namespace_and_takes_no_more_than_it_uses(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    role, bound = printed(capsys, "--quorum", "store", "--namespace", "system")
+    assert (role["kind"], role["metadata"]) == ("Role", {"name": "shiplift-quorum", "namespace": "store"})
+    rights = {(verb, one["resources"][0]) for one in role["rules"] for verb in one["verbs"]}
+    assert rights == {
+        ("get", "statefulsets"),
+        ("patch", "statefulsets"),
+        ("get", "pods"),
+        ("delete", "pods"),
+        ("swap", "quorumservices"),
+    }
+    assert bound["subjects"] == [{"kind": "ServiceAccount", "name": "shiplift", "namespace": "system"}]
+
+
 def test_secrets_with_long_names_that_differ_at_the_end_get_a_role_each(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -150,7 +192,7 @@ def test_secrets_with_long_names_that_differ_at_the_end_get_a_role_each(
     assert max(map(len, names)) == 253
 
 
-@pytest.mark.parametrize("option", ["--grant", "--hooks"])
+@pytest.mark.parametrize("option", ["--grant", "--hooks", "--quorum"])
 @pytest.mark.parametrize("space", ["a.b", "x" * 64, "a-", "Ops"])
 def test_what_cannot_be_a_namespace_is_named(
     option: str, space: str, capsys: pytest.CaptureFixture[str]

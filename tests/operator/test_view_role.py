@@ -21,8 +21,11 @@ def test_our_objects_are_read_by_whoever_has_the_role_view() -> None:
     assert role["kind"] == "ClusterRole"
     assert role["metadata"]["labels"] == {"rbac.authorization.k8s.io/aggregate-to-view": "true"}
     (ours,) = [one for one in role["rules"] if one["apiGroups"] == ["shiplift.dev"]]
+    operators = ["apptypes", "operatorcatalogs", "operatorversions"]
     workloads = ["workloadmigrations", "workloadorders", "workloadplacements"]
-    assert ours["resources"] == ["machines", "noderollouts", "upgradeconfigs", *workloads]
+    assert sorted(ours["resources"]) == sorted(
+        ["machines", "noderollouts", "quorumservices", "upgradeconfigs", *operators, *workloads]
+    )
 
 
 def test_it_lets_nobody_change_anything() -> None:

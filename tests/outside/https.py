@@ -129,9 +129,9 @@ def server_context(keys: Path) -> ssl.SSLContext:
 
 
 @contextlib.contextmanager
-def serving(tls: ssl.SSLContext | None, answer: Callable[[Asked], Reply]) -> Iterator[Https]:
+def serving(tls: ssl.SSLContext | None, answer: Callable[[Asked], Reply], port: int = 0) -> Iterator[Https]:
     """A server that is there until the end of the block."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with socket.create_server(("127.0.0.1", port)) as listener:
         made = Https(listener, tls, answer)
         thread = threading.Thread(target=made.serve, daemon=True)
         thread.start()

@@ -25,6 +25,7 @@ from tests.policy.views import (
     answered,
     decided,
     failing,
+    over,
     policy,
     row,
     steps,
@@ -32,8 +33,9 @@ from tests.policy.views import (
 )
 
 RUNNING = {"startTime": AT, "phase": "Upgrading", "targetVersion": NEW}
-OVER = {"startTime": AT, "phase": "Upgraded", "targetVersion": NEW, "currentVersion": NEW}
-FAILED = {"startTime": AT, "phase": "Failed", "targetVersion": NEW}
+STOPPED = {"startTime": AT, "phase": "Failed", "targetVersion": NEW}
+"""Something has failed, and somebody may try it again: it runs."""
+OVER, FAILED = over(), over(phase="Failed")
 ONE = policy()
 
 
@@ -89,19 +91,28 @@ def test_what_somebody_changed_of_the_policys_own_is_put_back() -> None:
     assert steps(view(answered(ONE), row(ONE, spec={"desired": {"version": LATER}}))) == ["Replace"]
 
 
+def test_what_may_be_old_is_looked_at_again_in_a_moment_and_what_the_provider_said_is_done_then() -> None:
+    seen = view(answered(policy(LATER)), row(ONE))
+    old = msgspec.structs.replace(seen, unsure="what is known of the UpgradeConfig may be old")
+    decision = decided(old)
+    assert decision.steps == ()
+    assert decision.look_again_after == timedelta(seconds=1)
+    assert steps(seen) == ["Replace"]
+
+
 def test_an_upgrade_config_goes_with_its_policy_before_its_start() -> None:
     (step,) = decided(view(answered(None), row(ONE, status={"phase": "Pending"}))).steps
     assert step == Delete("u1", 7, "p1")
 
 
-@pytest.mark.parametrize("status", [RUNNING, OVER, FAILED, {"startTime": AT}])
+@pytest.mark.parametrize("status", [RUNNING, STOPPED, OVER, FAILED, {"startTime": AT}])
 def test_an_upgrade_that_has_begun_outlives_its_policy(status: dict[str, Any]) -> None:
     decision = decided(view(answered(None), row(ONE, status=status)))
     assert decision.steps == ()
     assert decision.told is not None
     _, told = decision.told
     assert told is not None
-    assert told.lost == (status in (RUNNING, {"startTime": AT}))
+    assert told.lost == (status in (RUNNING, STOPPED))
 
 
 def test_an_upgrade_whose_history_has_it_has_begun() -> None:
@@ -127,6 +138,15 @@ def test_while_an_upgrade_runs_a_later_policy_waits_and_is_shown() -> None:
     assert told.queued is not None
     assert told.queued.desired.version == LATER
     assert told.queued.upgrade_at is not None
+
+
+def test_an_upgrade_that_has_stopped_keeps_its_target() -> None:
+    assert steps(view(answered(policy(LATER)), row(ONE, status=STOPPED))) == []
+
+
+def test_the_same_version_in_other_words_is_the_same() -> None:
+    plain = policy("1.36.3")
+    assert steps(view(answered(plain), row(plain, status=RUNNING))) == []
 
 
 def test_when_it_is_over_the_later_policy_is_applied() -> None:

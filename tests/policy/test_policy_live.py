@@ -20,6 +20,7 @@ from tests.outside.https import Asked, Reply
 from tests.policy.held import TOKEN
 from tests.policy.ocm_server import AUTH, failure
 from tests.policy.rig import AT, Rig, document
+from tests.policy.views import over
 from tests.until import until
 
 NEW, LATER = "v1.36.3", "v1.36.9"
@@ -107,7 +108,7 @@ def test_a_policy_that_is_lost_in_a_running_upgrade_takes_nothing_away(rig: Rig)
     rig.document.says = None
     rig.wish()
     until(lambda: rig.told().get("lost"))
-    rig.status(phase="Upgraded")
+    rig.status(**over())
     until(lambda: not rig.told().get("lost"))
     assert rig.version() == NEW
 
@@ -119,7 +120,7 @@ def test_while_an_upgrade_runs_a_later_policy_waits_and_comes_after_it(rig: Rig)
     rig.wish()
     until(lambda: rig.told().get("queued", {}).get("desired", {}).get("version") == LATER)
     assert rig.version() == NEW
-    rig.status(phase="Upgraded")
+    rig.status(**over())
     until(lambda: rig.version() == LATER)
     until(lambda: "queued" not in rig.told())
 
@@ -207,7 +208,7 @@ def test_a_policy_of_ocm_is_followed_and_its_states_are_reported(rig: Rig) -> No
     assert found["spec"]["desired"] == {"version": "4.20.1", "channel": "stable-4.20"}
     rig.status(startTime=AT, phase="Upgrading", targetVersion="4.20.1")
     until(lambda: rig.ocm.told == [("u-1", "started")])
-    rig.status(phase="Upgraded")
+    rig.status(**over("4.20.1"))
     until(lambda: rig.ocm.told == [("u-1", "started"), ("u-1", "completed")])
     until(lambda: not rig.box())
 
@@ -218,7 +219,7 @@ def test_a_report_outlives_an_outage_a_restart_and_its_object(rig: Rig) -> None:
     rig.begin(section)
     until(rig.config)
     rig.ocm.instead = lambda asked: failure(503, "X", "away") if asked.method == "PATCH" else None
-    rig.status(startTime=AT, phase="Upgraded", targetVersion="4.20.1")
+    rig.status(**over("4.20.1"))
     until(lambda: rig.box() == ["u-1/started", "u-1/completed"])
     rig.stop()
     rig.remove(UPGRADE_CONFIG, KEY)
@@ -234,7 +235,7 @@ def test_a_report_that_ocm_will_never_take_holds_up_no_other(rig: Rig) -> None:
     rig.begin(rig.ocm_section())
     until(rig.config)
     rig.ocm.instead = lambda asked: failure(400, "X", "no") if asked.method == "PATCH" else None
-    rig.status(startTime=AT, phase="Upgraded", targetVersion="4.20.1")
+    rig.status(**over("4.20.1"))
     until(lambda: len([one for one in rig.ocm_asked() if one.method == "PATCH"]) == 2)
     until(lambda: not rig.box())
     assert rig.ocm.told == []

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shiplift.outside.letters import Box
 from shiplift.policy.decide.reports import NEXT, RECEIVER, Report, State, last_state, new_letters, steps, way
 from tests.policy.test_gates import FAILED, OVER, RUNNING
-from tests.policy.views import HTTP, LATER, NOW, OCM, answered, policy, row, view
+from tests.policy.views import HTTP, LATER, NOW, OCM, answered, over, policy, row, view
 
 STALLED = {
     **RUNNING,
@@ -49,6 +49,17 @@ def test_every_state_is_told_once() -> None:
 def test_a_state_that_was_missed_is_told_before_the_next() -> None:
     assert ids(told(Box(), OVER)) == ["p1/started", "p1/completed"]
     assert ids(told(Box(), FAILED)) == ["p1/started", "p1/failed"]
+
+
+def test_an_upgrade_that_has_stopped_has_not_failed_yet() -> None:
+    box = told(told(Box(), RUNNING), {**STALLED, "phase": "Failed"})
+    assert ids(told(box, OVER)) == ["p1/started", "p1/delayed", "p1/completed"]
+
+
+def test_a_version_in_other_words_is_the_same() -> None:
+    seen = row(policy("4.20.1"), status=over("v4.20.1"), provider="OCM")
+    (started, completed) = new_letters(view(answered(policy("4.20.1"), OCM), seen, config=OCM), Box(), NOW)
+    assert (started.id, completed.id) == ("p1/started", "p1/completed")
 
 
 def test_the_next_policy_begins_anew() -> None:

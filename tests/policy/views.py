@@ -29,6 +29,13 @@ OCM = msgspec.convert({"provider": "OCM", "watchInterval": 10}, Section)
 LOCAL = Section()
 
 
+def over(version: str = NEW, phase: str = "Upgraded") -> dict[str, Any]:
+    """The status of an upgrade that has ended, as the conductor tells it: it goes nowhere any more, and is
+    in the history."""
+    past = {"version": version, "phase": phase, "startTime": AT, "completeTime": AT}
+    return {"startTime": AT, "phase": phase, "targetVersion": None, "history": [past]}
+
+
 def policy(version: str = NEW, name: str = "p1", **more: Any) -> Wanted:
     found = first({"id": name, "desired": {"version": version}, **more})
     assert found is not None

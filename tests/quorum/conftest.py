@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import re
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from shiplift.local.cluster import Cluster
+from shiplift.local.components import Settings
 from shiplift.quorum.serving import Artifact, ArtifactServer
+from tests import registry as registries
 from tests.minio import builds
 from tests.minio.keys import Key
+from tests.quorum.images_made import Made
+from tests.quorum.rig import REPOSITORY, Rig, Service, image_of
 
 
 class Programs(msgspec.Struct, frozen=True):
@@ -51,3 +58,48 @@ def serving() -> Iterator[ArtifactServer]:
     server.start()
     yield server
     server.stop()
+
+
+@pytest.fixture(scope="session")
+def new_image(minio_programs: Programs, signature: bytes) -> Made:
+    """The new release, as its publisher would make an image of it."""
+    return image_of(minio_programs.new.read_bytes(), signature, builds.NEW.tag)
+
+
+@pytest.fixture(scope="session")
+def rig(
+    clusters_folder: Path, tmp_path_factory: pytest.TempPathFactory, new_image: Made, key: Key
+) -> Iterator[Rig]:
+    """A cluster of its own with the operator's account, and a registry that the operator trusts."""
+    folder = tmp_path_factory.mktemp("quorum")
+    cluster = Cluster(f"quorum-{uuid.uuid4().hex[:8]}", clusters_folder)
+    cluster.up(Settings(audit=True))
+    (folder / "registry").mkdir()
+    with registries.running(folder / "registry") as registry, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_FILE", str(folder / "registry" / "ca.crt"))
+        registry.put(REPOSITORY, builds.NEW.tag, new_image)
+        made = Rig(cluster, registry, folder, key)
+        yield made
+        made.close()
+    cluster.down()
+
+
+@pytest.fixture
+def operated(rig: Rig) -> Iterator[Rig]:
+    """With an operator that runs."""
+    rig.start()
+    yield rig
+    rig.stop()
+
+
+@pytest.fixture
+def store(
+    rig: Rig, minio_programs: Programs, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[Service]:
+    """A namespace with rights, and nothing in it yet."""
+    words = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower())[:30].strip("-")
+    programs = {builds.OLD.tag: minio_programs.old, builds.NEW.tag: minio_programs.new}
+    made = Service(rig, f"{words}-{uuid.uuid4().hex[:6]}", tmp_path, programs)
+    made.grant()
+    yield made
+    made.close()

@@ -8,6 +8,7 @@ import io
 import json
 import tarfile
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -73,14 +74,41 @@ class Made(msgspec.Struct, frozen=True):
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 INDEX = "application/vnd.oci.image.index.v1+json"
 _LAYER = "application/vnd.oci.image.layer.v1.tar+gzip"
+_PLAIN_LAYER = "application/vnd.oci.image.layer.v1.tar"
+_GZIP = b"\x1f\x8b"
 _CONFIG = "application/vnd.oci.image.config.v1+json"
+
+
+def lay_down(made: Made, folder: Path, repository: str, tag: str) -> None:
+    """As a registry keeps it on its disk, so that nothing has to be pushed."""
+    top = folder / "docker/registry/v2"
+    for name, content in {**made.blobs, made.digest: made.manifest}.items():
+        place = top / "blobs" / _place(name).parent / name[7:9] / name[7:] / "data"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
+    about = top / "repositories" / repository
+    links = {about / "_layers" / _place(name) / "link": name for name in made.blobs}
+    manifests = about / "_manifests"
+    links[manifests / "revisions" / _place(made.digest) / "link"] = made.digest
+    links[manifests / "tags" / tag / "current/link"] = made.digest
+    links[manifests / "tags" / tag / "index" / _place(made.digest) / "link"] = made.digest
+    for path, name in links.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+
+
+def _place(name: str) -> Path:
+    return Path(name.replace(":", "/"))
 
 
 def image(*layers: bytes, labels: Mapping[str, str] | None = None, path: str = "") -> Made:
     """Of packed layers, the lowest first."""
     settings = {"Env": [f"PATH={path}"] if path else [], "Labels": dict(labels or {})}
-    config = json.dumps({"os": "linux", "architecture": "amd64", "config": settings}).encode()
-    parts = [_part(content, _LAYER) for content in layers]
+    # true of layers that are not packed: those can be run
+    roots = {"type": "layers", "diff_ids": [digest(one) for one in layers]}
+    whole = {"os": "linux", "architecture": "amd64", "config": settings, "rootfs": roots}
+    config = json.dumps(whole).encode()
+    parts = [_part(one, _LAYER if one.startswith(_GZIP) else _PLAIN_LAYER) for one in layers]
     return _made(config, parts, layers)
 
 

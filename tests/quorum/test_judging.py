@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from shiplift.engine.step import Answer
 from shiplift.quorum.engines.protocol import Answered, HostAnswer, Lost, Refused, Server, Verdict, Why
-from shiplift.quorum.judging import staged, switched
+from shiplift.quorum.judging import rehearsed, staged, switched
 
 SERVERS = tuple(Server(f"minio-{at}", f"10.0.0.{at}", 9000, f"minio-{at}.minio.store.svc") for at in range(4))
 
@@ -101,3 +101,26 @@ def test_nothing_is_staged_but_what_each_server_has_or_does_not_need(
     each = [at in at_target or verdicts[at] is Verdict.DONE for at in range(min(4, len(verdicts)))]
     assert (found.answer is Answer.OK) == (len(verdicts) == 4 and all(each))
     assert found.answer is Answer.OK or found.message
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "answer"),
+    [
+        ([Verdict.NOT_TRUSTED] * 2, Answer.OK),
+        ([Verdict.NOT_TRUSTED, Verdict.GARBLED], Answer.OK),
+        ([Verdict.NOT_TRUSTED, Verdict.READ_ONLY], Answer.FAILED),
+        ([Verdict.NOT_TRUSTED, Verdict.NOT_FETCHED], Answer.FAILED),
+        ([Verdict.NOT_TRUSTED, Verdict.UNREACHABLE], Answer.REFUSED),
+        ([Verdict.NOT_TRUSTED, Verdict.DONE], Answer.FAILED),
+    ],
+)
+def test_a_rehearsal_is_passed_by_who_refuses_the_file_for_its_signature_alone(
+    verdicts: list[Verdict], answer: Answer
+) -> None:
+    pair = SERVERS[:2]
+    hosts = tuple(
+        HostAnswer(f"{server.host}:{server.port}", verdict)
+        for server, verdict in zip(pair, verdicts, strict=True)
+    )
+    assert rehearsed(Answered(hosts), pair).answer is answer
+    assert rehearsed(Answered(hosts[:1]), pair).answer is Answer.REFUSED

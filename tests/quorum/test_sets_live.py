@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from shiplift.api import crd
 from shiplift.api.marks import QUORUM_HOLD
 from shiplift.engine.step import Answer, Outcome
-from shiplift.facts.kinds import POD, STATEFUL_SET
+from shiplift.facts.kinds import CUSTOM_RESOURCE_DEFINITION, POD, QUORUM_SERVICE, STATEFUL_SET
 from shiplift.kube.client import Client, PatchType
+from shiplift.kube.errors import AlreadyExists, NotFound
 from shiplift.local.cluster import Cluster
 from shiplift.quorum.act.sets import Sets
+from shiplift.quorum.face.undo import undo_all
 from shiplift.quorum.model import Pool
-from shiplift.quorum.names import MARKS, NEW_VERSION, OLD_VERSION
+from shiplift.quorum.names import FINALIZER, MARKS, NEW_VERSION, OLD_VERSION
 from shiplift.quorum.observe.pools import pool_of
 from shiplift.quorum.steps import Begin, Finish, LiftHold, PutBack
 from tests.until import until
@@ -235,3 +239,63 @@ def test_a_mark_that_cannot_be_read_is_nobodys_swap(text: str) -> None:
     swap = pool_of(live, "minio").swap
     assert swap is not None
     assert swap.service == ""
+
+
+def service_of(client: Client, namespace: str, **status: Any) -> None:
+    """A QuorumService with our finalizer, as an operator left it that is gone."""
+    spec = {"statefulSets": ["minio"], "image": "quay.io/minio/minio:new", "credentialsSecret": "root"}
+    about = {"name": "store", "finalizers": [FINALIZER]}
+    with contextlib.suppress(AlreadyExists):
+        manifest = crd.manifest(QUORUM_SERVICE)
+        client.create(CUSTOM_RESOURCE_DEFINITION, manifest)
+    until(lambda: _is_served(client))
+    made = client.create(QUORUM_SERVICE, {"metadata": about, "spec": spec}, namespace).object
+    client.patch(
+        QUORUM_SERVICE,
+        "store",
+        {"status": status},
+        namespace,
+        uid=made["metadata"]["uid"],
+        resource_version=made["metadata"]["resourceVersion"],
+        subresource="status",
+    )
+
+
+def _is_served(client: Client) -> bool:
+    with contextlib.suppress(NotFound):
+        list(client.list(QUORUM_SERVICE))
+        return True
+    return False
+
+
+def test_undo_without_an_operator_puts_a_swap_back_that_has_switched_nobody(
+    client: Client, namespace: str
+) -> None:
+    service = Service(client, namespace, ROLLING)
+    before, uids = service.live()["spec"], service.uids()
+    service.begin()
+    service_of(client, namespace, members=[{"pod": "minio-0", "state": "Staged"}], step="Stage")
+    said: list[str] = []
+    undone = undo_all(client, None, said.append)  # pyright: ignore[reportArgumentType]
+    assert (undone.changes, undone.stays) == (2, 0), said
+    assert service.live()["spec"] == before
+    assert (service.marks(), service.uids()) == (set(), uids)
+    left = client.get(QUORUM_SERVICE, "store", namespace)
+    assert (left["spec"]["paused"], left["metadata"].get("finalizers")) == (True, None)
+
+
+def test_undo_leaves_a_swap_that_has_switched_somebody_to_an_operator_and_says_so(
+    client: Client, namespace: str
+) -> None:
+    service = Service(client, namespace, ROLLING)
+    service.begin()
+    service_of(client, namespace, members=[{"pod": "minio-0", "state": "New"}], step="Switch")
+    said: list[str] = []
+    undone = undo_all(client, None, said.append)  # pyright: ignore[reportArgumentType]
+    assert (undone.changes, undone.stays) == (0, 1)
+    assert service.marks() == {*MARKS, QUORUM_HOLD}
+    assert any("an operator has to finish its swap" in line for line in said)
+    live = client.get(QUORUM_SERVICE, "store", namespace)
+    client.patch(
+        QUORUM_SERVICE, "store", {"metadata": {"finalizers": None}}, namespace, uid=live["metadata"]["uid"]
+    )

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+from shiplift.quorum.engines.making import cluster_domain
 from shiplift.quorum.wire import BrokenOff, Direct, Exchange, Unreached
 
 Talk = Callable[[socket.socket], None]
@@ -94,3 +98,41 @@ def test_a_server_that_dribbles_is_given_up_when_the_time_of_the_whole_is_over(
         over.set()
         thread.join(5)
     assert time.monotonic() - began < 20
+
+
+def test_a_certificate_is_for_the_name_of_a_server_and_not_for_its_address(keys: Path) -> None:
+    """The authority of the tests signs for `localhost`, and the server is reached at an address."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(keys / "server.crt", keys / "server.key")
+
+    def answer() -> None:
+        for _ in range(2):
+            connection, _ = listener.accept()
+            with contextlib.suppress(OSError), context.wrap_socket(connection, server_side=True) as secured:
+                secured.recv(4096)
+                secured.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+    thread = threading.Thread(target=answer, daemon=True)
+    thread.start()
+    trusting = Direct(ssl.create_default_context(cafile=str(keys / "ca.crt")), domain="nowhere.example")
+    port = listener.getsockname()[1]
+    with pytest.raises(Unreached, match="certificate"):
+        trusting.send(Exchange("GET", "127.0.0.1", port, "/", {}, name="minio-0.minio.shop.svc"))
+    assert trusting.send(Exchange("GET", "127.0.0.1", port, "/", {})).body == b"ok"
+    thread.join(5)
+    listener.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "domain"),
+    [
+        ("search shop.svc.example.org svc.example.org example.org\n", "example.org"),
+        ("nameserver 10.0.0.1\n", "cluster.local"),
+        ("", "cluster.local"),
+    ],
+)
+def test_the_domain_of_the_cluster_is_what_kubelets_tell_pods(tmp_path: Path, text: str, domain: str) -> None:
+    (tmp_path / "resolv.conf").write_text(text)
+    assert cluster_domain(tmp_path / "resolv.conf") == domain
+    assert cluster_domain(tmp_path / "nothing") == "cluster.local"

@@ -5,9 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from shiplift.api.nodes import NodePolicy, OnBlockedDrain
+from shiplift.api.operators import OperatorVersion
 from shiplift.api.upgrade import Strategy, UpgradePhase
 from shiplift.api.values import Approval, Window
 from shiplift.upgrade.model import Conducted, Reason
@@ -81,13 +83,6 @@ def test_a_control_plane_without_nodes_is_somebody_elses() -> None:
     judge = Judge(world)
     finish(world)
     well(world, judge)
-
-
-@pytest.mark.parametrize("type_", ["OpenShift"])
-def test_types_that_are_not_conducted_say_so(type_: str) -> None:
-    reason, message, stalled = told(World.of(1, 1, type=type_))
-    assert (reason, stalled) == ("NotConducted", True)
-    assert type_ in message
 
 
 def test_it_starts_when_it_is_due_and_not_before() -> None:
@@ -273,6 +268,20 @@ def test_budgets_that_never_allow_block_unless_they_are_to_be_ignored() -> None:
     world.change(strategy=Strategy(nodes=policy))
     assert told(world)[0] == "Starting"
     assert _codes(world) == [("BUDGETS", "Warning")]
+
+
+@pytest.mark.parametrize(
+    ("most", "blocks"), [(None, False), ("1.35.99", True), ("1.36.99", False), ("1.36.2", True)]
+)
+def test_an_operator_that_does_not_run_on_the_target_blocks(most: str | None, blocks: bool) -> None:
+    world = World.of(1, 1)
+    limit = {"maxKubernetesVersion": most} if most else {}
+    strategy = {"deployments": [{"name": "boats", "spec": {}}]}
+    spec = {"appType": "boats", "package": "boats", "version": "1.0.0", "installStrategy": strategy, **limit}
+    about = {"name": "boats.v1.0.0", "namespace": "ops"}
+    world.operators = (msgspec.convert({"metadata": about, "spec": spec}, OperatorVersion),)
+    assert told(world)[0] == ("PreflightFailed" if blocks else "Starting")
+    assert _codes(world) == ([("OPERATORS", "Blocker")] if blocks else [])
 
 
 def test_a_migration_that_was_aborted_blocks() -> None:

@@ -166,5 +166,8 @@ def test_no_right_of_the_layer_is_wider_than_what_it_writes() -> None:
         "upgradeconfigs/status",
         "noderollouts",
         "workloadmigrations",
+        "clusterversions",
     }
+    (named,) = [rule for rule in PART.rules if "clusterversions" in rule["resources"]]
+    assert (named["resourceNames"], named["verbs"]) == (["version"], ["get", "patch"])
     assert ("upgradeconfigs", "delete") not in verbs

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from shiplift.api.base import ObjectMeta, Resource
-from shiplift.api.marks import UPGRADE_HOLD, UPGRADE_LEDGER, UPGRADE_UID
+from shiplift.api.marks import REFRESH_ASKED, UPGRADE_HOLD, UPGRADE_LEDGER, UPGRADE_UID
 from shiplift.api.nodes import (
     NodeRollout,
     NodeRolloutSpec,
@@ -25,7 +25,8 @@ from shiplift.api.nodes import (
     NodeStatus,
     RolloutPhase,
 )
-from shiplift.api.upgrade import Granted, UpgradeConfig, UpgradeConfigSpec
+from shiplift.api.operators import OperatorVersion
+from shiplift.api.upgrade import Granted, UpgradeConfig, UpgradeConfigSpec, UpgradeType
 from shiplift.api.values import Condition, ConditionStatus, Progress
 from shiplift.api.workloads import MigrationState, WorkloadMigration, WorkloadMigrationSpec
 from shiplift.engine import ledger
@@ -33,7 +34,7 @@ from shiplift.engine.step import Outcomes, Step
 from shiplift.engine.versions import goal, reaches
 from shiplift.facts.kinds import Kind
 from shiplift.upgrade import steps
-from shiplift.upgrade.model import Machine, View
+from shiplift.upgrade.model import ClusterVersion, Machine, View
 from shiplift.upgrade.names import FINALIZER
 
 OLD, NEW = "v1.35.4", "v1.36.3"
@@ -63,6 +64,8 @@ class World:
     upgrade: UpgradeConfig | None = None
     rollouts: dict[str, NodeRollout] = field(default_factory=dict[str, NodeRollout])
     migration: WorkloadMigration | None = None
+    cluster_version: ClusterVersion | None = None
+    operators: tuple[OperatorVersion, ...] = ()
     never_allowed: tuple[str, ...] = ()
     stale: tuple[Kind, ...] = ()
     listeners: list[Callable[[Step], None]] = field(default_factory=list[Callable[[Step], None]])
@@ -85,7 +88,7 @@ class World:
         return self.versions
 
     def ask(self, version: str = NEW, **spec: Any) -> None:
-        given = {"desired": {"version": version}, **spec}
+        given = {"desired": {"version": version}} | spec
         about = ObjectMeta(name="cluster", uid=f"u-{self.number()}", generation=1)
         made = msgspec.convert(given, UpgradeConfigSpec, strict=False)
         self.upgrade = UpgradeConfig(metadata=about, spec=made)
@@ -106,6 +109,14 @@ class World:
         about = msgspec.structs.replace(self.config.metadata, deletion_timestamp=self.now)
         self.upgrade = msgspec.structs.replace(self.config, metadata=about) if about.finalizers else None
 
+    def mark(self, labels: dict[str, str] | None = None, **notes: str) -> None:
+        """Marks on the UpgradeConfig, besides those that it has."""
+        about = self.config.metadata
+        new = msgspec.structs.replace(
+            about, labels={**about.labels, **(labels or {})}, annotations={**about.annotations, **notes}
+        )
+        self.upgrade = msgspec.structs.replace(self.config, metadata=new)
+
     def migrate(self, **spec: Any) -> None:
         """A user's own WorkloadMigration."""
         about = ObjectMeta(name="cluster", uid=f"m-{self.number()}", generation=1)
@@ -119,7 +130,6 @@ class World:
     # --- what the conductor sees ---
 
     def view(self, outcomes: Outcomes | None = None) -> View:
-        planes = {name: one.api_server for name, one in self.hosts.items() if one.api_server}
         machines = tuple(
             Machine(name, one.kubelet, one.ready, bool(one.api_server), one.left_out, one.pool)
             for name, one in sorted(self.hosts.items())
@@ -127,13 +137,21 @@ class World:
         return View(
             upgrade=self.upgrade,
             machines=machines,
-            api_servers=planes or {"kubernetes": self.server},
+            api_servers=self._api_servers(),
             rollouts=tuple(self.rollouts.values()),
             migration=self.migration,
+            cluster_version=self.cluster_version,
+            operators=self.operators,
             never_allowed=self.never_allowed,
             stale=self.stale,
             outcomes=outcomes or Outcomes(),
         )
+
+    def _api_servers(self) -> dict[str, str]:
+        if self.upgrade is not None and self.upgrade.spec.type is UpgradeType.OPENSHIFT:
+            return {"version": self.cluster_version.reached if self.cluster_version else ""}
+        planes = {name: one.api_server for name, one in self.hosts.items() if one.api_server}
+        return planes or {"kubernetes": self.server}
 
     # --- the API server ---
 
@@ -143,6 +161,10 @@ class World:
         match step:
             case steps.SetFinalizer():
                 self._finalizer(step)
+            case steps.SetChannel() | steps.SetUpdate():
+                self._tell_openshift(step)
+            case steps.AskProvider():
+                self.mark(**{REFRESH_ASKED: step.wish})
             case steps.MakeRollout():
                 self._make(step)
             case steps.DeleteRollout():
@@ -174,6 +196,15 @@ class World:
                 self.migration = None
             case _:
                 raise TypeError(type(step))
+
+    def _tell_openshift(self, step: steps.SetChannel | steps.SetUpdate) -> None:
+        found = self.cluster_version
+        if found is None or found.uid != step.uid:
+            raise Refused("another one")
+        if isinstance(step, steps.SetChannel):
+            self.cluster_version = msgspec.structs.replace(found, channel=step.channel)
+        else:
+            self.cluster_version = msgspec.structs.replace(found, wanted=step.version)
 
     def _finalizer(self, step: steps.SetFinalizer) -> None:
         one = self.upgrade

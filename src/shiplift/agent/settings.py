@@ -24,7 +24,7 @@ FIRST = Path("/var/lib/shiplift")
 """Orders and answers before there is a cluster."""
 KUBECONFIG = Path("/etc/kubernetes/kubelet.conf")
 _MOST = 1 << 16
-_CHECK = re.compile(r"[A-Za-z0-9-]{1,128}")
+_CHECK = re.compile(r"[A-Za-z0-9.-]{1,128}")
 
 
 @dataclass(frozen=True)

@@ -23,15 +23,28 @@ class Package:
     deb: Path
 
 
+@dataclass(frozen=True)
+class Debian:
+    """The Debian package, as its bytes; the version is the one that dpkg knows it by."""
+
+    version: str
+    content: bytes
+
+
+def debian() -> Debian:
+    """Made here and now, into no file."""
+    return Debian(deb.version(__version__), deb.content(NAME, __version__, one_file.content()))
+
+
 def build(folder: Path) -> Package:
     """Into a folder, in place of what was there of the same names."""
     folder.mkdir(parents=True, exist_ok=True)
-    program = one_file.content()
-    zipapp, package = folder / NAME, folder / f"{NAME}_{deb.version(__version__)}_all.deb"
-    zipapp.write_bytes(program)
+    made = debian()
+    zipapp, package = folder / NAME, folder / f"{NAME}_{made.version}_all.deb"
+    zipapp.write_bytes(one_file.content())
     zipapp.chmod(0o755)
-    package.write_bytes(deb.content(NAME, __version__, program))
+    package.write_bytes(made.content)
     return Package(zipapp, package)
 
 
-__all__ = ["NAME", "Package", "build"]
+__all__ = ["NAME", "Debian", "Package", "build", "debian"]

@@ -160,7 +160,7 @@ class QuorumServiceSpec(Value, frozen=True, kw_only=True):
     minimum_version: EngineVersion | None = None
     """Refuse anything older than this, in the engine's own words: `RELEASE.2025-09-07T16-13-09Z`."""
     serving_url: Url | None = field(name="servingURL", default=None)
-    """Where the pods reach the operator to fetch the binary; absent means the operator's own Service."""
+    """Where the pods reach the operator to fetch the binary; absent means the leader's own address."""
     canary_bucket: Bucket | None = None
     """The bucket in which an object is written, read and deleted to see that the service works; absent means
     one that is made for it and taken away."""

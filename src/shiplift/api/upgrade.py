@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
-from shiplift.api.base import ONLY_ONE, Column, Resource, Rule, Value, immutable
+from shiplift.api.base import ONLY_ONE, TEXTS, Column, Resource, Rule, Value, immutable
 from shiplift.api.nodes import NodePolicy
 from shiplift.api.values import (
     Approval,
@@ -17,6 +17,7 @@ from shiplift.api.values import (
     DnsLabel,
     Duration,
     Estimate,
+    LabelMap,
     Line,
     Message,
     Progress,
@@ -143,6 +144,9 @@ class Notify(Value, frozen=True, kw_only=True):
     """How it is sent."""
     token: SecretKey | None = None
     """A bearer token to send with it, over https only: in a Secret of the operator's namespace."""
+    matchers: LabelMap = field(default_factory=TEXTS)
+    """Type Alertmanager: labels that an alert must have to be silenced, besides the severity `warning` or
+    `info`; such as the name of the cluster, where several share one Alertmanager."""
 
 
 class Strategy(Value, frozen=True, kw_only=True):

@@ -201,6 +201,9 @@ class WorkloadPolicy(Value, frozen=True, kw_only=True):
     """How long a moved pod must be Ready before its workload counts as moved."""
     progress_deadline: Duration = "10m"
     """After this long without progress a workload is reported as stuck."""
+    drain_deadline: Duration | None = None
+    """How long somebody else who drains a node waits for it (EKS 15m, GKE 1h): held workloads with pods on it
+    are let go before then, in their order, and recorded in `status.exceptions`; absent means never."""
 
 
 class TolerantPods(Value, frozen=True, kw_only=True):
@@ -328,6 +331,15 @@ class OrderException(Value, frozen=True, kw_only=True):
     """When."""
 
 
+class DrainedNode(Value, frozen=True, kw_only=True):
+    """An old node that somebody else drains."""
+
+    node: Name
+    """The name of the node."""
+    since: Time
+    """Since when it was seen to be cordoned."""
+
+
 class MigrationPace(Value, frozen=True, kw_only=True):
     """What an estimate is made from."""
 
@@ -407,6 +419,8 @@ class WorkloadMigrationStatus(Status, frozen=True, kw_only=True):
     """Pods that had to move before their turn."""
     emptying: Annotated[str, Meta(max_length=253)] = ""
     """The old node that is being emptied to make room, where `onNoCapacity` is Consolidate."""
+    draining: Annotated[tuple[DrainedNode, ...], ordered(most=256)] = ()
+    """Old nodes that somebody else drains, where `drainDeadline` is given: from then on it counts."""
     notes: Annotated[tuple[Message, ...], ordered(most=64)] = ()
     """What a person should know: declarations that cannot be read, what somebody changed under our hands."""
     forewarnings: Annotated[tuple[Message, ...], ordered(most=16)] = ()

@@ -18,7 +18,7 @@ from shiplift.cli.output import CommandError, GivenUpError, say, terminable
 if TYPE_CHECKING:
     from shiplift.machines.bootstrap import Bootstrap
     from shiplift.machines.model import Bootstrapping
-    from shiplift.machines.pools import Manifest, Wanted
+    from shiplift.machines.pools import AgentPackage, Manifest, Wanted
 
 app = App(
     name="bootstrap",
@@ -79,7 +79,16 @@ def _wanted(file: Path, pod_network: Path | None) -> Wanted:
 
     wanted = read(_content(file), file.name)
     network = _manifest(pod_network) if pod_network is not None else None
-    return msgspec.structs.replace(wanted, network=network)
+    return msgspec.structs.replace(wanted, network=network, agent=_agent())
+
+
+def _agent() -> AgentPackage:
+    """As this computer has it."""
+    from shiplift.agent_package import debian
+    from shiplift.machines.pools import AgentPackage
+
+    made = debian()
+    return AgentPackage(made.version, made.content, hashlib.sha256(made.content).hexdigest())
 
 
 def _manifest(path: Path) -> Manifest:

@@ -1,6 +1,6 @@
-"""`shiplift demo`: a layer at work on a real Kubernetes that exists only for that.
+"""`shiplift demo`: an upgrade on a real Kubernetes that exists only for that, from a policy to the report.
 
-A small shop moves to new nodes; with `--nodes` the nodes that it runs on are changed in place.
+A small shop moves to new nodes; with `--nodes` one layer alone changes the nodes that it runs on, in place.
 """
 
 from __future__ import annotations
@@ -71,6 +71,8 @@ def demo(
             return
         verdict = running.verdict()
         access.show(console, _summary(last, verdict))
+        if report := running.report():
+            sys.stdout.write(f"\n{report}")
         if keep:
             _keep(running)
     if verdict.broken:
@@ -118,7 +120,11 @@ def _picture(seen: Seen) -> RenderableType:
     from shiplift.demo.plot import TARGET
 
     acts = [
-        stage_layout.Drawn(one.part.headline(one.act), one.part.picture(one.act), one.part.shows_nodes)
+        stage_layout.Drawn(
+            one.part.headline(one.act),
+            one.part.picture(one.act) if one.part.picture else None,
+            one.part.shows_nodes,
+        )
         for one in seen.played
     ]
     return stage_layout.stage(seen.cluster, TARGET, acts, _TITLE, f"{seen.scene} · {seen.seconds} s")

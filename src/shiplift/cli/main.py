@@ -103,6 +103,11 @@ COMMANDS = (
         "The old name of undo, with --all.",
     ),
     Command(
+        "report",
+        "shiplift.cli.report:app",
+        "Tell what an upgrade has changed, when, and what it waited for.",
+    ),
+    Command(
         "resume", "shiplift.cli.control:resume_app", "Go on after a pause, and try again what has failed."
     ),
     Command("retry", "shiplift.cli.upgrade_control:retry_app", "Let the upgrade try again what has failed."),

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 from cyclopts import App, Parameter
 
 from shiplift.cli.access import Context, Kubeconfig, client_of
@@ -18,6 +19,7 @@ from shiplift.cli.output import CommandError, say
 if TYPE_CHECKING:
     from shiplift.kube.part import LayerPart
     from shiplift.kube.served import Server
+    from shiplift.operator.inside import Inside
 
 manifests_app = App(
     name="manifests", help="Print what the operator needs in a cluster: account, RBAC, fence, policies."
@@ -64,6 +66,58 @@ def manifests(  # noqa: PLR0913 - what an administrator can choose
             show_default=False,
         ),
     ] = (),
+    account: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="Only the right to install operators as one ServiceAccount: NAMESPACE/ACCOUNT.",
+            negative="",
+            show_default=False,
+        ),
+    ] = (),
+    catalogs: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="Only the right to read catalogs of operators from the ConfigMaps of one namespace.",
+            negative="",
+            show_default=False,
+        ),
+    ] = (),
+    quorum: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="Only the right to swap the binary of quorum services in one namespace.",
+            negative="",
+            show_default=False,
+        ),
+    ] = (),
+    in_cluster: Annotated[
+        bool,
+        Parameter(
+            help="Also what runs the operator inside the cluster: Deployment, Service, roles of users.",
+            negative="",
+        ),
+    ] = False,
+    image: Annotated[
+        str,
+        Parameter(
+            help="The operator's image, with a tag or a digest; with --in-cluster.", show_default=False
+        ),
+    ] = "",
+    replicas: Annotated[
+        int | None,
+        Parameter(
+            help="How many pods, of which one leads; with --in-cluster. Default: 2.", show_default=False
+        ),
+    ] = None,
+    api_port: Annotated[
+        tuple[int, ...],
+        Parameter(
+            help="Where pods reach the API server, for the NetworkPolicy; with --in-cluster."
+            " Default: 443 and 6443.",
+            negative="",
+            show_default=False,
+        ),
+    ] = (),
     kubernetes: Annotated[
         str,
         Parameter(help="For a server of this version, such as 1.34. Default: ask it.", show_default=False),
@@ -76,14 +130,20 @@ def manifests(  # noqa: PLR0913 - what an administrator can choose
     What the server does not know is left out and named on standard error.
     """
     from shiplift.kube.served import by_version, told_apart
+    from shiplift.operator import inside as running
     from shiplift.operator import install
     from shiplift.operator.layers import chosen
 
-    if grant or hooks:
-        _print(_grants(grant, hooks, namespace))
+    if grant or hooks or quorum or account or catalogs:
+        _print([*_grants(grant, hooks, quorum, namespace), *_for_operators(account, catalogs, namespace)])
         return
     parts = chosen(split(layers))
-    wanted = install.manifests(namespace, parts, user, templates=template)
+    if in_cluster:
+        inside = _inside(image, replicas, api_port, user)
+        wanted = running.manifests(_space(namespace), parts, inside, templates=template)
+    else:
+        _only_in_cluster(image, replicas, api_port)
+        wanted = install.manifests(namespace, parts, user, templates=template)
     server = by_version(kubernetes) if kubernetes else _asked(wanted, kubeconfig, context)
     known, unknown = told_apart(wanted, server.knows)
     for line in _left_out(unknown, server.version, parts, template=template):
@@ -91,7 +151,34 @@ def manifests(  # noqa: PLR0913 - what an administrator can choose
     _print([dict(one) for one in known])
 
 
-def _grants(secrets: Iterable[str], hooks: Iterable[str], operator: str) -> list[dict[str, Any]]:
+def _inside(image: str, replicas: int | None, api_port: tuple[int, ...], user: str) -> Inside:
+    from shiplift.operator.inside import Inside
+
+    if user:
+        raise CommandError(
+            "--user and --in-cluster exclude each other",
+            "inside a cluster the operator is its ServiceAccount",
+        )
+    if not image:
+        raise CommandError("--in-cluster needs an image", "--image REGISTRY/shiplift:TAG")
+    asked = Inside(image=image)
+    if replicas is not None:
+        asked = msgspec.structs.replace(asked, replicas=replicas)
+    if api_port:
+        asked = msgspec.structs.replace(asked, api_ports=api_port)
+    return asked.checked()
+
+
+def _only_in_cluster(image: str, replicas: int | None, api_port: tuple[int, ...]) -> None:
+    given = {"--image": image, "--replicas": replicas is not None, "--api-port": api_port}
+    for option, said in given.items():
+        if said:
+            raise CommandError(f"{option} is about the operator inside the cluster", "add --in-cluster")
+
+
+def _grants(
+    secrets: Iterable[str], hooks: Iterable[str], quorum: Iterable[str], operator: str
+) -> list[dict[str, Any]]:
     """Rights in one namespace each, for the operator's account; nothing else is printed with them."""
     from shiplift.kube import grants
     from shiplift.operator.install import ACCOUNT
@@ -100,13 +187,30 @@ def _grants(secrets: Iterable[str], hooks: Iterable[str], operator: str) -> list
     return [
         *(one for space, name in found for one in grants.secret(space, name, ACCOUNT, operator)),
         *(one for space in hooks for one in grants.hooks(_space(space), ACCOUNT, operator)),
+        *(one for space in quorum for one in grants.quorum(_space(space), ACCOUNT, operator)),
+    ]
+
+
+def _for_operators(accounts: Iterable[str], catalogs: Iterable[str], operator: str) -> list[dict[str, Any]]:
+    """Rights that installing operators takes, for the operator's account."""
+    from shiplift.kube import grants
+    from shiplift.operator.install import ACCOUNT
+
+    found = [_both(text, "NAMESPACE/ACCOUNT", "ops/installer") for text in accounts]
+    return [
+        *(one for space, name in found for one in grants.acting_as(space, name, ACCOUNT, operator)),
+        *(one for space in catalogs for one in grants.catalogs(_space(space), ACCOUNT, operator)),
     ]
 
 
 def _secret(text: str) -> tuple[str, str]:
+    return _both(text, "NAMESPACE/SECRET", "ops/chat-token")
+
+
+def _both(text: str, shape: str, example: str) -> tuple[str, str]:
     space, slash, name = text.partition("/")
     if not slash:
-        raise CommandError(f"{text!r} is not NAMESPACE/SECRET", "for example ops/chat-token")
+        raise CommandError(f"{text!r} is not {shape}", f"for example {example}")
     return _space(space), _named(name)
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
 from shiplift.cli.access import Context, Kubeconfig
 from shiplift.cli.layers import Layers, split
 from shiplift.cli.output import CommandError, terminable
+
+if TYPE_CHECKING:
+    from shiplift.kube.credentials import Credentials
+    from shiplift.operator.serving import Secured
 
 app = App(name="operator", help="Run the operator: it leads, watches, and acts through the layers.")
 
@@ -20,13 +25,25 @@ User = Annotated[
 
 
 @app.default
-def operator(
+def operator(  # noqa: PLR0913 - what can be chosen
     *,
     layers: Layers = (),
     namespace: Annotated[str, Parameter(help="Where its Lease and its fence are.")] = NAMESPACE,
     listen: Annotated[
         str, Parameter(help="Address of /metrics, /healthz and /readyz; `:8080` is all addresses.")
     ] = "127.0.0.1:8080",
+    tls: Annotated[
+        bool,
+        Parameter(
+            help="Answer over TLS, with a certificate of its own; metrics only to whom the API server lets"
+            " read them.",
+            negative="",
+        ),
+    ] = False,
+    tls_folder: Annotated[
+        Path | None,
+        Parameter(help="The same with the certificate there: tls.crt and tls.key.", show_default=False),
+    ] = None,
     user: User = "",
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -42,9 +59,11 @@ def operator(
     parts = chosen(split(layers))
     address = _address(listen)
     logs.configure(verbose=verbose)
-    settings = Settings(names=install.names(namespace, user), listen=address)
+    names = install.names(namespace, user)
     with terminable():
-        credentials = credentials_for(settings.names, load(kubeconfig, context))
+        credentials = credentials_for(names, load(kubeconfig, context))
+    secured = _secured(credentials, tls_folder, namespace) if tls or tls_folder else None
+    settings = Settings(names=names, listen=address, secured=secured)
     try:
         process = Operator(credentials, parts, settings)
     except OSError as error:
@@ -52,6 +71,13 @@ def operator(
             f"cannot listen on {listen}: {error.strerror}", "choose another --listen"
         ) from error
     process.run()
+
+
+def _secured(credentials: Credentials, folder: Path | None, namespace: str) -> Secured:
+    from shiplift.operator.inside import NAME
+    from shiplift.operator.securing import secured
+
+    return secured(credentials, folder, f"{NAME}.{namespace}.svc")
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -28,7 +28,7 @@ class Drawn(NamedTuple):
     """What a layer plays: a line that says how far it is, and its picture."""
 
     headline: str
-    picture: RenderableType
+    picture: RenderableType | None
     shows_nodes: bool = False
 
 
@@ -39,7 +39,7 @@ def stage(cluster: ClusterView, target: str, acts: Sequence[Drawn], title: str, 
         *_headline(cluster, title, now, server=apart),
         *(Text(act.headline) for act in acts),
         Text(),
-        *_separated(act.picture for act in acts),
+        *_separated(act.picture for act in acts if act.picture is not None),
         *((_nodes(cluster, target), Text()) if apart else ()),
         _legend(target),
     ]

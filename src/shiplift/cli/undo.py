@@ -100,8 +100,9 @@ def _installed(client: Client, parts: tuple[LayerPart, ...]) -> list[LayerPart]:
     for part in installed:
         if unknown[part.name]:
             raise access.UnknownKindError(unknown[part.name][0])
-    if not installed:
-        raise access.UnknownKindError(*dict.fromkeys(unknown[part.name][0] for part in parts))
+    missing = dict.fromkeys(kind for part in parts for kind in unknown[part.name][:1])
+    if not installed and missing:
+        raise access.UnknownKindError(*missing)
     return installed
 
 

@@ -31,7 +31,17 @@ _AGAIN = "shiplift upgrade --to VERSION --yes"
 @app.default
 def upgrade(  # noqa: PLR0913 - the options of the command
     *,
-    to: Annotated[str, Parameter(help="The version of Kubernetes, as v1.36.3.")],
+    to: Annotated[
+        str, Parameter(help="The version of Kubernetes, as v1.36.3; with --external a minor will do: 1.36.")
+    ],
+    external: Annotated[
+        bool,
+        Parameter(
+            negative="",
+            show_default=False,
+            help="Somebody else changes control plane and nodes: a cloud, Cluster API, a person.",
+        ),
+    ] = False,
     at: Annotated[
         str,
         Parameter(show_default=False, help="Not before this time, as 2026-11-20T22:00:00Z. Default: now."),
@@ -55,7 +65,10 @@ def upgrade(  # noqa: PLR0913 - the options of the command
     context: Context = None,
 ) -> None:
     """Upgrade the cluster to a version: makes the UpgradeConfig, or gives it that version."""
-    wanted: Spec = {"desired": {"version": read_version(to)}} | _when(at) | _windows(window)
+    kind = {"type": "External"} if external else {}
+    wanted: Spec = (
+        {"desired": {"version": _version(to, external=external)}} | kind | _when(at) | _windows(window)
+    )
     with access.client_of(kubeconfig, context) as client:
         found = _found(client)
         if found is None:
@@ -68,6 +81,17 @@ def _found(client: Client) -> UpgradeConfig | None:
     from shiplift.facts.kinds import UPGRADE_CONFIG
 
     return next(iter(access.objects(client, UPGRADE_CONFIG)), None)
+
+
+def _version(text: str, *, external: bool) -> str:
+    """In its normal form; a minor goes where somebody else changes nodes."""
+    from shiplift.engine import versions
+
+    if versions.MINOR.fullmatch(text) is None:
+        return read_version(text)
+    if not external:
+        raise CommandError(f"{text!r} is a minor", "give a whole version, such as v1.36.3, or --external")
+    return versions.goal(text)
 
 
 def _when(at: str) -> Spec:
@@ -153,6 +177,12 @@ def changes(found: UpgradeConfig, wanted: Spec) -> Spec:
             f"UpgradeConfig {_NAME} is being deleted", "wait until it is gone, then say it again"
         )
     before: Spec = msgspec.to_builtins(found.spec)
+    kind, is_now = wanted.get("type"), found.spec.type.value
+    if kind and kind != is_now:
+        raise CommandError(
+            f"UpgradeConfig {_NAME} is of type {is_now}, and stays so",
+            f"kubectl delete upgradeconfig {_NAME}, then say it again",
+        )
     same = versions.goal(found.spec.desired.version or "") == wanted["desired"]["version"]
     if same and found.spec.abort:
         raise CommandError(

@@ -38,7 +38,7 @@ CHANGING = Scene(
 )
 DONE = Scene(f"every node runs {TARGET}", never)
 PLAY = Play(
-    layer="nodes",
+    layers=("nodes",),
     pools=POOLS,
     sample=shop.without_order,
     scenes=(OPENING, CHANGING, DONE),

@@ -1,11 +1,13 @@
-"""The play of the layer workloads: a shop moves from old nodes to new ones, which then are the only ones."""
+"""An upgrade of which somebody else brings the nodes: a policy names a version, new nodes come, a shop moves
+to them, and the old ones go. It ends with the report."""
 
 from __future__ import annotations
 
-from shiplift.demo import shop
+from shiplift.demo import policing, shop
 from shiplift.demo.plot import FROM, TARGET, ZONES, Hands, Play, Scene, Seen, is_open, never
 from shiplift.demo.witness import MoveWitness
 from shiplift.local.nodes import POOL_LABEL, Pool
+from shiplift.upgrade.face.demo import Conducting
 
 OLD = (
     Pool(name="general", count=4, version=FROM, zones=ZONES),
@@ -18,6 +20,11 @@ NEW = tuple(
     )
     for pool in OLD
 )
+
+
+def _waits_for_nodes(seen: Seen) -> bool:
+    acts = [one.act for one in seen.played]
+    return any(isinstance(one, Conducting) and one.for_nodes for one in acts)
 
 
 def _joined(seen: Seen) -> bool:
@@ -42,15 +49,18 @@ def _witness() -> MoveWitness:
 
 
 OPENING = Scene("a small shop opens", is_open)
+ASKING = Scene(f"a policy names {TARGET}", _waits_for_nodes, lambda hands: hands.start())
 JOINING = Scene("new nodes join", _joined, _join)
-MOVING = Scene("the operator moves the shop", lambda seen: seen.moved, lambda hands: hands.start())
+MOVING = Scene("the operator moves the shop", lambda seen: seen.moved)
 LEAVING = Scene("all have arrived; the old nodes leave", _left, _leave)
 DONE = Scene("everything has moved", never)
 PLAY = Play(
-    layer="workloads",
+    layers=("upgrade", "workloads", "policy", "journal"),
     pools=OLD,
     sample=shop.manifests,
-    scenes=(OPENING, JOINING, MOVING, LEAVING, DONE),
+    scenes=(OPENING, ASKING, JOINING, MOVING, LEAVING, DONE),
     witness=_witness,
     failed="the shop did not move as it should",
+    asked=policing.published,
+    reported=True,
 )

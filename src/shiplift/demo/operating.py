@@ -21,9 +21,9 @@ _GRACE = 1.0
 _JOIN_SECONDS = 5.0
 
 
-def apply(client: Client, layer: str) -> None:
-    """The CRDs of the layer, account, rights, fence and policies."""
-    parts = chosen((layer,))
+def apply(client: Client, layers: tuple[str, ...]) -> None:
+    """The CRDs of the layers, account, rights, fence and policies."""
+    parts = chosen(layers)
     definitions = [
         crd.manifest(kind) for kind in sorted({one for part in parts for one in part.custom_kinds})
     ]
@@ -34,10 +34,10 @@ def apply(client: Client, layer: str) -> None:
 class RunningOperator:
     """From its making until `stop`."""
 
-    def __init__(self, client: Client, layer: str) -> None:
+    def __init__(self, client: Client, layers: tuple[str, ...]) -> None:
         settings = Settings(names=install.names(_SPACE), listen=("127.0.0.1", 0), grace=_GRACE)
         account = acting_as(Account(_SPACE, install.ACCOUNT), client.credentials)
-        self._operator = Operator(account, chosen((layer,)), settings)
+        self._operator = Operator(account, chosen(layers), settings)
         self._thread = threading.Thread(target=self._operator.run, name="operator", daemon=True)
         self._thread.start()
 

@@ -7,6 +7,8 @@ A scene is over when the cluster shows it, never because time has gone by.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
@@ -14,6 +16,7 @@ import msgspec
 from shiplift.face.parts import DemoPart
 from shiplift.facts.kinds import Kind
 from shiplift.facts.meta import Row
+from shiplift.kube.client import Client
 from shiplift.local.nodes import Nodes, Pool
 from shiplift.view.cluster import ClusterView
 from shiplift.view.section import Act
@@ -119,8 +122,8 @@ class Witness(Protocol):
 class Play(msgspec.Struct, frozen=True):
     """What is played where."""
 
-    layer: str
-    """The one that is seen at work."""
+    layers: tuple[str, ...]
+    """Those that the operator runs."""
     pools: tuple[Pool, ...]
     """The nodes that there are when it opens."""
     sample: Callable[[], Iterable[dict[str, Any]]]
@@ -131,6 +134,11 @@ class Play(msgspec.Struct, frozen=True):
     """What is said where the witness has seen something else than was promised."""
     agents: bool = False
     """Whether simulated agents answer on the nodes."""
+    asked: Callable[[Client, Path], AbstractContextManager[None]] | None = None
+    """Who asks for the target, until the end: the client, and where the cluster's keys are. None where each
+    layer is asked by hand."""
+    reported: bool = False
+    """Whether it ends with the report."""
 
     @property
     def last(self) -> Scene:

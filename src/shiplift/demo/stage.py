@@ -22,6 +22,8 @@ from shiplift.demo.operating import RunningOperator
 from shiplift.demo.plot import TARGET, Play, Played, Seen, Verdict
 from shiplift.engine.barrier import Barrier
 from shiplift.face.parts import DemoPart
+from shiplift.journal.book import journal_in
+from shiplift.journal.face.report import markdown
 from shiplift.kube.client import Client
 from shiplift.kube.manifests import kind_of
 from shiplift.kube.store import Store
@@ -32,10 +34,13 @@ from shiplift.local.cluster import Cluster
 from shiplift.local.errors import LocalError
 from shiplift.local.nodes import Nodes, Pool
 from shiplift.local.progress import Say
+from shiplift.operator import install
 from shiplift.operator.layers import faces
 from shiplift.view.look import READS, look
 
 _SYNC_SECONDS = 60.0
+_REPORT_SECONDS = 15.0
+_LOOK = 0.2
 
 
 class Stage:
@@ -50,6 +55,7 @@ class Stage:
         self._parts = parts
         self._scene = play.scenes[0]
         self._operator: RunningOperator | None = None
+        self._asking = contextlib.ExitStack()
         self._witness = play.witness()
         self._began = time.monotonic()
         store.subscribe(self._witness.heard)
@@ -82,13 +88,28 @@ class Stage:
         """The operator begins, and is asked for the target."""
         self._witness.begin()
         self._began = time.monotonic()
-        self._operator = RunningOperator(self._client, self._play.layer)
-        for part in self._parts:
-            part.begin(self._client, TARGET)
+        if self._play.asked is not None:
+            self._asking.enter_context(self._play.asked(self._client, self._cluster.layout.pki))
+        self._operator = RunningOperator(self._client, self._play.layers)
+        if self._play.asked is None:
+            for part in self._parts:
+                part.begin(self._client, TARGET)
+
+    def report(self) -> str:
+        """What the journal tells of it, once its end is in there; empty where the play has no report."""
+        deadline = time.monotonic() + _REPORT_SECONDS
+        while self._play.reported:
+            journal = journal_in(self._client, install.NAMESPACE)
+            over = bool(journal.chapters) and journal.chapters[0].end is not None
+            if over or time.monotonic() > deadline:
+                return markdown(journal.chapters[0], journal) if journal.chapters else ""
+            time.sleep(_LOOK)
+        return ""
 
     def close(self) -> None:
-        if self._operator:
-            self._operator.stop()
+        with self._asking:
+            if self._operator:
+                self._operator.stop()
 
     def _see(self) -> Seen:
         snapshot, now = self._store.snapshot(), int(time.time())
@@ -107,7 +128,7 @@ def built(play: Play, say: Say) -> Generator[Stage]:
     """The shop, just opening; nothing is left of it afterwards."""
     with _cluster(play.pools, say) as cluster, cluster.client() as client:
         say("installing shiplift")
-        operating.apply(client, play.layer)
+        operating.apply(client, play.layers)
         with _agents(play, cluster), _staged(play, cluster, client) as stage:
             yield stage
 
@@ -121,7 +142,7 @@ def _agents(play: Play, cluster: Cluster) -> contextlib.AbstractContextManager[o
 
 @contextlib.contextmanager
 def _staged(play: Play, cluster: Cluster, client: Client) -> Generator[Stage]:
-    parts = tuple(part for face in faces((play.layer,)).values() if (part := face.demo_part()))
+    parts = tuple(part for face in faces(play.layers).values() if (part := face.demo_part()))
     reads = dict.fromkeys((*READS, *(kind for part in parts for kind in part.reads)))
     store = Store(cluster.credentials(), map(Watch, reads))
     stage = Stage(play, cluster, client, store, parts)

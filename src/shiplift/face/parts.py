@@ -142,7 +142,8 @@ class DemoPart(msgspec.Struct, Generic[A], frozen=True):
     """What of the layer is in the cluster, in words."""
     changes: Callable[[A, A], Iterable[str]]
     headline: Callable[[A], str]
-    picture: Callable[[A], RenderableType]
+    picture: Callable[[A], RenderableType] | None = None
+    """None where its headline says it all."""
     shows_nodes: bool = False
     """Whether its picture has all nodes, so that nobody else has to show them."""
 

@@ -81,6 +81,9 @@ CLUSTER_ROLE_BINDING = Kind(
     "ClusterRoleBinding", "clusterrolebindings", "rbac.authorization.k8s.io", namespaced=False
 )
 
+CLUSTER_VERSION = Kind("ClusterVersion", "clusterversions", "config.openshift.io", namespaced=False)
+"""OpenShift's own: which release a cluster runs, and which it should."""
+
 MUTATING_ADMISSION_POLICY = Kind(
     "MutatingAdmissionPolicy", "mutatingadmissionpolicies", "admissionregistration.k8s.io", namespaced=False
 )

@@ -4,6 +4,8 @@
                           by who may `approve` upgradeconfigs; and an approval is given in one's own name
     shiplift-node-hooks   of a NodeRollout: a hook is written only by who may create Jobs in its namespace
     shiplift-hand-overs   of an OperatorVersion: the same, for its one hook in its own namespace
+    shiplift-installers   of an AppType: its account is named only by who may create pods in its namespace,
+                          and so could use any account of it already
 
 They have no parameter and fail closed: while they cannot be asked, no approval and no hook is taken. What is
 not about either (a pause, a new target, a status) never meets their validations. Each question to the
@@ -16,6 +18,7 @@ from __future__ import annotations
 from shiplift.api.nodes import MOST_HOOKS
 from shiplift.api.values import Approval
 from shiplift.facts.kinds import (
+    APP_TYPE,
     NODE_ROLLOUT,
     OPERATOR_VERSION,
     UPGRADE_CONFIG,
@@ -29,6 +32,8 @@ from shiplift.kube.rbac import role, rule
 APPROVE = "approve"
 """The verb on upgradeconfigs: RBAC gives it to people as any other."""
 APPROVER = "shiplift-approver"
+INSTALL = "install"
+"""The verb on apptypes of who makes them for others: the operator itself."""
 _WHO = "request.userInfo.username"
 
 
@@ -97,6 +102,27 @@ def hand_overs() -> list[Manifest]:
         ],
     }
     return _policy("shiplift-hand-overs", OPERATOR_VERSION, spec)
+
+
+def installers() -> list[Manifest]:
+    """The policy for the accounts of AppTypes; who makes them for others has the verb `install` instead."""
+    now, then = (f"{one}.spec.?serviceAccountName.orValue('')" for one in ("object", "oldObject"))
+    here = "namespace(object.metadata.namespace)"
+    pods = f"authorizer.group('').resource('pods').{here}.check('create').allowed()"
+    asked = f"authorizer.group('{APP_TYPE.group}').resource('{APP_TYPE.plural}').{here}"
+    told = (
+        "' may not create pods in namespace ' + object.metadata.namespace + ', and so not name its accounts'"
+    )
+    spec: Manifest = {
+        "matchConditions": named({"account-changes": f"oldObject == null || {now} != {then}"}),
+        "validations": [
+            _refused(
+                f"{pods} || {asked}.check('{INSTALL}').allowed()",
+                f"'AppType ' + object.metadata.name + ': user ' + {_WHO} + {told}",
+            )
+        ],
+    }
+    return _policy("shiplift-installers", APP_TYPE, spec)
 
 
 def _changes(field: str) -> str:

@@ -18,7 +18,7 @@ from shiplift.kube.rbac import rule
 
 NAME = "shiplift-config"
 KEY = "config.yaml"
-SECTIONS = ("configManager",)
+SECTIONS = ("configManager", "notify", "quorum")
 """All that there are: another is a slip of the pen, and named."""
 RULE = rule("", [CONFIG_MAP.plural], ["get"], [NAME])
 

@@ -59,6 +59,31 @@ class Closing(Protocol):
         ...
 
 
+@runtime_checkable
+class LettingGo(Protocol):
+    """A layer that holds something open, such as a listener, which ends with its term."""
+
+    def let_go(self) -> None:
+        """However the term ends, after its last step."""
+        ...
+
+
+class Listens(msgspec.Struct, frozen=True):
+    """A port that a layer answers on, where the operator runs inside the cluster."""
+
+    name: str
+    """As a port of a Service is called: up to 15 lower-case letters, digits and dashes."""
+    port: int
+
+
+class Reaches(msgspec.Struct, frozen=True):
+    """Ports outside the API server that a layer calls, where the operator runs inside the cluster."""
+
+    ports: tuple[int, ...]
+    why: str
+    """What is there, in words."""
+
+
 class LayerPart(msgspec.Struct, frozen=True):
     """One layer: what it reads, what wakes it, what it may write, how it is made."""
 
@@ -93,6 +118,12 @@ class LayerPart(msgspec.Struct, frozen=True):
     """Keys to look at when leading begins, whatever there is in the cluster."""
     of_others: tuple[Kind, ...] = ()
     """The kinds of other layers that it reads: where only these are installed, it is not."""
+    written_by_people: tuple[Kind, ...] = ()
+    """The kinds of its own that people write, and not the operator alone."""
+    listens: tuple[Listens, ...] = ()
+    """What it answers on, besides metrics and probes."""
+    reaches: tuple[Reaches, ...] = ()
+    """What it calls that is not the API server."""
 
     @property
     def custom_kinds(self) -> tuple[Kind, ...]:

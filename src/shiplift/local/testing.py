@@ -3,7 +3,8 @@
 `cluster` is one for the whole run, shared by all workers; `namespace` is a fresh one for each test;
 `private_cluster` makes clusters for tests that change what is not namespaced; a test that starts one by
 other means asks for `programs`. `machines` makes real machines, for one test; where there can be none, it is
-skipped and says why. Whatever becomes of the run (interrupted, killed), its clusters end with it.
+skipped and says why. One test with machines runs at a time: those that ask for any, and those marked
+`machines`. Whatever becomes of the run (interrupted, killed), its clusters end with it.
 
 `pytest --no-clusters` runs the tests that start no cluster: those to which no fixture brings `programs`. To
 all others there is no Kubernetes in such a run, so that a test that starts a cluster unannounced fails.
@@ -17,7 +18,7 @@ import re
 import shutil
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +198,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption(_NO_CLUSTERS):
         config.hook.pytest_deselected(items=[item for item in items if _starts_a_cluster(item)])
         items[:] = [item for item in items if not _starts_a_cluster(item)]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """What machines do is looked at with deadlines, and a few of them keep a small computer busy."""
+    if not _has_machines(item):
+        return (yield)
+    folder = item.config.stash[_RUN].folder
+    folder.mkdir(mode=0o700, exist_ok=True)
+    with locked(folder / "one-at-a-time.lock"):
+        return (yield)
+
+
+def _has_machines(item: pytest.Item) -> bool:
+    asked = "machine_root" in getattr(item, "fixturenames", ())
+    return asked or item.get_closest_marker("machines") is not None
 
 
 def _starts_a_cluster(item: pytest.Item) -> bool:

@@ -7,8 +7,9 @@ who joins talks to no other cluster.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from cryptography import x509
@@ -17,6 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from shiplift.machines.names import KUBEADM_GROUP
 from shiplift.machines.pools import Candidate, Document, Wanted
 
+_CHECK = re.compile(r"[A-Za-z0-9.-]{1,128}")
 _CONTROL_PLANE_TAINT = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
 
 
@@ -79,6 +81,20 @@ def registration(machine: Candidate, given: Mapping[str, Any]) -> dict[str, Any]
         own = [_CONTROL_PLANE_TAINT] if machine.control_plane else []
         found["taints"] = [*given.get("taints", own), *(msgspec.to_builtins(one) for one in spec.taints)]
     return found
+
+
+def ignored_checks(wanted: Wanted, machine: Candidate) -> list[str]:
+    """The checks of kubeadm whose failure the user overlooks on a machine, by name. `all` is not among them:
+    it is said of a machine's first day, and would let an upgrade begin on a cluster that is not healthy."""
+    kinds = ("InitConfiguration", "JoinConfiguration") if machine.control_plane else ("JoinConfiguration",)
+    registered: list[Document] = [_document(wanted, kind).get("nodeRegistration", {}) for kind in kinds]
+    lists = [one.get("ignorePreflightErrors") for one in registered]
+    given = [one for found in lists if isinstance(found, list) for one in cast("list[object]", found)]
+    return sorted({str(one) for one in given if _is_check(one)})
+
+
+def _is_check(value: object) -> bool:
+    return isinstance(value, str) and _CHECK.fullmatch(value) is not None and value.lower() != "all"
 
 
 def _document(wanted: Wanted, kind: str) -> dict[str, Any]:

@@ -235,6 +235,10 @@ def _passed_through(document: Document, kind: str, where: str) -> Document:
     for path in _OURS.get(kind, ()):
         if _at(document, path) is not None:
             raise PoolsError(f"{where}: {kind} has {path}", f"leave {path} out: bootstrap writes it itself")
+    if not isinstance(document.get("nodeRegistration", {}), dict):
+        raise PoolsError(
+            f"{where}: nodeRegistration of a {kind} is no object", "kubeadm's documentation shows one"
+        )
     if _at(document, "nodeRegistration.name") is not None:
         raise PoolsError(
             f"{where}: {kind} has nodeRegistration.name", "leave it out: nodes get the hosts' names"

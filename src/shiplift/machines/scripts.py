@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from shiplift.machines.kubeadm import Admission, init_text, join_text
+from shiplift.machines.kubeadm import Admission, ignored_checks, init_text, join_text
 from shiplift.machines.model import Purpose
 from shiplift.machines.names import ADMIN
 from shiplift.machines.pools import Candidate, Wanted
@@ -12,6 +12,23 @@ from shiplift.machines.pools import Candidate, Wanted
 Words = tuple[str, ...]
 _APT = ("apt-get", "--option=DPkg::Lock::Timeout=300", "--option=Dpkg::Options::=--force-confold", "--yes")
 _TTL = "15m"
+_AGENT_SETTINGS = "/etc/shiplift/agent.json"
+_WAIT_FOR_DPKG = """\
+import fcntl, sys, time
+with open("/var/lib/dpkg/lock-frontend", "ab") as lock:
+    for left in range(300, -1, -1):
+        try:
+            sys.exit(fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB))
+        except OSError:
+            time.sleep(1)
+sys.exit("somebody holds dpkg's lock for 300 seconds")
+"""
+_REPAIR: tuple[Words, ...] = (
+    ("python3", "-c", _WAIT_FOR_DPKG),
+    ("dpkg", "--force-confold", "--configure", "-a"),
+)
+"""What dpkg was interrupted in is finished. Machines upgrade themselves when they boot for the first time,
+and dpkg waits for nobody, as apt does."""
 
 
 class Script(msgspec.Struct, frozen=True):
@@ -40,7 +57,9 @@ def script(
         return _software(machine)
     if purpose is Purpose.INIT:
         return _init(wanted, machine)
-    return {Purpose.AGENT: _agent, Purpose.NETWORK: _network, Purpose.RESTART: _restart}[purpose](wanted)
+    if purpose is Purpose.AGENT:
+        return _agent(wanted, machine)
+    return {Purpose.NETWORK: _network, Purpose.RESTART: _restart}[purpose](wanted)
 
 
 def _software(machine: Candidate) -> Script:
@@ -48,7 +67,7 @@ def _software(machine: Candidate) -> Script:
     install = tuple(f"{name}={version}" for name, version in packages.items())
     return Script(
         (
-            ("dpkg", "--force-confold", "--configure", "-a"),
+            *_REPAIR,
             (*_APT, "update"),
             (*_APT, "--allow-change-held-packages", "install", *install),
             ("apt-mark", "hold", *packages),
@@ -56,10 +75,18 @@ def _software(machine: Candidate) -> Script:
     )
 
 
-def _agent(wanted: Wanted) -> Script:
+def _agent(wanted: Wanted, machine: Candidate) -> Script:
+    """Its package starts it. What kubeadm is to overlook on this machine, it overlooks in upgrades, too."""
     if wanted.agent is None:
         raise ValueError("there is no agent to install")
-    return Script((("dpkg", "--install", "agent.deb"),), {"agent.deb": wanted.agent.content})
+    files = {"agent.deb": wanted.agent.content}
+    install: tuple[Words, ...] = (*_REPAIR, (*_APT, "--allow-downgrades", "install", "./agent.deb"))
+    checks = ignored_checks(wanted, machine)
+    if not checks:
+        return Script(install, files)
+    files["agent.json"] = msgspec.json.encode({"kubeadm": {"ignorePreflightErrors": checks}})
+    settings = ("install", "-D", "--mode=644", "agent.json", _AGENT_SETTINGS)
+    return Script((settings, *install), files)
 
 
 def _restart(_wanted: Wanted) -> Script:

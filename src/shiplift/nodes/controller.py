@@ -114,4 +114,5 @@ PART = LayerPart(
     granted_rules=tuple(hook_rules()),
     claims=CLAIMS,
     of_others=(kinds.MACHINE, kinds.WORKLOAD_MIGRATION, kinds.WORKLOAD_PLACEMENT),
+    written_by_people=(kinds.NODE_ROLLOUT,),
 )

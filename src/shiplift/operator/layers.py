@@ -43,6 +43,10 @@ LAYERS = Layers(
         "workloads": "shiplift.workloads",
         "nodes": "shiplift.nodes",
         "policy": "shiplift.policy",
+        "journal": "shiplift.journal",
+        "operators": "shiplift.operators",
+        "quorum": "shiplift.quorum",
+        "notify": "shiplift.notify",
     }
 )
 """Every layer by name; the conductor first: what it asks of others is told, and undone, before theirs."""

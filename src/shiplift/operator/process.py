@@ -35,12 +35,12 @@ from shiplift.kube.events import Recorder
 from shiplift.kube.fence import Fence, Names, StaleEpoch, manager, refused
 from shiplift.kube.lease import Leader, NotLeading, Timing
 from shiplift.kube.led import Led
-from shiplift.kube.part import Closing, Context, Hearing, LayerPart
+from shiplift.kube.part import Closing, Context, Hearing, LayerPart, LettingGo
 from shiplift.kube.store import State, Store
 from shiplift.kube.watch import Pace, Watch
 from shiplift.operator.metrics import Metrics
 from shiplift.operator.probing import Probing
-from shiplift.operator.serving import Server
+from shiplift.operator.serving import Secured, Server
 
 log = structlog.get_logger(__name__)
 
@@ -67,6 +67,8 @@ class Settings(msgspec.Struct, frozen=True):
     """How long steps in flight may take to end when we stop."""
     prove_every: float = 60.0
     """Seconds between two proofs that the fence is in force."""
+    secured: Secured | None = None
+    """Metrics and probes over TLS, as inside a cluster; plain where there is none."""
 
 
 class _Stop(msgspec.Struct, frozen=True):
@@ -140,6 +142,7 @@ class Operator:
         self._loops: dict[str, Loop[Any, Any, Any]] = {}
         self._hearing: dict[str, Hearing] = {}
         self._closing: list[Closing] = []
+        self._letting_go: list[LettingGo] = []
         self._probing: list[Probing] = []
         self._kept: dict[str, dict[str, Any]] = {layer.name: {} for layer in self._layers}
         self.metrics = Metrics(layer.name for layer in self._layers)
@@ -148,7 +151,9 @@ class Operator:
             if layer.collector is not None:
                 self.metrics.registry.register(layer.collector(self.store))
         self.metrics.watch_depth(lambda: {name: loop.depth() for name, loop in self._loops.items()})
-        self.server = Server(settings.listen, self.metrics.registry, self.not_alive, self.not_ready)
+        self.server = Server(
+            settings.listen, self.metrics.registry, self.not_alive, self.not_ready, settings.secured
+        )
 
     def run(self) -> None:
         """Until told to stop. Must be called on the main thread when signals are to end it."""
@@ -336,6 +341,8 @@ class Operator:
             self._hearing = self._hearing | {part.name: layer}
         if isinstance(layer, Closing):
             self._closing.append(layer)
+        if isinstance(layer, LettingGo):
+            self._letting_go.append(layer)
         self._loops = self._loops | {part.name: loop}
         return loop
 
@@ -376,6 +383,7 @@ class Operator:
             with ThreadPoolExecutor(len(loops)) as stopping:
                 list(stopping.map(self._stop_loop, loops))
             self._close_layers()
+            self._let_go()
             log.info("not acting any more", why=why)
         if self._client:
             self._client.close()
@@ -388,6 +396,14 @@ class Operator:
             saying = threading.Thread(target=_close, args=(closing,), name="close", daemon=True)
             saying.start()
             saying.join(_LAST_WORDS)
+
+    def _let_go(self) -> None:
+        holding, self._letting_go = self._letting_go, []
+        for layer in holding:
+            try:
+                layer.let_go()
+            except Exception as error:
+                log.warning("layer could not let go", reason=str(error))
 
     def _stop_loop(self, loop: Loop[Any, Any, Any]) -> bool:
         return loop.stop(timedelta(seconds=self._settings.grace))

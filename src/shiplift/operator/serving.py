@@ -1,4 +1,7 @@
-"""`/metrics`, `/healthz` and `/readyz` over plain HTTP, for the kubelet and Prometheus.
+"""`/metrics`, `/healthz` and `/readyz`, for the kubelet and Prometheus.
+
+On a laptop over plain HTTP; inside a cluster over TLS, where metrics are for whom the API server lets read
+them, and probes for everybody: the kubelet has no token.
 
 There are never more than a few connections, and threads, at once: where one more comes, the oldest is hung
 up. So whoever holds connections open and says nothing keeps no probe from its answer.
@@ -6,16 +9,21 @@ up. So whoever holds connections open and says nothing keeps no probe from its a
 
 from __future__ import annotations
 
-import contextlib
 import socket
+import ssl
+import sys
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
 
+import msgspec
 import structlog
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+from shiplift.kube.credentials import hang_up
+from shiplift.kube.reviews import Verdict
 
 log = structlog.get_logger(__name__)
 
@@ -26,14 +34,38 @@ Probe = Callable[[], list[str]]
 """What is wrong, a line each; nothing where all is well."""
 
 
+def _nothing() -> None:
+    pass
+
+
+_REFUSALS = {Verdict.NOBODY: 401, Verdict.REFUSED: 403, Verdict.UNKNOWN: 503}
+
+
+class Secured(msgspec.Struct, frozen=True):
+    """TLS, and who may read metrics."""
+
+    context: Callable[[], ssl.SSLContext]
+    """For the next connection: certificates are renewed."""
+    verdict: Callable[[str], Verdict]
+    """For who sends this header `Authorization`."""
+    close: Callable[[], None] = _nothing
+    """Called when the server stops."""
+
+
 class Server:
     """Answers on its own threads; a probe that fails says why in its body."""
 
     def __init__(
-        self, address: tuple[str, int], registry: CollectorRegistry, live: Probe, ready: Probe
+        self,
+        address: tuple[str, int],
+        registry: CollectorRegistry,
+        live: Probe,
+        ready: Probe,
+        secured: Secured | None = None,
     ) -> None:
-        handler = type("Handler", (_Handler,), {"registry": registry, "live": [live], "ready": [ready]})
-        self._http = _Http(address, handler)
+        about = {"registry": registry, "live": [live], "ready": [ready], "secured": secured}
+        self._secured = secured
+        self._http = _Http(address, type("Handler", (_Handler,), about), secured)
         self._thread = threading.Thread(target=self._http.serve_forever, name="http", daemon=True)
 
     @property
@@ -48,6 +80,8 @@ class Server:
         self._http.shutdown()
         self._http.server_close()
         self._thread.join(1)
+        if self._secured is not None:
+            self._secured.close()
 
 
 class _Http(ThreadingHTTPServer):
@@ -56,8 +90,11 @@ class _Http(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 4 * MOST_AT_ONCE
 
-    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+    def __init__(
+        self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler], secured: Secured | None
+    ) -> None:
         host, port = address
+        self._secured = secured
         everywhere = host in ("", "::") and socket.has_dualstack_ipv6()
         self.address_family = socket.AF_INET6 if everywhere else _family(host, port)
         self._of_both = everywhere
@@ -71,14 +108,33 @@ class _Http(ThreadingHTTPServer):
         # not that of HTTPServer, which asks who has this address: nobody wants to know, and it can take long
         TCPServer.server_bind(self)
 
+    def get_request(self) -> tuple[socket.socket, object]:
+        """Nothing is said here yet: who is slow to shake hands keeps nobody from being heard."""
+        connection, address = super().get_request()
+        if self._secured is None:
+            return connection, address
+        try:
+            context = self._secured.context()
+            return context.wrap_socket(connection, True, do_handshake_on_connect=False), address
+        except Exception as error:
+            connection.close()
+            raise OSError(f"no TLS: {error}") from error
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Somebody who hangs up, or speaks no TLS, is no news; anything else is a fault of ours."""
+        error = sys.exc_info()[1]
+        if isinstance(error, OSError):
+            log.debug("http", reason=str(error))
+        else:
+            log.warning("http request failed", exc_info=error)
+
     def process_request(self, request: socket.socket, client_address: object) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         with self._lock:
             self._connections[request] = None
             oldest = next(iter(self._connections)) if len(self._connections) > MOST_AT_ONCE else None
             if oldest is not None:
                 del self._connections[oldest]
-                with contextlib.suppress(OSError):
-                    oldest.shutdown(socket.SHUT_RDWR)
+                hang_up(oldest)
         super().process_request(request, client_address)  # pyright: ignore[reportArgumentType]
 
     def shutdown_request(self, request: socket.socket) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -97,6 +153,7 @@ class _Handler(BaseHTTPRequestHandler):
     registry: CollectorRegistry
     live: list[Probe]
     ready: list[Probe]
+    secured: Secured | None
     timeout = 10
     server_version = "shiplift"
     sys_version = ""
@@ -105,13 +162,20 @@ class _Handler(BaseHTTPRequestHandler):
         path = self.path.partition("?")[0]
         match path:
             case "/metrics":
-                self._answer(200, generate_latest(self.registry), CONTENT_TYPE_LATEST)
+                self._answer_metrics()
             case "/healthz":
                 self._answer_probe(self.live[0])
             case "/readyz":
                 self._answer_probe(self.ready[0])
             case _:
                 self._answer(404, b"try /metrics, /healthz or /readyz\n")
+
+    def _answer_metrics(self) -> None:
+        if self.secured is not None:
+            verdict = self.secured.verdict(self.headers.get("Authorization", ""))
+            if status := _REFUSALS.get(verdict):
+                return self._answer(status, f"{verdict.value}\n".encode())
+        return self._answer(200, generate_latest(self.registry), CONTENT_TYPE_LATEST)
 
     def _answer_probe(self, probe: Probe) -> None:
         wrong = probe()
@@ -122,6 +186,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
+        if status == 401:
+            self.send_header("WWW-Authenticate", "Bearer")
         self.end_headers()
         self.wfile.write(body)
 

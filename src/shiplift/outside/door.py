@@ -17,6 +17,7 @@ from urllib.parse import urljoin, urlsplit
 import httpcore2
 import msgspec
 
+from shiplift.api.values import duration
 from shiplift.kube.answers import cut
 from shiplift.kube.credentials import tls
 from shiplift.kube.credentials.address import Server
@@ -26,6 +27,7 @@ from shiplift.kube.sockets import Connection, TimeLeft
 from shiplift.outside.addresses import networks
 from shiplift.outside.errors import Answered, Lost, Refused, TooLarge, Unreachable
 from shiplift.outside.opening import Opener, Resolve, addresses_of
+from shiplift.outside.reaching import Reaching
 
 MOST_REDIRECTS = 5
 LONGEST_WAIT = 3600.0
@@ -187,6 +189,19 @@ class Door:
             return Got(about, answer.status, headers, body, call.token)
 
 
+def door_for(reaching: Reaching, most: int = 1 << 20) -> Door:
+    """As the settings allow it; an answer may have so many bytes."""
+    return Door(
+        Reach(
+            hosts=reaching.hosts,
+            private=reaching.private,
+            authority=reaching.authority,
+            seconds=duration(reaching.timeout).total_seconds(),
+            most=most,
+        )
+    )
+
+
 def _read(about: str, stream: Iterable[bytes], most: int) -> bytes:
     body = bytearray()
     for chunk in stream:
@@ -282,4 +297,4 @@ class _Opened(httpcore2.NetworkBackend):
         return self._connection
 
 
-__all__ = ["Call", "Door", "Got", "Reach", "Unreachable", "without"]
+__all__ = ["Call", "Door", "Got", "Reach", "Unreachable", "door_for", "without"]

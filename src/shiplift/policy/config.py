@@ -12,6 +12,7 @@ from msgspec import Meta
 
 from shiplift.api.upgrade import UpgradeType
 from shiplift.api.values import Duration, Name, SecretKey, duration
+from shiplift.outside.reaching import Reaching
 
 SHORTEST, LONGEST = timedelta(seconds=10), timedelta(days=7)
 _HTTPS = r"^https://[^\s/?#@]+([/?#][^\s]*)?$"
@@ -59,21 +60,6 @@ class Ocm(_Part, frozen=True, kw_only=True):
     pull_secret: Name | None = None
     """The name of a Secret in the operator's namespace; OpenShift's own where none is given."""
     upgrade_type: UpgradeType = UpgradeType.OPENSHIFT
-
-
-class Reaching(_Part, frozen=True, kw_only=True):
-    """How far the door leads (`outside.door.Reach`)."""
-
-    hosts: Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=253)], ...], Meta(max_length=16)] = ()
-    private: Annotated[
-        tuple[Annotated[str, Meta(min_length=1, max_length=64)], ...], Meta(max_length=32)
-    ] = ()
-    authority: Annotated[str, Meta(max_length=65536)] = ""
-    timeout: Duration = "10s"
-
-    def __post_init__(self) -> None:
-        if not timedelta(seconds=1) <= duration(self.timeout) <= timedelta(minutes=1):
-            raise ValueError("timeout must be from 1s to 1m")
 
 
 class Section(_Part, frozen=True, kw_only=True):

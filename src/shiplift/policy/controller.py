@@ -8,11 +8,12 @@ from datetime import datetime
 from shiplift.engine.barrier import Barrier
 from shiplift.engine.decision import Requeue
 from shiplift.engine.step import Outcome, Outcomes, Step
+from shiplift.facts.kinds import CLUSTER_VERSION as CLUSTER_VERSIONS
 from shiplift.facts.kinds import GROUP, UPGRADE_CONFIG, Kind
 from shiplift.facts.meta import Row
 from shiplift.kube import config
 from shiplift.kube.config import ConfigReader
-from shiplift.kube.part import Context, LayerPart
+from shiplift.kube.part import Context, LayerPart, Reaches
 from shiplift.kube.rbac import rule
 from shiplift.kube.watch import Watch
 from shiplift.outside.outbox import Outbox
@@ -22,7 +23,6 @@ from shiplift.policy.decide.decision import decide
 from shiplift.policy.model import Syncing, View
 from shiplift.policy.names import CLUSTER_VERSION, KEY, NAME, OUTBOX, RECORD, SECTION
 from shiplift.policy.observe import Observer
-from shiplift.policy.providers import ocm
 from shiplift.policy.providers.asking import Asker
 from shiplift.policy.providers.ocm import OcmProvider
 from shiplift.policy.tell import metrics
@@ -67,7 +67,7 @@ def wakes(_kind: Kind, _old: Row | None, _new: Row | None) -> Iterable[Hashable]
 RULES = (
     rule(GROUP, [UPGRADE_CONFIG.plural], ["get", "create", "patch", "delete"]),
     rule(GROUP, [f"{UPGRADE_CONFIG.plural}/status"], ["patch"]),
-    rule(ocm.CLUSTER_VERSION.group, [ocm.CLUSTER_VERSION.plural], ["get"], [CLUSTER_VERSION]),
+    rule(CLUSTER_VERSIONS.group, [CLUSTER_VERSIONS.plural], ["get"], [CLUSTER_VERSION]),
 )
 """Whoever sets the provider grants its pull secret or token, by name (`shiplift manifests --grant`)."""
 
@@ -81,4 +81,5 @@ PART = LayerPart(
     keeps=(RECORD, OUTBOX),
     near_rules=(config.RULE,),
     always=(KEY,),
+    reaches=(Reaches((443,), "the provider of policies, over https"),),
 )

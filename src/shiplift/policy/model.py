@@ -6,7 +6,8 @@ from datetime import datetime
 
 import msgspec
 
-from shiplift.api.upgrade import Policy, Queued, UpgradeConfig, UpgradePhase
+from shiplift.api.upgrade import Policy, Queued, UpgradeConfig
+from shiplift.engine import versions
 from shiplift.engine.decision import Decision
 from shiplift.engine.probes import Probe
 from shiplift.engine.step import Outcomes, Step
@@ -14,8 +15,6 @@ from shiplift.facts.custom import Custom
 from shiplift.outside.letters import Box
 from shiplift.policy.config import Section
 from shiplift.policy.document import Wanted
-
-_OVER = frozenset({UpgradePhase.UPGRADED, UpgradePhase.FAILED})
 
 
 class Purpose(msgspec.Struct, frozen=True):
@@ -100,12 +99,15 @@ def config_of(row: Custom) -> UpgradeConfig:
 def has_started(config: UpgradeConfig) -> bool:
     """Whether the upgrade that the spec asks for has begun, however it went on. One that is over may have
     been another: its start stays in the status until the next is taken up."""
-    status, version = config.status, config.spec.desired.version
-    past = any(one.start_time is not None and one.version == version for one in status.history)
-    same = status.start_time is not None and status.target_version in (None, version)
-    return is_running(config) or same or past
+    wanted = versions.goal(config.spec.desired.version or "")
+    past = any(
+        one.start_time is not None and versions.goal(one.version) == wanted for one in config.status.history
+    )
+    untold = config.status.start_time is not None and not config.status.history
+    return is_running(config) or past or untold
 
 
 def is_running(config: UpgradeConfig) -> bool:
-    """Whether an upgrade has begun and is not over."""
-    return config.status.start_time is not None and config.status.phase not in _OVER
+    """Whether an upgrade has begun and is not over: for as long as it goes somewhere, also where it has
+    stopped and waits for somebody."""
+    return config.status.target_version is not None

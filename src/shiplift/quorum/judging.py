@@ -26,6 +26,10 @@ from shiplift.quorum.engines.protocol import (
 
 _FOR_GOOD = (Verdict.READ_ONLY, Verdict.NOT_TRUSTED, Verdict.FAILED)
 _DOES_NOT_PASS = (Why.SWITCHED_OFF, Why.DENIED)
+_COULD = (Verdict.NOT_TRUSTED, Verdict.GARBLED, Verdict.AT_TARGET)
+"""They went as far as to look at the file, or need none."""
+_COULD_NOT = (Verdict.READ_ONLY, Verdict.NOT_FETCHED, Verdict.FAILED)
+"""Somebody has to see to it first."""
 _MOST_NAMED = 4
 
 
@@ -47,6 +51,33 @@ def staged(reply: Reply, servers: Sequence[Server], at_target: Collection[str]) 
             return _all_staged(reply.hosts, servers, at_target)
 
 
+def rehearsed(reply: Reply, servers: Sequence[Server]) -> Judgement:
+    """Whether all of these servers could have taken a file: they refuse this one for its signature alone."""
+    match reply:
+        case Refused():
+            for_good = reply.why in (*_DOES_NOT_PASS, Why.NO_ARTIFACT)
+            return Judgement(Answer.FAILED if for_good else Answer.REFUSED, _in_words(reply))
+        case Lost():
+            return Judgement(Answer.REFUSED, reply.why)
+        case Answered():
+            return _all_could(reply.hosts, servers)
+
+
+def _all_could(hosts: Sequence[HostAnswer], servers: Sequence[Server]) -> Judgement:
+    missing = [server.name for server in servers if len(_of(server, hosts)) != 1]
+    if missing:
+        return Judgement(Answer.REFUSED, f"nothing was told of {_listed(missing)}, or more than once")
+    told = [(server, _of(server, hosts)[0]) for server in servers]
+    if taken := [server.name for server, host in told if host.verdict is Verdict.DONE]:
+        return Judgement(Answer.FAILED, f"{_listed(taken)} took a file that nobody signed")
+    left = [(server, host) for server, host in told if host.verdict not in _COULD]
+    if not left:
+        return Judgement(Answer.OK)
+    for_good = any(host.verdict in _COULD_NOT for _, host in left)
+    message = _listed([_said(server, host) for server, host in left])
+    return Judgement(Answer.FAILED if for_good else Answer.REFUSED, message)
+
+
 def switched(reply: Reply, servers: Sequence[Server]) -> Judgement:
     """Whether the call was carried out at all; on which servers they say themselves."""
     match reply:
@@ -61,7 +92,11 @@ def switched(reply: Reply, servers: Sequence[Server]) -> Judgement:
 
 def _refused(reply: Refused) -> Judgement:
     answer = Answer.FAILED if reply.why in _DOES_NOT_PASS else Answer.REFUSED
-    return Judgement(answer, f"{reply.why.value}: {reply.message}")
+    return Judgement(answer, _in_words(reply))
+
+
+def _in_words(reply: Refused) -> str:
+    return f"{reply.why.value}: {reply.message}"
 
 
 def _all_staged(

@@ -7,12 +7,14 @@ what each server says of itself. What was staged is only remembered: who leads n
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from enum import Enum
 
 import msgspec
 
 from shiplift.api.quorum import OnUnsupported, QuorumStep, QuorumStrategy
 from shiplift.engine.conditions import Reason as AnyReason
+from shiplift.engine.contested import Changes
 from shiplift.engine.decision import Decision
 from shiplift.engine.probes import Truth
 from shiplift.engine.step import Outcomes, Started
@@ -43,6 +45,9 @@ class Reason(AnyReason):
     REPLACING_RESTARTED = "ReplacingRestarted"
     """A container restarted with the old binary among new ones; its pod is made anew."""
 
+    WAITS_FOR_UPGRADE = "WaitsForUpgrade"
+    """The cluster is being upgraded; its turn comes after."""
+
     # refused: nothing is changed
     NO_STATEFUL_SET = "StatefulSetMissing"
     MANAGED_ELSEWHERE = "ManagedElsewhere"
@@ -50,6 +55,23 @@ class Reason(AnyReason):
     """Another QuorumService has marked a StatefulSet."""
     IMAGE_REFUSED = "ImageRefused"
     """From a host that is not allowed, without signature, tampered with, broken."""
+    RIGHTS_MISSING = "RightsMissing"
+    """An administrator has not granted what a swap takes in this namespace."""
+    SECRET_UNUSABLE = "SecretUnusable"  # noqa: S105 - a reason
+    CANNOT_SERVE = "CannotServe"
+    """The operator cannot hand the binary to the pods."""
+    PLATFORMS_DIFFER = "PlatformsDiffer"
+    """The pods run on nodes of different architectures: there is no one binary for all."""
+    REHEARSING = "Rehearsing"
+    """Servers are offered a file that nobody signed: they must be able to take one, and refuse this one."""
+    REHEARSAL_FAILED = "RehearsalFailed"
+    """A server cannot fetch from the operator, or cannot write beside its binary, or takes any file."""
+    STEP_FAILED = "StepFailed"
+    """What has to be done next is refused."""
+    VERIFIED = "Verified"
+    """Of the image: all that is checked holds."""
+    PARTLY_VERIFIED = "PartlyVerified"
+    """Of the image: what is checked holds, and something is not checked."""
     DOWNGRADE_REFUSED = "DowngradeRefused"
     BELOW_MINIMUM = "BelowMinimum"
     CANNOT_STAGE = "CannotStage"
@@ -81,6 +103,8 @@ class Swap(msgspec.Struct, frozen=True):
     """The image of before."""
     held: bool
     """Whether its pods are held."""
+    recreate: bool = False
+    """Whether all pods are made anew at once: as it was decided when the swap began."""
 
 
 class Pool(msgspec.Struct, frozen=True):
@@ -116,6 +140,8 @@ class Member(msgspec.Struct, frozen=True):
     """That its pod is started with; empty is the publisher's."""
     proxied: bool = False
     """Whether its pod would fetch the binary through a proxy."""
+    trouble: str = ""
+    """Why objects cannot be written through it, or why it may not stop."""
 
 
 class Validity(Enum):
@@ -135,6 +161,13 @@ class Candidate(msgspec.Struct, frozen=True):
     """With its digest."""
     message: str = ""
     """Why it is refused."""
+    digest: str = ""
+    """Of the image."""
+    sha256: str = ""
+    """Of the binary."""
+    notes: tuple[str, ...] = ()
+    """What was not checked, in words."""
+    verified: datetime | None = None
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -168,6 +201,15 @@ class Order(msgspec.Struct, frozen=True):
         return version in self.can_stage
 
 
+class Line(msgspec.Struct, frozen=True):
+    """A reason, in words."""
+
+    reason: Reason
+    message: str
+    stalled: bool = False
+    """Waiting will not help: a person has to act."""
+
+
 class View(msgspec.Struct, frozen=True):
     """All that a decision depends on."""
 
@@ -188,15 +230,18 @@ class View(msgspec.Struct, frozen=True):
     """Why this very spec was given up, as it stands in the status."""
     deleting: bool = False
     outcomes: Outcomes = Outcomes()
-
-
-class Line(msgspec.Struct, frozen=True):
-    """A reason, in words."""
-
-    reason: Reason
-    message: str
-    stalled: bool = False
-    """Waiting will not help: a person has to act."""
+    rehearsed: frozenset[str] = frozenset()
+    """Uids of pods, all of which showed in this term that they could take a binary of the candidate."""
+    obstacle: Line | None = None
+    """What keeps us from asking servers, or from doing what a swap takes."""
+    uid: str = ""
+    """Of the service."""
+    kept: bool = True
+    """Whether it has our finalizer: nothing is begun without."""
+    upgrading: str = ""
+    """The version that the cluster is being upgraded to; empty where it is not."""
+    changes: Changes = {}
+    """What we changed on StatefulSets in this term, and how often."""
 
 
 class QuorumDecision(Decision, frozen=True, kw_only=True):

@@ -11,6 +11,8 @@ SWAP = "quorum.shiplift.dev/swap"
 """The annotation."""
 OLD_VERSION = "quorum.shiplift.dev/old-version"
 NEW_VERSION = "quorum.shiplift.dev/new-version"
+FINALIZER = "quorum.shiplift.dev/finalizer"
+"""On a QuorumService: while it is there, StatefulSets may carry its marks."""
 MARKS = (SWAP, OLD_VERSION, NEW_VERSION)
 
 
@@ -29,6 +31,7 @@ class Record(msgspec.Struct, frozen=True, rename="camel"):
     image: str
     container: str
     before: Before
+    recreate: bool = False
 
     @classmethod
     def read(cls, text: str) -> Record | None:

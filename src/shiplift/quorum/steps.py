@@ -5,7 +5,25 @@ from __future__ import annotations
 from shiplift.engine.step import Operation, Step
 
 
-class Validate(Operation, frozen=True):
+class Write(Step, frozen=True, kw_only=True):
+    """A step that is one write; it knows whose it is, for a layer takes the steps of all its services."""
+
+    service: str = ""
+    """As `namespace/name`; stamped on what was decided."""
+
+
+class Call(Operation, frozen=True, kw_only=True):
+    """What takes long: a pull, a call to servers. One of each at a time, for each service."""
+
+    service: str = ""
+    """As `namespace/name`; stamped on what was decided."""
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        return (f"{self.service} {self.key}", self.started.id)
+
+
+class Validate(Call, frozen=True):
     """Pull the image, take the binary out, check it."""
 
     image: str
@@ -18,7 +36,38 @@ class Validate(Operation, frozen=True):
         return f"pull {self.image} and check its binary"
 
 
-class Begin(Step, frozen=True):
+class SetFinalizer(Write, frozen=True):
+    """The QuorumService stays until nothing of ours is on its StatefulSets."""
+
+    uid: str
+    present: bool
+
+    @property
+    def key(self) -> str:
+        return f"finalizer {self.uid} {self.present}"
+
+    def describe(self) -> str:
+        verb = "put our finalizer on" if self.present else "take our finalizer off"
+        return f"{verb} QuorumService {self.service}"
+
+
+class Rehearse(Call, frozen=True):
+    """Offer every server a file that nobody signed: who can fetch and write refuses it for its signature."""
+
+    target: str
+    through: str
+    members: tuple[str, ...]
+    """Uids of all pods that have to answer."""
+
+    @property
+    def key(self) -> str:
+        return f"rehearse {self.target}"
+
+    def describe(self) -> str:
+        return f"see whether all servers could fetch and write {self.target}, through {self.through}"
+
+
+class Begin(Write, frozen=True):
     """One write: `OnDelete`, the marks of the swap, the hold, the new image."""
 
     pool: str
@@ -28,6 +77,8 @@ class Begin(Step, frozen=True):
     before: str
     running: str = ""
     """The version that servers run; for people to read."""
+    recreate: bool = False
+    """Whether all pods are then made anew at once."""
 
     @property
     def key(self) -> str:
@@ -37,11 +88,14 @@ class Begin(Step, frozen=True):
     def change(self) -> str:
         return f"image of statefulset/{self.pool}"
 
+    def undone_by_others(self) -> str:
+        return f"somebody puts statefulset/{self.pool} back to what it was; whoever manages it has to stop"
+
     def describe(self) -> str:
         return f"set the image of statefulset/{self.pool} to {self.image}, to be used by pods made anew"
 
 
-class PutBack(Step, frozen=True):
+class PutBack(Write, frozen=True):
     """One write: the StatefulSet as it was before the swap."""
 
     pool: str
@@ -59,7 +113,7 @@ class PutBack(Step, frozen=True):
         return f"put statefulset/{self.pool} back to what it was"
 
 
-class Stage(Operation, frozen=True):
+class Stage(Call, frozen=True):
     """Have every server fetch and check the binary, through one that runs the old version."""
 
     target: str
@@ -78,7 +132,7 @@ class Stage(Operation, frozen=True):
         return f"have all servers fetch {self.target}, through {self.through}"
 
 
-class Switch(Operation, frozen=True):
+class Switch(Call, frozen=True):
     """Have every server restart with the binary, through one that runs the old version."""
 
     target: str
@@ -92,7 +146,7 @@ class Switch(Operation, frozen=True):
         return f"switch all servers to {self.target}, through {self.through}"
 
 
-class LiftHold(Step, frozen=True):
+class LiftHold(Write, frozen=True):
     """Pods of the StatefulSet may be drained and moved again."""
 
     pool: str
@@ -102,11 +156,15 @@ class LiftHold(Step, frozen=True):
     def key(self) -> str:
         return f"lift hold {self.uid}"
 
+    @property
+    def takes_back(self) -> str:
+        return f"image of statefulset/{self.pool}"
+
     def describe(self) -> str:
         return f"let pods of statefulset/{self.pool} be moved again"
 
 
-class DeletePod(Step, frozen=True):
+class DeletePod(Write, frozen=True):
     """A pod is made anew, from the new image."""
 
     pod: str
@@ -121,7 +179,7 @@ class DeletePod(Step, frozen=True):
         return f"delete pod {self.pod}, {self.why}"
 
 
-class Finish(Step, frozen=True):
+class Finish(Write, frozen=True):
     """One write, the last: no marks, the update strategy of before."""
 
     pool: str
@@ -130,6 +188,10 @@ class Finish(Step, frozen=True):
     @property
     def key(self) -> str:
         return f"finish {self.uid}"
+
+    @property
+    def takes_back(self) -> str:
+        return f"image of statefulset/{self.pool}"
 
     def describe(self) -> str:
         return f"give statefulset/{self.pool} its update strategy back"

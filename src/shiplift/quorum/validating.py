@@ -65,11 +65,19 @@ class Validator:
         if trust.cosign_key:
             cosign.verify(registry, image.digest, trust.cosign_key)
         checked = self._checked(image, registry, reference, trust)
-        candidate = Candidate(Validity.GOOD, checked.version, _by_digest(reference, image))
+        notes = tuple(_unchecked(trust, checked))
+        candidate = Candidate(
+            Validity.GOOD,
+            checked.version,
+            _by_digest(reference, image),
+            digest=image.digest,
+            sha256=checked.sha256,
+            notes=notes,
+        )
         artifact = Artifact(
             f"{self._engine.program}.{checked.version}", checked.path, checked.sha256, checked.signature
         )
-        return Validated(candidate, artifact, tuple(_unchecked(trust, checked)))
+        return Validated(candidate, artifact, notes)
 
     def _checked(
         self, image: Image, registry: Registry, reference: Reference, trust: Trust

@@ -35,6 +35,9 @@ class Exchange(msgspec.Struct, frozen=True):
     """In all."""
     most: int = 4 << 20
     """Bytes of the answer."""
+    name: str = ""
+    """How the server is called, without the cluster's domain: its certificate is for that, not for its
+    address."""
 
 
 class Got(msgspec.Struct, frozen=True):
@@ -68,8 +71,9 @@ class Wire(Protocol):
 class Direct:
     """A connection for each exchange: servers restart, and a connection that was kept would be a dead one."""
 
-    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
-        self._tls = tls
+    def __init__(self, tls: ssl.SSLContext | None = None, domain: str = "cluster.local") -> None:
+        """`domain` is the cluster's."""
+        self._tls, self._domain = tls, domain
 
     def send(self, exchange: Exchange) -> Got:
         deadline = time.monotonic() + exchange.seconds
@@ -85,7 +89,8 @@ class Direct:
         wait = min(_CONNECTING, exchange.seconds)
         if self._tls is None:
             return http.client.HTTPConnection(exchange.address, exchange.port, timeout=wait)
-        return http.client.HTTPSConnection(exchange.address, exchange.port, timeout=wait, context=self._tls)
+        name = f"{exchange.name}.{self._domain}" if exchange.name else exchange.address
+        return _Named(exchange.address, exchange.port, wait, self._tls, name)
 
     @staticmethod
     def _connect(connection: http.client.HTTPConnection) -> None:
@@ -93,6 +98,18 @@ class Direct:
             connection.connect()
         except OSError as error:
             raise Unreached(_said(error)) from None
+
+
+class _Named(http.client.HTTPConnection):
+    """TLS to an address, with a server of that name."""
+
+    def __init__(self, address: str, port: int, wait: float, tls: ssl.SSLContext, name: str) -> None:
+        super().__init__(address, port, timeout=wait)
+        self._tls, self._server_name = tls, name
+
+    def connect(self) -> None:
+        super().connect()
+        self.sock = self._tls.wrap_socket(self.sock, server_hostname=self._server_name)
 
 
 def _exchanged(connection: http.client.HTTPConnection, exchange: Exchange, deadline: float) -> Got:

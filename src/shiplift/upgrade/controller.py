@@ -22,6 +22,8 @@ from shiplift.kube.watch import Watch
 from shiplift.upgrade.act.actor import Actor
 from shiplift.upgrade.decide.decision import decide
 from shiplift.upgrade.model import Conducted, View
+from shiplift.upgrade.names import CLUSTER_VERSION_NAME
+from shiplift.upgrade.observe import cluster_versions
 from shiplift.upgrade.observe.observer import READS, Observer, machine, told_version
 from shiplift.upgrade.tell.metrics import UpgradeCollector
 from shiplift.upgrade.tell.publish import Publisher
@@ -36,7 +38,9 @@ class Upgrade:
 
     def __init__(self, context: Context) -> None:
         client = context.client
-        self._observer = Observer(context.store, lambda: version_of(client))
+        self._observer = Observer(
+            context.store, lambda: version_of(client), lambda: cluster_versions.read(client)
+        )
         self._actor = Actor(client)
         self._publisher = Publisher(client, context.recorder)
 
@@ -47,7 +51,9 @@ class Upgrade:
         return decide(view, now)
 
     def act(self, step: Step) -> Outcome:
-        return self._actor.act(step)
+        outcome = self._actor.act(step)
+        self._observer.acted(step)
+        return outcome
 
     def publish(self, key: str, decision: Conducted) -> Iterable[Barrier | Requeue]:
         return self._publisher.publish(decision)
@@ -82,6 +88,9 @@ RULES = (
     rule(kinds.GROUP, ["upgradeconfigs"], ["get", "patch"]),
     rule(kinds.GROUP, ["upgradeconfigs/status"], ["patch"]),
     rule(kinds.GROUP, ["noderollouts", "workloadmigrations"], _VERBS),
+    rule(
+        kinds.CLUSTER_VERSION.group, [kinds.CLUSTER_VERSION.plural], ["get", "patch"], [CLUSTER_VERSION_NAME]
+    ),
 )
 """What is written may be read: to change it from what it is, or to see what became of a write whose answer
 was lost."""
@@ -95,5 +104,6 @@ PART = LayerPart(
     manifests=tuple(authors.approvals()),
     collector=UpgradeCollector,
     undone_without=READS[1:],
-    of_others=(kinds.NODE_ROLLOUT, kinds.WORKLOAD_MIGRATION),
+    of_others=(kinds.NODE_ROLLOUT, kinds.WORKLOAD_MIGRATION, kinds.OPERATOR_VERSION),
+    written_by_people=(kinds.UPGRADE_CONFIG,),
 )

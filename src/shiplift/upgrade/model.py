@@ -14,6 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from shiplift.api.nodes import NodeRollout
+from shiplift.api.operators import OperatorVersion
 from shiplift.api.upgrade import UpgradeConfig, UpgradeConfigStatus
 from shiplift.api.workloads import WorkloadMigration
 from shiplift.engine.conditions import Reason as AnyReason
@@ -26,8 +27,6 @@ class Reason(AnyReason):
     """Why an upgrade is where it is."""
 
     # before the start
-    NOT_CONDUCTED = "NotConducted"
-    """This release does not conduct upgrades of that type."""
     VERSION_REFUSED = "VersionRefused"
     """The version is below what runs, skips a minor, or has no order with what runs."""
     UNKNOWN_VERSION = "UnknownVersion"
@@ -45,11 +44,15 @@ class Reason(AnyReason):
     """A check found something that has to be mended first."""
     BUSY = "Busy"
     """A NodeRollout of somebody else is under way."""
+    REFRESHING = "Refreshing"
+    """The provider of policies is asked once more before the start."""
     STARTING = "Starting"
     """Where it goes is being written down before anything is done."""
 
     # while it runs
     PAUSED = "Paused"
+    POLICY_LOST = "PolicyLost"
+    """The policy is gone, and the upgrade is to rest then."""
     CONTROL_PLANE = "ControlPlane"
     """The control plane is being upgraded."""
     NODES = "Nodes"
@@ -109,6 +112,25 @@ class Machine(msgspec.Struct, frozen=True):
     """The pool that it is of, as its cloud says; empty where nobody does."""
 
 
+class ClusterVersion(msgspec.Struct, frozen=True):
+    """What OpenShift's cluster-version operator says of itself; versions as it writes them."""
+
+    uid: str
+    reached: str = ""
+    """The release that it last brought the cluster to."""
+    wanted: str = ""
+    """The release that it was told."""
+    channel: str = ""
+    offered: frozenset[str] = frozenset()
+    """Releases that it would go to, those with known issues included."""
+    message: str = ""
+    """What it is doing."""
+    failing: str = ""
+    """What keeps it from going on; empty where nothing does."""
+    not_upgradeable: str = ""
+    """Why it goes to no other minor; empty where it does."""
+
+
 class Unreadable(NamedTuple):
     kind: Kind
     name: str
@@ -127,6 +149,12 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     """The versions of API servers by where they are; empty where nobody says it."""
     rollouts: tuple[NodeRollout, ...] = ()
     migration: WorkloadMigration | None = None
+    cluster_version: ClusterVersion | None = None
+    """Of an upgrade of type OpenShift."""
+    trouble: str = ""
+    """Why that cannot be read."""
+    operators: tuple[OperatorVersion, ...] = ()
+    """Operators that are installed here; looked at before the start only."""
     never_allowed: tuple[str, ...] = ()
     """What budgets never allow, in words; looked at before the start only."""
     stale: tuple[Kind, ...] = ()

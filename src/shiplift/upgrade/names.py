@@ -10,6 +10,8 @@ MIGRATION = SINGLETON
 """The one WorkloadMigration of a cluster."""
 FINALIZER = "shiplift.dev/undo"
 """On the UpgradeConfig for as long as something of an upgrade may be there."""
+CLUSTER_VERSION_NAME = "version"
+"""The one ClusterVersion of an OpenShift cluster."""
 POOLS = (
     "eks.amazonaws.com/nodegroup",
     "cloud.google.com/gke-nodepool",

@@ -21,6 +21,49 @@ class SetFinalizer(Step, frozen=True):
         return f"{'put our finalizer on' if self.present else 'take our finalizer off'} the UpgradeConfig"
 
 
+class AskProvider(Step, frozen=True):
+    """The layer policy is asked to ask the provider once more."""
+
+    uid: str
+    wish: str
+    """When that was asked: another wish each time."""
+
+    @property
+    def key(self) -> str:
+        return f"ask provider {self.uid}"
+
+    def describe(self) -> str:
+        return f"ask for the policy once more ({self.wish}), by a mark on the UpgradeConfig"
+
+
+class SetChannel(Step, frozen=True):
+    """The cluster-version operator is told where to look for releases."""
+
+    uid: str
+    channel: str
+
+    @property
+    def key(self) -> str:
+        return f"set channel {self.uid}"
+
+    def describe(self) -> str:
+        return f"set the channel of ClusterVersion version to {self.channel}"
+
+
+class SetUpdate(Step, frozen=True):
+    """The cluster-version operator is told to go to a release."""
+
+    uid: str
+    version: str
+
+    @property
+    def key(self) -> str:
+        return f"set update {self.uid}"
+
+    def describe(self) -> str:
+        return f"set the desired update of ClusterVersion version to {self.version}"
+
+
 class MakeRollout(Step, frozen=True):
     """A NodeRollout for one part of the cluster."""
 

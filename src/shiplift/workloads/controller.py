@@ -108,4 +108,5 @@ PART = LayerPart(
     " mode Template moves workloads without them",
     collector=MigrationCollector,
     undone_without=DISPENSABLE,
+    written_by_people=(kinds.WORKLOAD_MIGRATION, kinds.WORKLOAD_ORDER),
 )

@@ -11,6 +11,7 @@ import msgspec
 
 from shiplift.api.workloads import (
     MIGRATION_STARTS,
+    DrainedNode,
     Mode,
     OrderException,
     WorkloadMigration,
@@ -120,6 +121,9 @@ class Reason(AnyReason):
     MOVED = "Moved"
     CONSOLIDATING = "Consolidating"
     """It makes room on an old node."""
+
+    DRAIN_DEADLINE = "DrainDeadline"
+    """Somebody else drains its node, and will not wait much longer."""
 
     # the brake
     POD_NOT_STEERED = "PodNotSteered"
@@ -497,6 +501,8 @@ class Migrating(Decision, frozen=True, kw_only=True):
     """Of the workloads that may go."""
     exceptions: tuple[OrderException, ...] = ()
     emptying: str = ""
+    draining: tuple[DrainedNode, ...] = ()
+    """Nodes that somebody else drains, and since when; where that matters."""
     forewarnings: tuple[str, ...] = ()
     """Before the start."""
     notes: tuple[str, ...] = ()

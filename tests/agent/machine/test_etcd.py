@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import stat
 import struct
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,37 @@ def test_a_copy_that_is_broken_off_leaves_nothing(
     monkeypatch.setattr(etcd, "_pieces", fewer)
     with pytest.raises(AgentError, match="the copy of etcd's data is not whole"):
         snapshot(member(running), tmp_path, "broken")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_copy_of_which_a_bit_is_wrong_leaves_nothing(
+    running: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its size is right: the digest alone tells."""
+    pieces = etcd._pieces  # pyright: ignore
+
+    def wrong(member: Member) -> object:
+        found = list(pieces(member))
+        middle = len(found) // 2
+        found[middle] = bytes([found[middle][0] ^ 1]) + found[middle][1:]
+        return found
+
+    monkeypatch.setattr(etcd, "_pieces", wrong)
+    with pytest.raises(AgentError, match=r"the copy of etcd's data is not whole: \d+ bytes that do not fit"):
+        snapshot(member(running), tmp_path, "wrong")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_fills_up_meanwhile_gets_its_room_back(
+    running: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(member: Member) -> Iterator[bytes]:
+        yield b"the first piece"
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(etcd, "_pieces", full)
+    with pytest.raises(AgentError, match="could not be written: No space left on device"):
+        snapshot(member(running), tmp_path, "full")
     assert list(tmp_path.iterdir()) == []
 
 

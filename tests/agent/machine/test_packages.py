@@ -244,6 +244,18 @@ def test_without_room_nothing_is_begun(boxes: Boxes) -> None:
     assert not box.exists("/var/lib/shiplift/agent/before.json")
 
 
+def test_what_was_never_changed_is_put_back_without_room(boxes: Boxes) -> None:
+    """The order that follows one that failed for want of room: it must not fail for the same."""
+    box = boxes(40)
+    box.offer("kubelet", OLD)
+    box.sources()
+    box.install("kubelet", OLD)
+    box.run("dd", "if=/dev/zero", "of=/usr/share/filler", "bs=1M", "count=30", check=False)
+    box.keep(order(2, back=True, kubelet=OLD))
+    work = box.work()
+    assert (work.progress, work.message) == (Progress.DONE, "")
+
+
 def test_a_disk_that_is_full_half_way_ends_as_it_began(boxes: Boxes) -> None:
     """The package says that it is small, and is not."""
     box = boxes(70)

@@ -22,8 +22,8 @@ def test_without_a_file_nothing_was_said(tmp_path: Path) -> None:
 
 
 def test_what_can_be_said(tmp_path: Path) -> None:
-    text = '{"kubeadm": {"ignorePreflightErrors": ["SystemVerification", "Swap"]}}'
-    assert said(tmp_path, text) == Settings(("SystemVerification", "Swap"))
+    text = '{"kubeadm": {"ignorePreflightErrors": ["Swap", "FileAvailable--etc-kubernetes-kubelet.conf"]}}'
+    assert said(tmp_path, text) == Settings(("Swap", "FileAvailable--etc-kubernetes-kubelet.conf"))
 
 
 @pytest.mark.parametrize(

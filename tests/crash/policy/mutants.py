@@ -23,7 +23,7 @@ ALL: tuple[Mutant, ...] = (
         "the target is not frozen (P6)",
         "a running upgrade gets another target",
         "policy/decide/gates.py",
-        "    if not is_running(config) or wanted.desired.version == target:\n",
+        '    if not is_running(config) or versions.goal(wanted.desired.version or "") == target:\n',
         "    if target:\n",
         (("while-it-runs", _CLEAN),),
     ),

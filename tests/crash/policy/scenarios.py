@@ -9,6 +9,7 @@ import msgspec
 
 from tests.crash import suite
 from tests.crash.outside import Upstream
+from tests.policy.views import over
 
 Json = dict[str, Any]
 NAME = "policies"
@@ -76,7 +77,7 @@ ALL: tuple[Scenario, ...] = (
             Act(says=said(FIRST), until={VERSION: FIRST}),
             Act(status=RUNNING, says=said(SECOND), until={QUEUED: SECOND, VERSION: FIRST}),
             Act(says=NONE, until={LOST: True, VERSION: FIRST}),
-            Act(status={"phase": "Upgraded"}, until={LOST: False, VERSION: FIRST}),
+            Act(status=over(FIRST), until={LOST: False, VERSION: FIRST}),
             Act(says=said(THIRD), until={VERSION: THIRD, QUEUED: None}),
         ),
     ),
@@ -108,7 +109,7 @@ ALL: tuple[Scenario, ...] = (
                 status={"startTime": AT, "phase": "Upgrading", "targetVersion": "4.20.1"},
                 told=(("u-1", "started"),),
             ),
-            Act(status={"phase": "Upgraded"}, told=(("u-1", "started"), ("u-1", "completed"))),
+            Act(status=over("4.20.1"), told=(("u-1", "started"), ("u-1", "completed"))),
             Act(offers=(("u-2", "4.20.2"),), until={VERSION: "4.20.2"}),
         ),
     ),

@@ -22,8 +22,8 @@ ALL: tuple[Mutant, ...] = (
         "start without a finalizer (U1)",
         "an upgrade runs, and nothing keeps its UpgradeConfig from going without it",
         "upgrade/decide/gates.py",
-        "    _busy,\n    _finalizer,\n",
-        "    _busy,\n",
+        "    refreshing.not_refreshed,\n    _finalizer,\n",
+        "    refreshing.not_refreshed,\n",
         (("upgrade", _CLEAN),),
     ),
     Mutant(

@@ -14,6 +14,7 @@ from shiplift.kube.client import Client, PatchType
 from shiplift.kube.errors import Invalid, NotFound
 from shiplift.local.cluster import Cluster
 from shiplift.operators.crds import existing
+from shiplift.operators.crds.existing import ExistingError
 from tests.operators.crds.building import Json, crd, spec_of, version
 from tests.until import until
 
@@ -61,7 +62,7 @@ def served(client: Client, kind: Kind) -> None:
 
 
 def shadows(client: Client) -> list[str]:
-    selector = f"{existing.SHADOW}=true"
+    selector = existing.SHADOW
     found = client.list(CUSTOM_RESOURCE_DEFINITION, label_selector=selector)
     return [one["metadata"]["name"] for one in found if "deletionTimestamp" not in one["metadata"]]
 
@@ -149,14 +150,34 @@ def test_no_shadow_is_left_even_when_the_check_fails(client: Client, boats: Kind
 def test_a_shadow_that_was_left_behind_is_removed(
     client: Client, boats: Kind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    group = f"s{boats.plural}.shadow.shiplift.dev"
-    left = existing.shadow_of(definition(boats.plural, size={"type": "integer"}), "v1", group)
+    left = existing.shadow_of(definition(boats.plural, size={"type": "integer"}), "v1", f"s{boats.plural}")
     client.create(CUSTOM_RESOURCE_DEFINITION, left)
     existing.remove_leftovers(client)
     assert left["metadata"]["name"] in shadows(client)
     monkeypatch.setattr(existing, "_LEFT_BEHIND", -1.0)
     existing.remove_leftovers(client)
     assert left["metadata"]["name"] not in shadows(client)
+
+
+def test_a_term_removes_shadows_of_earlier_terms_and_no_others(client: Client, boats: Kind) -> None:
+    for name, mark in (("sone", "term-1"), ("stwo", "term-2"), ("sthree", existing.MARK)):
+        one = existing.shadow_of(definition(boats.plural, size={"type": "integer"}), "v1", name, mark)
+        client.create(CUSTOM_RESOURCE_DEFINITION, one)
+    existing.remove_leftovers(client, "term-2")
+    left = {name.partition(".")[0] for name in shadows(client)}
+    assert "sone" not in left
+    assert {"stwo", "sthree"} <= left
+    existing.remove_leftovers(client, "term-3")
+    assert "stwo" not in {name.partition(".")[0] for name in shadows(client)}
+    live = client.get(CUSTOM_RESOURCE_DEFINITION, f"sthree.{existing.GROUP}")
+    client.delete(CUSTOM_RESOURCE_DEFINITION, f"sthree.{existing.GROUP}", uid=live["metadata"]["uid"])
+
+
+def test_a_check_that_takes_too_long_is_given_up_and_leaves_no_shadow(client: Client, boats: Kind) -> None:
+    before = shadows(client)
+    with pytest.raises(ExistingError, match="too many to check in time"):
+        existing.check(client, definition(boats.plural, size={"type": "integer"}), most_seconds=-1.0)
+    assert shadows(client) == before
 
 
 def test_a_thousand_objects_are_all_looked_at_and_stay_as_they_are(

@@ -24,8 +24,9 @@ from shiplift.kube.client import Client
 from shiplift.kube.errors import NotFound
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import Component, Settings
+from shiplift.operators.handing.acting import act
 from shiplift.operators.handing.ownership import OWNER, Owner, owned_meta, reference
-from shiplift.operators.handing.steps import act, step
+from shiplift.operators.handing.steps import step
 from tests.operators.crds.test_existing_live import served
 from tests.until import until
 

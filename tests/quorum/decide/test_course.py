@@ -9,12 +9,24 @@ import msgspec
 import pytest
 
 from shiplift.api.quorum import OnUnsupported, QuorumStep, QuorumStrategy
+from shiplift.engine.contested import Made
 from shiplift.engine.probes import Truth
 from shiplift.engine.step import Answer, Outcome, Outcomes, Step
 from shiplift.quorum.decide import decide
 from shiplift.quorum.decide.course import MOST_ATTEMPTS
-from shiplift.quorum.model import Candidate, Member, QuorumDecision, Reason, Validity, View, Wanted
-from shiplift.quorum.steps import Begin, DeletePod, Finish, LiftHold, PutBack, Stage, Switch, Validate
+from shiplift.quorum.model import Candidate, Line, Member, QuorumDecision, Reason, Validity, View, Wanted
+from shiplift.quorum.steps import (
+    Begin,
+    DeletePod,
+    Finish,
+    LiftHold,
+    PutBack,
+    Rehearse,
+    SetFinalizer,
+    Stage,
+    Switch,
+    Validate,
+)
 from tests.quorum.decide.views import (
     IMAGE,
     NEW,
@@ -369,7 +381,7 @@ def test_nothing_is_put_back_while_a_pod_would_come_back_with_the_new_image() ->
 
 
 def test_a_service_that_is_deleted_with_nothing_under_way_is_let_go() -> None:
-    assert decided(deleting=True).steps == ()
+    assert decided(deleting=True, kept=False).steps == ()
 
 
 def test_paused_stops_before_the_switch_and_not_in_the_middle_of_it() -> None:
@@ -395,3 +407,109 @@ def test_versions_are_compared_as_moments_however_they_are_written() -> None:
     )
     assert told(TARGET_SAID).version != NEW
     assert OLD != NEW
+
+
+# what is new since: rehearsal, finalizer, what others write
+
+
+def test_servers_rehearse_before_anything_is_written_once_that_is_on_record() -> None:
+    first = decided(rehearsed=frozenset())
+    assert (first.steps, first.record and first.record.id) == ((), f"rehearse-{NEW}-1")
+    [step] = decided(rehearsed=frozenset(), operation=first.record).steps
+    assert isinstance(step, Rehearse)
+    assert step.members == ("uid-0", "uid-1", "uid-2", "uid-3")
+
+
+def test_a_pod_that_was_made_anew_since_the_rehearsal_rehearses_too() -> None:
+    servers = (*members()[:3], member(3, uid="uid-of-another"))
+    assert kinds(decided(members=servers, operation=record("rehearse"))) == [Rehearse]
+
+
+def _rehearsal(answer: Answer) -> Outcomes:
+    key = f"rehearse {NEW}"
+    return Outcomes({key: Outcome(step=key, answer=answer, message="minio-2 cannot write", at=NOW)})
+
+
+def test_a_rehearsal_that_failed_is_told_and_nothing_is_written() -> None:
+    decision = decided(
+        rehearsed=frozenset(), outcomes=_rehearsal(Answer.FAILED), operation=record("rehearse")
+    )
+    assert (decision.line.reason, decision.line.stalled) == (Reason.REHEARSAL_FAILED, True)
+    assert decision.line.message == "minio-2 cannot write"
+    assert decision.steps == ()
+
+
+def test_where_it_is_asked_for_a_failed_rehearsal_makes_all_pods_anew_and_that_stands_with_the_swap() -> None:
+    asked = wanted(on_unsupported=OnUnsupported.RECREATE_ALL)
+    failed = _rehearsal(Answer.FAILED)
+    decision = decided(rehearsed=frozenset(), outcomes=failed, wanted=asked)
+    assert [step.recreate for step in decision.steps if isinstance(step, Begin)] == [True]
+    # the next leader knows nothing of the rehearsal
+    after = decided(wanted=asked, pools=(begun(recreate=True),))
+    assert kinds(after) == [DeletePod] * 4
+
+
+def test_nothing_is_begun_before_the_service_has_our_finalizer() -> None:
+    assert decided(kept=False).steps == (SetFinalizer("uid-qs", present=True),)
+    gone = decided(deleting=True)
+    assert gone.steps == (SetFinalizer("uid-qs", present=False),)
+    assert decided(deleting=True, kept=False).steps == ()
+
+
+@pytest.mark.parametrize("changed", [{"image": WAS}, {"on_delete": False}])
+def test_what_somebody_else_made_of_a_stateful_set_is_put_right(changed: dict[str, Any]) -> None:
+    altered = msgspec.structs.replace(begun(), **changed)
+    assert kinds(decided(pools=(altered,))) == [Begin]
+
+
+def test_whoever_puts_a_stateful_set_back_is_not_fought_before_somebody_is_switched() -> None:
+    changes = {"image of statefulset/minio": Made(2, NOW - timedelta(hours=1))}
+    fought = decided(changes=changes)
+    assert (fought.line.reason, fought.line.stalled, fought.steps) == (Reason.MANAGED_ELSEWHERE, True, ())
+    servers = (switched(0), *members()[1:])
+    assert kinds(decided(changes=changes, pools=(pool(), begun()), members=servers)) == [Begin]
+
+
+def test_an_obstacle_is_told_before_anything_else_is_asked_of_servers() -> None:
+    line = Line(Reason.RIGHTS_MISSING, "shiplift may not", stalled=True)
+    decision = decided(obstacle=line, members=members(told=None))
+    assert (decision.line, decision.steps) == (line, ())
+
+
+def test_a_write_that_is_refused_again_and_again_is_told() -> None:
+    key = "begin uid-set"
+    failed = Outcome(step=key, answer=Answer.FAILED, message="forbidden", at=NOW - timedelta(minutes=5))
+    decision = decided(outcomes=Outcomes({key: failed}))
+    assert (decision.line.reason, decision.line.stalled) == (Reason.STEP_FAILED, True)
+    assert "forbidden" in decision.line.message
+    assert kinds(decision) == [Begin]
+
+
+def test_what_a_registry_answers_is_told_while_it_is_tried_again() -> None:
+    key = f"validate {TAGGED}"
+    away = Outcome(step=key, answer=Answer.REFUSED, message="did not answer", at=NOW)
+    decision = decided(candidate=UNKNOWN, outcomes=Outcomes({key: away}))
+    assert "did not answer" in decision.line.message
+
+
+@pytest.mark.parametrize("have", [TAGGED, IMAGE])
+def test_servers_that_run_the_image_by_another_name_are_left_alone(have: str) -> None:
+    servers = tuple(switched(at, image=have) for at in range(4))
+    decision = decided(pools=(pool(image=have),), members=servers)
+    assert (decision.line.reason, decision.steps) == (Reason.AT_TARGET, ())
+
+
+def test_a_swap_is_not_begun_while_the_cluster_is_upgraded_and_one_that_is_begun_goes_on() -> None:
+    waits = decided(upgrading="v1.36.3")
+    assert (waits.line.reason, waits.steps) == (Reason.WAITS_FOR_UPGRADE, ())
+    assert kinds(decided(upgrading="v1.36.3", pools=(begun(),), operation=record("stage"))) == [Stage]
+
+
+def test_each_attempt_at_staging_goes_through_another_old_server() -> None:
+    through = [
+        step.through
+        for attempt in range(1, 6)
+        for step in decided(pools=(begun(),), operation=record("stage", attempt=attempt)).steps
+        if isinstance(step, Stage)
+    ]
+    assert through == ["minio-0", "minio-1", "minio-2", "minio-3", "minio-0"]

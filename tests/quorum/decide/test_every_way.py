@@ -23,7 +23,18 @@ from shiplift.engine.step import Answer, Outcome, Outcomes, Started, Step
 from shiplift.quorum.decide import decide
 from shiplift.quorum.engines.protocol import Told
 from shiplift.quorum.model import Candidate, Member, Pool, QuorumDecision, Validity, View, Wanted
-from shiplift.quorum.steps import Begin, DeletePod, Finish, LiftHold, PutBack, Stage, Switch, Validate
+from shiplift.quorum.steps import (
+    Begin,
+    DeletePod,
+    Finish,
+    LiftHold,
+    PutBack,
+    Rehearse,
+    SetFinalizer,
+    Stage,
+    Switch,
+    Validate,
+)
 from tests.examples import tries
 from tests.quorum.decide.views import (
     GOOD,
@@ -62,6 +73,9 @@ class State(msgspec.Struct, frozen=True):
     sets: tuple[Set, ...] = (Set(), Set())
     servers: tuple[Server, ...] = (Server(),) * COUNT
     known: bool = False
+    rehearsed: frozenset[tuple[int, int]] = frozenset()
+    kept: bool = False
+    """Whether the service has our finalizer."""
     staged: frozenset[tuple[int, int]] = frozenset()
     operation: str = ""
     ended: str = ""
@@ -94,6 +108,9 @@ def view_of(state: State) -> View:
         given_up="x" if state.given_up else "",
         deleting=state.deleting,
         outcomes=Outcomes(outcomes),
+        rehearsed=frozenset(f"uid-{at}-{uid}" for at, uid in state.rehearsed),
+        uid="uid-qs",
+        kept=state.kept,
     )
 
 
@@ -153,6 +170,13 @@ def taken(state: State, step: Step) -> Iterator[State]:
     match step:
         case Validate():
             yield msgspec.structs.replace(state, known=True, operation="", ended="")
+        case SetFinalizer():
+            yield msgspec.structs.replace(state, kept=step.present)
+        case Rehearse():
+            everybody = frozenset((at, server.uid) for at, server in enumerate(state.servers))
+            yield msgspec.structs.replace(state, rehearsed=everybody, operation="rehearse", ended="")
+            yield msgspec.structs.replace(state, ended="refused")
+            yield msgspec.structs.replace(state, ended="failed")
         case Begin():
             yield _with_set(state, step.pool, Set(True, True))
         case PutBack() | Finish():
@@ -204,7 +228,7 @@ def faults(state: State) -> Iterator[State]:
     if not state.faults:
         return
     spent = msgspec.structs.replace(state, faults=state.faults - 1)
-    yield msgspec.structs.replace(spent, staged=frozenset(), ended="", known=False)
+    yield msgspec.structs.replace(spent, staged=frozenset(), rehearsed=frozenset(), ended="", known=False)
     yield msgspec.structs.replace(spent, deleting=True)
     for at, server in enumerate(state.servers):
         restarted = msgspec.structs.replace(server, new=server.new_image, started=False)
@@ -230,7 +254,9 @@ def allowed(state: State, step: Step) -> bool:
     all_well = all(server.new and server.started for server in state.servers)
     rules = {
         Validate: lambda: True,
-        Begin: lambda: state.sets["ab".index(step.pool)] != Set(True, True),
+        Begin: lambda: state.kept and state.sets["ab".index(step.pool)] != Set(True, True),
+        Rehearse: lambda: state.known and not any(one.begun for one in state.sets),
+        SetFinalizer: lambda: step.present or not any(one.begun for one in state.sets),
         PutBack: lambda: not any(server.new or server.new_image for server in state.servers),
         Stage: lambda: _through_old(state, step),
         Switch: lambda: _through_old(state, step) and _held_and_staged(state),

@@ -22,6 +22,7 @@ WAS = "quay.io/minio/minio:RELEASE.2025-04-22T22-12-26Z"
 TAGGED = f"quay.io/minio/minio:{NEW}"
 IMAGE = f"{TAGGED}@{DIGEST}"
 SERVICE = "store"
+ALL = frozenset(f"uid-{at}" for at in range(4))
 ENDPOINTS = tuple(f"minio-{at}.minio.store.svc.cluster.local:9000" for at in range(4))
 
 ORDER = Order(
@@ -67,8 +68,8 @@ def begun(**changed: Any) -> Pool:
 
 
 def view(**changed: Any) -> View:
-    """All four run the old version, the image is good, nothing is begun."""
-    made = View(SERVICE, Wanted(TAGGED), (pool(),), (), members(), GOOD, ORDER)
+    """All four run the old version, the image is good, servers could take it, nothing is begun."""
+    made = View(SERVICE, Wanted(TAGGED), (pool(),), (), members(), GOOD, ORDER, rehearsed=ALL, uid="uid-qs")
     return msgspec.structs.replace(made, **changed)
 
 

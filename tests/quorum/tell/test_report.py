@@ -54,7 +54,7 @@ def test_a_service_at_its_target_is_ready_and_nothing_is_under_way() -> None:
     anew = tuple(switched(at, image=IMAGE) for at in range(4))
     before = msgspec.structs.replace(reported(view(pools=(begun(),))), switch_time=NOW)
     found = reported(view(pools=(pool(image=IMAGE),), members=anew), before)
-    assert conditions(found) == {"Ready": ("True", "AtTarget")}
+    assert conditions(found) == {"Ready": ("True", "AtTarget"), "ImageVerified": ("True", "Verified")}
     assert (found.step, found.operation, found.progress.summary) == (QuorumStep.IDLE, None, "4/4")
     assert (found.current_version, found.target_version) == (TARGET_SAID, NEW)
     assert {one.state for one in found.members} == {MemberState.RECREATED}
@@ -67,6 +67,7 @@ def test_a_swap_under_way_is_reconciling_and_says_who_is_where() -> None:
     assert conditions(found) == {
         "Ready": ("False", "WaitsForServers"),
         "Reconciling": ("True", "WaitsForServers"),
+        "ImageVerified": ("True", "Verified"),
     }
     assert [one.state for one in found.members] == [
         MemberState.NEW,
@@ -117,3 +118,17 @@ def test_times_stay_while_nothing_flips() -> None:
     made = view()
     later = status(service(first), made, decide(made, NOW), NOW + timedelta(hours=1))
     assert later.conditions == first.conditions
+
+
+def test_what_of_an_image_is_not_checked_is_said_and_what_was_found_is_kept() -> None:
+    good = Candidate(
+        Validity.GOOD, NEW, IMAGE, digest=f"sha256:{'a' * 64}", sha256="b" * 64, notes=("no key",)
+    )
+    found = reported(view(candidate=good))
+    said = next(one for one in found.conditions if one.type == "ImageVerified")
+    assert (said.status.value, said.reason) == ("True", "PartlyVerified")
+    assert "no key" in said.message
+    assert found.artifact is not None
+    assert found.artifact.sha256 == "b" * 64
+    later = reported(view(candidate=Candidate(Validity.UNKNOWN)), found)
+    assert later.artifact == found.artifact

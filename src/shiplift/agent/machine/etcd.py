@@ -52,7 +52,7 @@ def snapshot(member: Member, folder: Path, name: str) -> Path:
     if not path.exists():
         beside = folder / ".copy.new"
         space.need(folder, _size(member), "a copy of etcd's data")
-        _copied(member, beside)
+        _whole(member, beside)
         beside.replace(path)
         disk.settle(folder)
         _forget_old(folder)
@@ -68,6 +68,18 @@ def _size(member: Member) -> int:
         connection.close()
 
 
+def _whole(member: Member, path: Path) -> None:
+    """What is not whole goes at once: it would keep a full disk full."""
+    try:
+        _copied(member, path)
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise AgentError(f"the copy of etcd's data could not be written: {error.strerror}") from None
+    except AgentError:
+        path.unlink(missing_ok=True)
+        raise
+
+
 def _copied(member: Member, path: Path) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     digest, tail, size = hashlib.sha256(), b"", 0
@@ -80,7 +92,6 @@ def _copied(member: Member, path: Path) -> None:
         file.flush()
         os.fsync(file.fileno())
     if size % _BLOCK != _DIGEST or digest.digest() != tail:
-        path.unlink()
         raise AgentError(f"the copy of etcd's data is not whole: {size} bytes that do not fit their digest")
 
 

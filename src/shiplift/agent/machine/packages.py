@@ -82,12 +82,14 @@ class Packages:
         return resolved(name, desired, self._apt.versions(name))
 
     def _fetch(self, changes: list[Change]) -> None:
+        """Nothing to change needs no room: an order to put back what was never changed is no failure."""
+        if not changes:
+            return
         sizes = [self._apt.sizes(change.name, change.new) for change in changes]
         space.need(self._apt.archives, 2 * sum(size.archive for size in sizes), "fetching packages")
         space.need(_UNPACKED, sum(size.unpacked for size in sizes), "installing packages")
         space.need(DPKG, 0, "dpkg")
-        if changes:
-            self._apt.fetch({change.name: change.new for change in changes})
+        self._apt.fetch({change.name: change.new for change in changes})
         for change in changes:
             if change.old and self._apt.archive(change.name, change.old) is None:
                 self._fetch_old(change)

@@ -17,7 +17,7 @@ _HANDLES = "/proc/self/fd"
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """A client certificate with its key, as PEM."""
+    """A certificate with its key, as PEM."""
 
     certificate: bytes
     key: bytes
@@ -42,7 +42,16 @@ def context(authority: bytes, pair: Pair | None, *, verify: bool = True) -> ssl.
     else:
         made.load_default_certs()
     if pair is not None:
-        _show(made, pair)
+        _show(made, pair, "client")
+    return made
+
+
+def of_server(pair: Pair) -> ssl.SSLContext:
+    """A context to answer with, which shows this certificate and asks nobody for one."""
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    made.minimum_version = ssl.TLSVersion.TLSv1_2
+    made.set_alpn_protocols(["http/1.1"])
+    _show(made, pair, "server")
     return made
 
 
@@ -63,14 +72,16 @@ def _trust(made: ssl.SSLContext, authority: bytes) -> None:
         raise CredentialsError("the certificate authority holds no PEM certificates") from None
 
 
-def _show(made: ssl.SSLContext, pair: Pair) -> None:
+def _show(made: ssl.SSLContext, pair: Pair, whose: str) -> None:
     try:
         with _as_file(pair.key + b"\n" + pair.certificate + b"\n") as path:
             made.load_cert_chain(path, password=_no_password)
     except _EncryptedKeyError:
-        raise CredentialsError("the client key is encrypted", hint="decrypt it with openssl pkey") from None
+        raise CredentialsError(f"the {whose} key is encrypted", hint="decrypt it with openssl pkey") from None
     except (ssl.SSLError, ValueError):
-        raise CredentialsError("the client certificate and key are no PEM pair that fits together") from None
+        raise CredentialsError(
+            f"the {whose} certificate and key are no PEM pair that fits together"
+        ) from None
 
 
 @contextmanager

@@ -97,8 +97,10 @@ def _has_joined(case: Case) -> bool:
 
 def _onwards(case: Case, around: Around) -> Stand:
     if case.first:
-        return joining.begin(case, around) or joining.network(case) or joining.arrived(case)
-    return joining.join(case, around) or joining.arrived(case)
+        entering = joining.begin(case, around) or joining.network(case)
+    else:
+        entering = joining.join(case, around)
+    return entering or stages.agent_of_node(case) or joining.arrived(case)
 
 
 def _together(view: View, chosen: Chosen, stands: Mapping[str, Stand]) -> Bootstrapping:

@@ -15,7 +15,7 @@ from shiplift.machines.pools import Candidate
 from shiplift.machines.steps import Claim
 
 AGENT = "shiplift-agent"
-_AGENT_LIMIT = timedelta(minutes=5)
+_AGENT_LIMIT = timedelta(minutes=15)
 _RESTART_LIMIT = timedelta(minutes=10)
 _INITIALISING = MachinePhase.INITIALISING
 
@@ -63,7 +63,12 @@ def agent(case: Case) -> Stand | None:
     errand = Errand(
         Purpose.AGENT, what, _AGENT_LIMIT, _INITIALISING, Reason.INSTALLING, digest=package.digest
     )
-    return pursue(case, errand) or _not_there(errand, case.facts, AGENT)
+    return _installed(case, errand, AGENT)
+
+
+def agent_of_node(case: Case) -> Stand | None:
+    """A machine of the cluster that has no agent gets one; its version is a rollout's to change."""
+    return None if AGENT in case.facts.packages else agent(case)
 
 
 def software(case: Case) -> Stand | None:
@@ -79,10 +84,15 @@ def software(case: Case) -> Stand | None:
         _INITIALISING,
         Reason.INSTALLING,
     )
+    return _installed(case, errand, next(iter(missing)))
+
+
+def _installed(case: Case, errand: Errand, package: str) -> Stand:
+    """A package that is not there is installed, also where a run before this one has done so."""
     last = recorded.last_of(case, errand)
     if last is not None and last.well and last.run != case.view.run:
         return recorded.attempt(case, errand)  # what was asked for then is not what is asked for now
-    return pursue(case, errand) or _not_there(errand, case.facts, next(iter(missing)))
+    return pursue(case, errand) or _not_there(errand, case.facts, package)
 
 
 def lacking(machine: Candidate, facts: Facts) -> dict[str, str]:

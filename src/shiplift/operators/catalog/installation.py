@@ -31,6 +31,12 @@ _CLUSTERED = {
     "rbac.authorization.k8s.io/v1": ("ClusterRole", "ClusterRoleBinding"),
     "scheduling.k8s.io/v1": ("PriorityClass",),
 }
+BROUGHT: tuple[tuple[str, str, bool], ...] = (
+    ("apps/v1", "Deployment", True),
+    *((api, kind, True) for api, kinds in _NAMESPACED.items() for kind in kinds),
+    *((api, kind, False) for api, kinds in _CLUSTERED.items() for kind in kinds),
+)
+"""All that a version may consist of: API version, kind, and whether it is in a namespace."""
 _ORDER = ("CustomResourceDefinition", "PriorityClass", "ServiceAccount", "Role", "ClusterRole")
 """What others need comes first; Deployments come last."""
 

@@ -24,6 +24,10 @@ from shiplift.operators.crds.definition import Definition, read
 
 Json = dict[str, Any]
 SHADOW = "operators.shiplift.dev/shadow"
+GROUP = "shadow.shiplift.dev"
+"""The API group of all shadows."""
+MARK = "true"
+"""What the label of a shadow says; a term of an operator has its own."""
 _PATIENCE = 30.0
 _LOOK = 0.1
 _LEFT_BEHIND = 600.0
@@ -48,21 +52,24 @@ class Checked(msgspec.Struct, frozen=True):
     """Refused by the old schema as well."""
 
 
-def check(client: Client, new: Json) -> Checked | None:
-    """All objects of the kind; none where the cluster does not know the kind yet."""
+def check(client: Client, new: Json, mark: str = MARK, most_seconds: float = float("inf")) -> Checked | None:
+    """All objects of the kind; none where the cluster does not know the kind yet. Shadows carry the mark. An
+    `ExistingError` where that takes longer than somebody can wait."""
     try:
         live = client.get(CUSTOM_RESOURCE_DEFINITION, read(new).name)
     except NotFound:
         return None
-    remove_leftovers(client)
+    remove_leftovers(client, mark)
     old, wanted = read(live), read(new)
     version = _common_version(old, wanted)
     if not version:
         return _unreadable(client, old)
+    if next(iter(client.list(_kind(old, version), limit=1)), None) is None:
+        return Checked(0)
     with contextlib.ExitStack() as stack:
-        after = stack.enter_context(shadow(client, new, version))
-        before = _Lazily(lambda: stack.enter_context(shadow(client, live, version)))
-        return _checked(client, _kind(old, version), after, before)
+        after = stack.enter_context(shadow(client, new, version, mark))
+        before = _Lazily(lambda: stack.enter_context(shadow(client, live, version, mark)))
+        return _checked(client, _kind(old, version), after, before, time.monotonic() + most_seconds)
 
 
 def findings(crd: str, checked: Checked, action: RuleAction) -> list[CrdFinding]:
@@ -105,10 +112,14 @@ def _unreadable(client: Client, old: Definition) -> Checked:
     return Checked(len(names), tuple((name, why) for name in names))
 
 
-def _checked(client: Client, kind: Kind, after: Kind, before: _Lazily) -> Checked:
+def _checked(client: Client, kind: Kind, after: Kind, before: _Lazily, until: float) -> Checked:
     objects = already = 0
     refused: list[tuple[str, str]] = []
     for one in client.list(kind):
+        if time.monotonic() > until:
+            raise ExistingError(
+                f"there are more than {objects:,} objects of {kind}, too many to check in time"
+            )
         objects += 1
         why = _refusal(client, after, one)
         if why and _refusal(client, before(), one):
@@ -142,9 +153,9 @@ def _kind(definition: Definition, version: str) -> Kind:
 
 
 @contextlib.contextmanager
-def shadow(client: Client, definition: Json, version: str) -> Generator[Kind]:
-    """A definition with that version's schema under a group of its own, until the end of the block."""
-    manifest = shadow_of(definition, version, f"s{uuid.uuid4().hex[:10]}.shadow.shiplift.dev")
+def shadow(client: Client, definition: Json, version: str, mark: str = MARK) -> Generator[Kind]:
+    """A definition with that version's schema under a name of its own, until the end of the block."""
+    manifest = shadow_of(definition, version, f"s{uuid.uuid4().hex[:10]}", mark)
     made = client.create(CUSTOM_RESOURCE_DEFINITION, manifest).object
     try:
         kind = _kind(read(manifest), version)
@@ -155,21 +166,24 @@ def shadow(client: Client, definition: Json, version: str) -> Generator[Kind]:
             client.delete(CUSTOM_RESOURCE_DEFINITION, made["metadata"]["name"], uid=made["metadata"]["uid"])
 
 
-def shadow_of(definition: Json, version: str, group: str) -> Json:
+def shadow_of(definition: Json, version: str, name: str, mark: str = MARK) -> Json:
     """Without what would be seen elsewhere (short names, categories), converts, or hides a part of objects
-    from the schema (the subresource `status`)."""
+    from the schema (the subresource `status`). All are in one group, so that a role can name it."""
     spec = definition["spec"]
     names = {
-        key: spec["names"][key] for key in ("kind", "plural", "singular", "listKind") if key in spec["names"]
+        "kind": name.capitalize(),
+        "plural": name,
+        "singular": name,
+        "listKind": f"{name.capitalize()}List",
     }
     listed = [one for one in spec.get("versions") or () if one["name"] == version]
     schema: Json = (listed[0].get("schema") if listed else None) or spec.get("validation") or {}
     return {
         "apiVersion": CUSTOM_RESOURCE_DEFINITION.api_version,
         "kind": CUSTOM_RESOURCE_DEFINITION.kind,
-        "metadata": {"name": f"{names['plural']}.{group}", "labels": {SHADOW: "true"}},
+        "metadata": {"name": f"{name}.{GROUP}", "labels": {SHADOW: mark}},
         "spec": {
-            "group": group,
+            "group": GROUP,
             "names": names,
             "scope": spec.get("scope", "Namespaced"),
             "versions": [{"name": version, "served": True, "storage": True, "schema": schema}],
@@ -200,17 +214,18 @@ def _why(client: Client, name: str) -> str:
     return f": {wrong[0]}" if wrong else ""
 
 
-def remove_leftovers(client: Client) -> None:
-    """Shadows that somebody who was killed left behind."""
+def remove_leftovers(client: Client, mark: str = MARK) -> None:
+    """Shadows that somebody who was killed left behind: of earlier terms where this is one, and old ones."""
     for one in _shadows(client):
-        if _age(one) > _LEFT_BEHIND:
+        of = one["metadata"]["labels"][SHADOW]
+        if _age(one) > _LEFT_BEHIND or (MARK not in (of, mark) and of != mark):
             with contextlib.suppress(NotFound):
                 meta = one["metadata"]
                 client.delete(CUSTOM_RESOURCE_DEFINITION, meta["name"], uid=meta["uid"])
 
 
 def _shadows(client: Client) -> Iterator[Json]:
-    return client.list(CUSTOM_RESOURCE_DEFINITION, label_selector=f"{SHADOW}=true")
+    return client.list(CUSTOM_RESOURCE_DEFINITION, label_selector=SHADOW)
 
 
 def _age(one: Json) -> float:

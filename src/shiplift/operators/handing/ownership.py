@@ -102,6 +102,34 @@ def owned_meta(meta: Json, owner: Owner) -> Json:
     return {**meta, **marked, **refers}
 
 
+def taken_meta(live: Json, wanted: Json, before: Sequence[Owner], new: Owner) -> Json:
+    """Metadata of an object that becomes what the new owner wants and its own in one write. Earlier owners
+    stay beside it, without control, until they let go."""
+    marked = {key: {**_texts(live, key), **_texts(wanted, key), **value} for key, value in marks(new).items()}
+    kept = {
+        key: live[key] for key in ("name", "namespace", "uid", "resourceVersion", "finalizers") if key in live
+    }
+    references = _references(live)
+    if _can_refer(live, new):
+        earlier = {one.uid for one in before}
+        others = [one for one in references if one.get("uid") not in earlier | {new.uid}]
+        controlled = any(one.get("controller") for one in others)
+        olds = [{**one, "controller": False} for one in references if one.get("uid") in earlier]
+        references = [*others, *olds, reference(new, controller=not controlled)]
+    return {**kept, **marked, **({"ownerReferences": references} if references else {})}
+
+
+def released(meta: Json, owner: Owner) -> Json:
+    """The merge patch by which an object belongs to that owner no more, and to nobody instead."""
+    patched: Json = {}
+    if _is_marked(meta, owner):
+        patched = {"labels": {OWNER: None}, "annotations": {OWNER_UID: None}}
+    kept = [one for one in _references(meta) if one.get("uid") != owner.uid]
+    if len(kept) != len(_references(meta)):
+        patched["ownerReferences"] = kept
+    return {"metadata": patched} if patched else {}
+
+
 def _texts(meta: Json, key: str) -> dict[str, str]:
     return meta.get(key) or {}
 

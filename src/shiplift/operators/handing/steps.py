@@ -1,16 +1,12 @@
-"""The hand-over, one write a step: each says itself, and is harmless when it comes late or twice."""
+"""The hand-over, one write a step: each says itself, and is harmless when it comes late or twice. Pure."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from shiplift.engine.step import Outcome, Step
+from shiplift.engine.step import Step
 from shiplift.facts.kinds import Kind
-from shiplift.kube.changing import Edit, Subject, change
-from shiplift.kube.client import Client
-from shiplift.kube.errors import KubeError
-from shiplift.kube.outcomes import refusal
-from shiplift.operators.handing.ownership import Owner, Write, next_write, patch
+from shiplift.operators.handing.ownership import Owner, Write, next_write
 
 Json = dict[str, Any]
 
@@ -48,16 +44,3 @@ def step(kind: Kind, live: Json, old: Owner, new: Owner) -> HandOver | None:
     if write is None:
         return None
     return HandOver(kind, meta.get("namespace", ""), meta["name"], meta["uid"], write, old, new)
-
-
-def act(client: Client, step: HandOver) -> Outcome:
-    """Read live, and write what is next there: nothing, or another write, where somebody was faster."""
-
-    def edit(live: Json) -> Edit:
-        return Edit(patch(live["metadata"], step.old, step.new))
-
-    subject = Subject(step.kind, step.name, step.namespace, step.uid, step.kind.kind)
-    try:
-        return change(client, step, subject, edit)
-    except KubeError as error:
-        return refusal(step, error)

@@ -17,6 +17,8 @@ from shiplift.policy.tell.report import recorded, told_policy
 
 LOOK = timedelta(minutes=1)
 """The settings are read again at least as often."""
+_SOON = timedelta(seconds=1)
+"""What is old now is fresh in a moment, and no event says so."""
 
 
 def decide(view: View, now: datetime) -> Syncing:
@@ -31,7 +33,7 @@ def decide(view: View, now: datetime) -> Syncing:
     trouble = _trouble(view, judgement, steps)
     decision = Syncing(
         steps,
-        requeue(min(LOOK, soonest)),
+        requeue(min(LOOK, soonest, _SOON if view.unsure else LOOK)),
         record=recorded(view, case.provider, trouble, now),
         told=told_policy(view, case.provider, judgement, trouble),
     )

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 from shiplift.api.marks import POLICY_APPLIED, POLICY_ID, PROVIDER_LABEL
 from shiplift.api.upgrade import Queued
+from shiplift.engine import versions
 from shiplift.engine.probes import Unknown
 from shiplift.facts.custom import Custom
 from shiplift.policy.config import Provider, Section
@@ -118,8 +119,8 @@ def frozen(case: Case) -> Judgement | None:
     if case.current is None or case.policy is None:
         return None
     config, wanted = config_of(case.current), case.policy.spec
-    target = config.status.target_version or config.spec.desired.version
-    if not is_running(config) or wanted.desired.version == target:
+    target = versions.goal(config.status.target_version or config.spec.desired.version or "")
+    if not is_running(config) or versions.goal(wanted.desired.version or "") == target:
         return None
     return Judgement(queued=Queued(desired=wanted.desired, upgrade_at=wanted.upgrade_at))
 

@@ -16,6 +16,7 @@ import msgspec
 from shiplift.api.marks import POLICY_ID, PROVIDER_LABEL
 from shiplift.api.upgrade import UpgradeConfig, UpgradePhase
 from shiplift.api.values import ConditionStatus
+from shiplift.engine import versions
 from shiplift.engine.conditions import STALLED
 from shiplift.engine.step import Step
 from shiplift.outside.letters import Box, Letter
@@ -36,6 +37,7 @@ class State(StrEnum):
 
 
 _STATES = frozenset(one.value for one in State)
+_ENDS = {UpgradePhase.UPGRADED: State.COMPLETED, UpgradePhase.FAILED: State.FAILED}
 NEXT: Mapping[State | None, frozenset[State]] = {
     None: frozenset({State.STARTED}),
     State.STARTED: frozenset({State.DELAYED, State.COMPLETED, State.FAILED}),
@@ -79,13 +81,15 @@ def new_letters(view: View, box: Box, now: datetime) -> tuple[Letter, ...]:
 
 def state_of(config: UpgradeConfig) -> State | None:
     """In OCM's words; None before the start: what the status has may be of the upgrade before this one."""
-    status = config.status
-    if status.start_time is None or status.target_version != config.spec.desired.version:
+    status, wanted = config.status, versions.goal(config.spec.desired.version or "")
+    if is_running(config):
+        same = versions.goal(status.target_version or "") == wanted
+        stalled = any(one.type == STALLED and one.status is ConditionStatus.TRUE for one in status.conditions)
+        return (State.DELAYED if stalled else State.STARTED) if same else None
+    last = status.history[0] if status.history else None
+    if last is None or last.start_time is None or versions.goal(last.version) != wanted:
         return None
-    if not is_running(config):
-        return State.COMPLETED if status.phase is UpgradePhase.UPGRADED else State.FAILED
-    stalled = any(one.type == STALLED and one.status is ConditionStatus.TRUE for one in status.conditions)
-    return State.DELAYED if stalled else State.STARTED
+    return _ENDS.get(last.phase)
 
 
 def last_state(box: Box, policy: str) -> State | None:

@@ -8,28 +8,15 @@ from __future__ import annotations
 
 import msgspec
 
-from shiplift.api.values import duration
 from shiplift.kube import secrets
 from shiplift.kube.client import Client
 from shiplift.kube.documents import DocumentError, read
 from shiplift.kube.secrets import Hidden
-from shiplift.outside.door import Call, Door, Got, Reach
-from shiplift.policy.config import Reaching, Section
+from shiplift.outside.door import Call, Got, door_for
+from shiplift.policy.config import Section
 from shiplift.policy.document import Wanted, first
 
 _ACCEPT = "application/json, application/yaml;q=0.9, */*;q=0.1"
-
-
-def door(reaching: Reaching) -> Door:
-    """As the settings allow it."""
-    return Door(
-        Reach(
-            hosts=reaching.hosts,
-            private=reaching.private,
-            authority=reaching.authority,
-            seconds=duration(reaching.timeout).total_seconds(),
-        )
-    )
 
 
 class _Kept(msgspec.Struct, frozen=True):
@@ -53,7 +40,7 @@ class HttpProvider:
             raise DocumentError("provider HTTP needs http.url")
         kept = self._kept if self._kept is not None and self._kept.source == config.source else None
         headers = (("Accept", _ACCEPT), *((("If-None-Match", kept.etag),) if kept is not None else ()))
-        got = door(config.reach).send(Call("GET", config.http.url, headers, token=self._token(config)))
+        got = door_for(config.reach).send(Call("GET", config.http.url, headers, token=self._token(config)))
         if got.status == 304 and kept is not None:
             return kept.policy
         policy = _policy(got)

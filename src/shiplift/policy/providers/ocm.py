@@ -15,20 +15,18 @@ import msgspec
 from msgspec import UNSET
 
 from shiplift.api.upgrade import Desired, UpgradeType
-from shiplift.facts.kinds import Kind
+from shiplift.facts.kinds import CLUSTER_VERSION
 from shiplift.kube import secrets
 from shiplift.kube.client import Client
 from shiplift.kube.errors import KubeError, NotFound
 from shiplift.kube.secrets import Hidden, SecretUnusable
-from shiplift.outside.door import Call, Door, Got
+from shiplift.outside.door import Call, Door, Got, door_for
 from shiplift.outside.errors import OutsideError
 from shiplift.policy import names
 from shiplift.policy.config import Ocm, Policies, Section
 from shiplift.policy.decide.reports import Report
 from shiplift.policy.document import Document, Wanted, wanted
-from shiplift.policy.providers.http import door
 
-CLUSTER_VERSION = Kind("ClusterVersion", "clusterversions", "config.openshift.io", namespaced=False)
 ROOT = "/api/clusters_mgmt/v1/clusters"
 PATHS = {Policies.CLUSTER: "upgrade_policies", Policies.CONTROL_PLANE: "control_plane/upgrade_policies"}
 IGNORED = frozenset({"pending", "completed", "cancelled"})
@@ -103,7 +101,7 @@ class OcmProvider:
 
     def _session(self, config: Section) -> Session:
         external = config.ocm.cluster_id or self._cluster_id()
-        return Session(config.ocm, door(config.reach), external, self._token(config.ocm, external))
+        return Session(config.ocm, door_for(config.reach), external, self._token(config.ocm, external))
 
     def _cluster_id(self) -> str:
         try:

@@ -58,7 +58,9 @@ class Sets:
         record = _record(live)
         if record is None:
             before = Before(_containers(live)[at]["image"], live["spec"]["updateStrategy"])
-            record = Record(self._service, step.target, step.image, self._container, before)
+            record = Record(
+                self._service, step.target, step.image, self._container, before, recreate=step.recreate
+            )
         if record.service != self._service or record.image != step.image:
             return Outcome.failed(step, f"statefulset/{step.pool} is being swapped by {record.service}")
         annotations = {SWAP: record.written(), QUORUM_HOLD: self._service}

@@ -14,19 +14,32 @@ from datetime import datetime, timedelta
 import msgspec
 
 from shiplift.api.quorum import QuorumStep
+from shiplift.engine import contested
 from shiplift.engine.decision import LookAgain, await_change, requeue
-from shiplift.engine.retries import only_due, wait
+from shiplift.engine.retries import failures, only_due, wait
 from shiplift.engine.step import Answer, Operation, Started, Step
 from shiplift.quorum.decide import gates
 from shiplift.quorum.decide.scene import Scene, names
 from shiplift.quorum.model import Line, Member, Pool, QuorumDecision, Reason, Swap, Validity, View
-from shiplift.quorum.steps import Begin, DeletePod, Finish, LiftHold, PutBack, Stage, Switch, Validate
+from shiplift.quorum.steps import (
+    Begin,
+    DeletePod,
+    Finish,
+    LiftHold,
+    PutBack,
+    Rehearse,
+    SetFinalizer,
+    Stage,
+    Switch,
+    Validate,
+)
 
 VALIDATE_LIMIT = timedelta(minutes=15)
+REHEARSE_LIMIT = timedelta(minutes=3)
 STAGE_LIMIT = timedelta(minutes=10)
 SWITCH_LIMIT = timedelta(minutes=10)
-MOST_ATTEMPTS = 8
-"""At staging: real servers garble one good file in seven."""
+MOST_ATTEMPTS = 20
+"""At staging: real servers garble one good file in seven, and on a busy computer eight in a row."""
 _SOON = timedelta(seconds=2)
 """Servers announce nothing: what they say is asked for again."""
 _NOW_AND_THEN = timedelta(seconds=30)
@@ -36,13 +49,35 @@ def decide(view: View, now: datetime) -> QuorumDecision:
     """Pure."""
     scene = Scene(view)
     decision = _not_begun(scene, now) if scene.swap is None else _begun(scene, scene.swap, now)
-    return only_due(decision, lambda step: wait(view.outcomes, step, now))
+    decision = _with_failures(scene, decision)
+    return only_due(
+        decision,
+        lambda step: max(wait(view.outcomes, step, now), contested.wait(view.changes, step, now)),
+    )
+
+
+def _with_failures(scene: Scene, decision: QuorumDecision) -> QuorumDecision:
+    """What is refused again and again is said instead of what was going to be done."""
+    if decision.line.stalled:
+        return decision
+    said = next(failures(scene.view.outcomes, decision.steps), "")
+    undone = next(contested.told(scene.view.changes, decision.steps), "")
+    if undone:
+        line = Line(Reason.MANAGED_ELSEWHERE, undone, stalled=True)
+        # once somebody is switched the others have to follow, whoever writes there
+        steps = decision.steps if scene.new else ()
+        return msgspec.structs.replace(decision, line=line, steps=steps, look_again=requeue(_NOW_AND_THEN))
+    if not said or isinstance(decision.steps[0], Operation):
+        return decision
+    return msgspec.structs.replace(decision, line=Line(Reason.STEP_FAILED, said, stalled=True))
 
 
 def _not_begun(scene: Scene, now: datetime) -> QuorumDecision:
     view = scene.view
     if view.deleting:
-        return _rest(QuorumStep.IDLE, Line(Reason.AT_TARGET, "nothing is under way"), await_change())
+        line = Line(Reason.AT_TARGET, "nothing is under way")
+        steps = (SetFinalizer(view.uid, present=False),) if view.kept else ()
+        return _act(QuorumStep.IDLE, line, steps)
     if line := gates.first(gates.BEFORE, scene):
         return _rest(QuorumStep.VALIDATE, line)
     if view.candidate.validity is Validity.GOOD and _at_target(scene):
@@ -51,31 +86,59 @@ def _not_begun(scene: Scene, now: datetime) -> QuorumDecision:
         return _rest(QuorumStep.VALIDATE, Line(Reason.PAUSED, "paused: nothing is begun"), await_change())
     if view.candidate.validity is Validity.UNKNOWN:
         return _validating(scene, view.wanted.image, now)
-    return _beginning(scene)
+    return _beginning(scene, now)
 
 
 def _validating(scene: Scene, image: str, now: datetime) -> QuorumDecision:
-    line = Line(Reason.VALIDATING, f"{image} is pulled and checked")
+    failed = scene.view.outcomes.last.get(f"validate {image}")
+    trouble = f"; the last attempt: {failed.message}" if failed is not None and not failed.ok else ""
+    line = Line(Reason.VALIDATING, f"{image} is pulled and checked{trouble}")
+    if failed is not None and failed.answer is Answer.FAILED:
+        line = Line(Reason.STEP_FAILED, f"{image} cannot be checked: {failed.message}", stalled=True)
     make = _validate(image)
     return _operate(scene, now, "validate", VALIDATE_LIMIT, QuorumStep.VALIDATE, line, make)
 
 
-def _beginning(scene: Scene) -> QuorumDecision:
+def _beginning(scene: Scene, now: datetime) -> QuorumDecision:
+    in_place = not gates.recreates(scene)
     line = gates.first(gates.BEGINNING, scene)
-    if line is None and not gates.recreates(scene):
+    if line is None and in_place:
         line = gates.first(gates.IN_PLACE, scene)
     if line is not None:
         return _rest(QuorumStep.VALIDATE, line)
+    if in_place and scene.old and not _rehearsed(scene):
+        return _rehearsing(scene, now)
+    if not scene.view.kept:
+        line = Line(Reason.UPDATING_STATEFUL_SETS, "all is well: the swap begins")
+        return _act(QuorumStep.VALIDATE, line, (SetFinalizer(scene.view.uid, present=True),))
     return _update_sets(scene)
 
 
+def _rehearsed(scene: Scene) -> bool:
+    return all(member.uid in scene.view.rehearsed for member in scene.view.members)
+
+
+def _rehearsing(scene: Scene, now: datetime) -> QuorumDecision:
+    """Servers answer for each other: the first passes it on."""
+    through = scene.old[0]
+    line = Line(Reason.REHEARSING, f"servers show that they could fetch and write {scene.target}")
+    failed = scene.view.outcomes.last.get(f"rehearse {scene.target}")
+    if failed is not None and not failed.ok:
+        line = Line(Reason.REHEARSAL_FAILED, failed.message, stalled=failed.answer is Answer.FAILED)
+    make = _rehearse(scene, through)
+    return _operate(scene, now, "rehearse", REHEARSE_LIMIT, QuorumStep.VALIDATE, line, make)
+
+
 def _at_target(scene: Scene) -> bool:
-    as_wanted = all(pool.image == scene.image and not pool.on_delete for pool in scene.view.pools)
-    return as_wanted and not scene.not_made_anew and len(scene.new) == len(scene.view.members)
+    """Whoever runs the version, under a name that means the image, is not made anew for the name's sake."""
+    image = scene.image
+    as_wanted = all(_names_same(pool.image, image) and not pool.on_delete for pool in scene.view.pools)
+    made_of_it = all(_names_same(member.image, image) for member in scene.view.members)
+    return as_wanted and made_of_it and len(scene.new) == len(scene.view.members)
 
 
 def _update_sets(scene: Scene) -> QuorumDecision:
-    pools = scene.unmarked or scene.not_held
+    pools = scene.unmarked or scene.altered or scene.not_held
     steps = tuple(_begin(scene, pool) for pool in pools)
     line = Line(Reason.UPDATING_STATEFUL_SETS, f"pods made anew will run {scene.image}")
     return _act(QuorumStep.UPDATE_STATEFUL_SETS, line, steps)
@@ -84,7 +147,8 @@ def _update_sets(scene: Scene) -> QuorumDecision:
 def _begin(scene: Scene, pool: Pool) -> Begin:
     before = pool.swap.before if pool.swap else pool.image
     running = next((member.told.version for member in scene.old if member.told), "")
-    return Begin(pool.name, pool.uid, scene.target, scene.image, before, running)
+    recreate = scene.swap.recreate if scene.swap else gates.recreates(scene)
+    return Begin(pool.name, pool.uid, scene.target, scene.image, before, running, recreate)
 
 
 def _begun(scene: Scene, swap: Swap, now: datetime) -> QuorumDecision:
@@ -92,12 +156,12 @@ def _begun(scene: Scene, swap: Swap, now: datetime) -> QuorumDecision:
         return _rest(_where(scene), _silence(scene), requeue(_SOON))
     if _goes_back(scene, swap, now):
         return _put_back(scene)
-    if scene.unmarked or (scene.old and scene.not_held):
+    if scene.unmarked or scene.altered or (scene.old and scene.not_held):
         # a server that is old again, after all were new: whoever drains must not come in between
         return _update_sets(scene)
     if blocked := _blocked(scene):
         return _replace(blocked)
-    if gates.recreates(scene) and scene.old:
+    if scene.old and (swap.recreate or gates.recreates(scene)):
         return _recreate_all(scene)
     return _in_place(scene, now) if scene.old else _all_new(scene)
 
@@ -173,7 +237,9 @@ def _through(scene: Scene) -> Member | None:
     """The server that passes a call on: one that runs the old version; none while an old one starts."""
     if any(member.told and not member.told.serving for member in scene.old):
         return None
-    return scene.old[0]
+    # another one at each attempt: a busy one garbles what it passes on
+    attempt = scene.view.operation.attempt if scene.view.operation else 1
+    return scene.old[(attempt - 1) % len(scene.old)]
 
 
 def _staging(scene: Scene, through: Member, now: datetime) -> QuorumDecision:
@@ -216,7 +282,8 @@ def _one_by_one(scene: Scene) -> QuorumDecision:
         )
     last = scene.not_made_anew[-1]
     if not last.may_stop.certain:
-        line = Line(Reason.MAY_NOT_STOP, f"the service would not be well without {last.name}")
+        why = f": {last.trouble}" if last.trouble else ""
+        line = Line(Reason.MAY_NOT_STOP, f"the service would not be well without {last.name}{why}")
         return _rest(QuorumStep.RECREATE_PODS, line, requeue(_SOON))
     line = Line(Reason.RECREATING, f"{len(scene.not_made_anew)} pods are made anew, one by one")
     return _act(QuorumStep.RECREATE_PODS, line, (_delete(last, "to be made anew from the new image"),))
@@ -261,6 +328,11 @@ def _is_at(record: Started | None, verb: str, scene: Scene) -> bool:
 
 def _validate(image: str) -> Callable[[Started], Operation]:
     return lambda record: Validate(record, image)
+
+
+def _rehearse(scene: Scene, through: Member) -> Callable[[Started], Operation]:
+    members = tuple(member.uid for member in scene.view.members)
+    return lambda record: Rehearse(record, scene.target, through.name, members)
 
 
 def _stage(scene: Scene, through: Member) -> Callable[[Started], Operation]:

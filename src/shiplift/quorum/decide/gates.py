@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shiplift.api.quorum import OnUnsupported, QuorumStrategy
+from shiplift.engine.step import Answer
 from shiplift.quorum.decide.scene import Scene, names
 from shiplift.quorum.model import Line, Reason, Validity
 
@@ -42,6 +43,10 @@ def _given_up(scene: Scene) -> Line | None:
     if not scene.view.given_up:
         return None
     return Line(Reason.STAGING_FAILED, scene.view.given_up, stalled=True)
+
+
+def _obstacle(scene: Scene) -> Line | None:
+    return scene.view.obstacle
 
 
 def _image(scene: Scene) -> Line | None:
@@ -102,11 +107,18 @@ def _versions(scene: Scene) -> Line | None:
     return Line(Reason.VERSIONS_DIFFER, f"servers run {', '.join(sorted(running))}", stalled=True)
 
 
+def _upgrade(scene: Scene) -> Line | None:
+    if not scene.view.upgrading:
+        return None
+    message = f"the cluster is being upgraded to {scene.view.upgrading}: its turn comes after"
+    return Line(Reason.WAITS_FOR_UPGRADE, message)
+
+
 def _canary(scene: Scene) -> Line | None:
     return canary(scene)
 
 
-BEFORE: tuple[Gate, ...] = (_missing, _managed_elsewhere, _another, _given_up, _image)
+BEFORE: tuple[Gate, ...] = (_missing, _managed_elsewhere, _another, _obstacle, _given_up, _image)
 """Asked before the image is looked at, and after."""
 BEGINNING: tuple[Gate, ...] = (
     *BEFORE,
@@ -116,6 +128,7 @@ BEGINNING: tuple[Gate, ...] = (
     _downgrade,
     _not_ready,
     _versions,
+    _upgrade,
     _canary,
 )
 """Asked before the StatefulSets are written."""
@@ -126,7 +139,8 @@ def canary(scene: Scene) -> Line | None:
     quiet = tuple(member for member in scene.view.members if not member.sings.certain)
     if not quiet:
         return None
-    return Line(Reason.WAITS_FOR_CANARY, f"nothing can be written and read through {names(quiet)}")
+    why = f": {quiet[0].trouble}" if quiet[0].trouble else ""
+    return Line(Reason.WAITS_FOR_CANARY, f"nothing can be written and read through {names(quiet)}{why}")
 
 
 def _cannot_stage(scene: Scene) -> Line | None:
@@ -183,6 +197,14 @@ def _downgrades(scene: Scene) -> Line | None:
     return None
 
 
+def _rehearsal(scene: Scene) -> Line | None:
+    """What is known of it is of this term alone; how it was decided stands with the swap."""
+    last = scene.view.outcomes.last.get(f"rehearse {scene.target}")
+    if last is None or last.answer is not Answer.FAILED:
+        return None
+    return Line(Reason.REHEARSAL_FAILED, last.message, stalled=True)
+
+
 IN_PLACE: tuple[Gate, ...] = (_downgrades, _cannot_stage, _updates_off, _one_processor, _key, _proxy)
 """Why the binary cannot be swapped in place; whether pods are then made anew the service's spec says."""
 
@@ -196,7 +218,7 @@ def recreates(scene: Scene) -> bool:
     wanted = scene.view.wanted
     if wanted.strategy is QuorumStrategy.RECREATE_ALL:
         return True
-    line = first(IN_PLACE, scene)
+    line = first(IN_PLACE, scene) or _rehearsal(scene)
     if line is None:
         return False
     return line.reason is Reason.DOWNGRADE_REFUSED or wanted.on_unsupported is OnUnsupported.RECREATE_ALL

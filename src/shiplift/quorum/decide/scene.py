@@ -40,6 +40,15 @@ class Scene(msgspec.Struct, frozen=True):
         return tuple(pool for pool in self.view.pools if pool.swap and not pool.swap.held)
 
     @property
+    def altered(self) -> tuple[Pool, ...]:
+        """Marked, and not what the swap had made of them: somebody else wrote there."""
+        return tuple(
+            pool
+            for pool in self.view.pools
+            if pool.swap and (pool.image != pool.swap.image or not pool.on_delete)
+        )
+
+    @property
     def silent(self) -> tuple[Member, ...]:
         return tuple(member for member in self.view.members if member.told is None)
 

@@ -60,6 +60,7 @@ class Verdict(Enum):
     DONE = "done"
     AT_TARGET = "it runs that version, or a newer one"
     GARBLED = "it garbled a good file; once more is worth it"
+    NOT_FETCHED = "it could not fetch the signature"
     UNREACHABLE = "the others could not reach it"
     BUSY = "another update is under way"
     READ_ONLY = "it cannot write beside its binary"

@@ -11,6 +11,7 @@ import contextlib
 import os
 import shutil
 import tempfile
+import time
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -45,11 +46,12 @@ def program_of(image: Image, registry: Registry, name: str, cache: Path) -> Pull
     return pulled
 
 
-def forget_all_but(cache: Path, digests: frozenset[str]) -> None:
-    """What no service wants any more, and what killed pulls left; only while nothing is being pulled."""
+def forget_all_but(cache: Path, digests: frozenset[str], age: float = 0.0) -> None:
+    """What no service wants any more, and what killed pulls left, where it is so many seconds old; only while
+    nothing is being pulled."""
     kept = {digest.replace(":", "-") for digest in digests}
     for folder in cache.iterdir() if cache.is_dir() else ():
-        if folder.name not in kept:
+        if folder.name not in kept and time.time() - folder.stat().st_mtime >= age:
             shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -11,6 +11,7 @@ from shiplift.quorum.images.errors import NotAllowed
 _HUB, _HUBS_REGISTRY = "docker.io", "registry-1.docker.io"
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+_HOST = re.compile(r"(?:[A-Za-z0-9]+(?:[.-]+[A-Za-z0-9]+)*|\[[0-9a-fA-F:]+\])(?::[0-9]{1,5})?")
 _REPOSITORY = re.compile(r"[a-z0-9]+(?:[._-]+[a-z0-9]+)*(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*")
 
 
@@ -45,7 +46,8 @@ class Reference(msgspec.Struct, frozen=True):
 
     def _well_formed(self) -> bool:
         return bool(
-            _REPOSITORY.fullmatch(self.repository)
+            _HOST.fullmatch(self.host)
+            and _REPOSITORY.fullmatch(self.repository)
             and len(self.repository) <= 255
             and (self.tag or self.digest)
             and (not self.tag or _TAG.fullmatch(self.tag))

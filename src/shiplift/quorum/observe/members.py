@@ -6,7 +6,9 @@ without it.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 import msgspec
@@ -29,6 +31,8 @@ class Heard(msgspec.Struct, frozen=True):
     answer: Told | Silent
     sings: Truth = Truth.UNKNOWN
     may_stop: Truth = Truth.UNKNOWN
+    trouble: str = ""
+    """What came of the canary, or why it may not stop; empty where all is well."""
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -94,6 +98,7 @@ def _member(pod: Json, pool: str, heard: Mapping[str, Heard], place: Place) -> M
         may_stop=found.may_stop,
         minisign_key=environment.get(_KEY, ""),
         proxied=_is_proxied(environment, place.serving_host),
+        trouble=found.trouble,
     )
 
 
@@ -119,4 +124,13 @@ def _is_proxied(environment: Mapping[str, str], host: str) -> bool:
     spared = {
         word.strip().lstrip(".") for name in _NO_PROXIES for word in environment.get(name, "").split(",")
     }
-    return not any(word and (word in ("*", host) or host.endswith(f".{word}")) for word in spared)
+    return not any(word and (word in ("*", host) or _covers(word, host)) for word in spared)
+
+
+def _covers(word: str, host: str) -> bool:
+    """Whether a word of NO_PROXY means the host: the end of its name, or a network that it is in."""
+    if host.endswith(f".{word}"):
+        return True
+    with contextlib.suppress(ValueError):
+        return "/" in word and ip_address(host) in ip_network(word, strict=False)
+    return False

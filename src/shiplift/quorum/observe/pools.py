@@ -42,8 +42,9 @@ def _swap(about: Json) -> Swap | None:
     if record is None:
         # somebody else wrote on it: a service of no name, whom nobody is
         return Swap("", "", "", "", held=QUORUM_HOLD in annotations)
+    held = QUORUM_HOLD in annotations
     return Swap(
-        record.service, record.target, record.image, record.before.image, held=QUORUM_HOLD in annotations
+        record.service, record.target, record.image, record.before.image, held=held, recreate=record.recreate
     )
 
 

@@ -9,15 +9,18 @@ from __future__ import annotations
 from datetime import datetime
 
 from shiplift.api.conditions import stated
+from shiplift.api.quorum import Artifact, MemberState, QuorumService, QuorumServiceStatus, QuorumStep
 from shiplift.api.quorum import Member as ToldMember
-from shiplift.api.quorum import MemberState, QuorumService, QuorumServiceStatus, QuorumStep
 from shiplift.api.values import Operation, Progress
 from shiplift.engine import conditions
 from shiplift.engine.conditions import Statement
+from shiplift.engine.progress import Weight
 from shiplift.engine.step import Started
 from shiplift.quorum.decide.scene import Scene
-from shiplift.quorum.model import Line, Member, QuorumDecision, Reason, View
+from shiplift.quorum.model import Candidate, Line, Member, QuorumDecision, Reason, Validity, View
 
+IMAGE_VERIFIED = "ImageVerified"
+"""The condition that says what is known of the image, and what of it is not checked."""
 _LONGEST_LINE, _LONGEST_MESSAGE = 256, 4096
 
 
@@ -29,14 +32,18 @@ def status(
     return QuorumServiceStatus(
         observed_generation=service.metadata.generation,
         conditions=stated(
-            before.conditions, _statements(decision.line), generation=service.metadata.generation, now=now
+            before.conditions,
+            (*_statements(decision.line), *_verified(view.candidate)),
+            generation=service.metadata.generation,
+            now=now,
+            more=(IMAGE_VERIFIED,) if _says_of_image(service, view) else (),
         ),
         step=decision.step,
         reason=decision.line.reason.value,
         message=decision.line.message[:_LONGEST_MESSAGE],
         current_version=_current(scene)[:_LONGEST_LINE],
         target_version=scene.target[:_LONGEST_LINE],
-        artifact=before.artifact,
+        artifact=_artifact(view.candidate) or before.artifact,
         progress=Progress.of(len(scene.new), len(view.members)),
         members=tuple(_member(scene, member) for member in view.members),
         operation=_operation(decision, before),
@@ -70,6 +77,61 @@ def _statements(line: Line) -> tuple[Statement, ...]:
     return (conditions.stalled if line.stalled else conditions.reconciling)(line.reason, message)
 
 
+def _says_of_image(service: QuorumService, view: View) -> bool:
+    """What was said of the image of this very spec stays until it is looked at again."""
+    of_this_spec = service.status.observed_generation == service.metadata.generation
+    return view.candidate.validity is not Validity.UNKNOWN or not of_this_spec
+
+
+def _verified(candidate: Candidate) -> tuple[Statement, ...]:
+    """Of an image that was not looked at yet nothing is said."""
+    if candidate.validity is Validity.REFUSED:
+        reason, state, message = Reason.IMAGE_REFUSED, conditions.Status.FALSE, candidate.message
+    elif candidate.validity is Validity.GOOD and candidate.notes:
+        reason, state, message = (
+            Reason.PARTLY_VERIFIED,
+            conditions.Status.TRUE,
+            "signature and checksum of the binary hold; " + "; ".join(candidate.notes),
+        )
+    elif candidate.validity is Validity.GOOD:
+        reason, state, message = (
+            Reason.VERIFIED,
+            conditions.Status.TRUE,
+            "the image's signature, and signature, checksum and version of the binary hold",
+        )
+    else:
+        return ()
+    return (Statement(IMAGE_VERIFIED, state, reason, message[:_LONGEST_MESSAGE]),)
+
+
+def _artifact(candidate: Candidate) -> Artifact | None:
+    if candidate.validity is not Validity.GOOD or not candidate.digest or not candidate.sha256:
+        return None
+    return Artifact(
+        image_digest=candidate.digest,
+        sha256=candidate.sha256,
+        version=candidate.version,
+        verify_time=candidate.verified.replace(microsecond=0) if candidate.verified else None,
+    )
+
+
+def _essence(status: QuorumServiceStatus) -> object:
+    """What decisions, or people who wait, depend on."""
+    said = tuple((one.type, one.status, one.reason) for one in status.conditions)
+    return (
+        status.observed_generation,
+        status.step,
+        status.reason,
+        status.operation,
+        status.refused,
+        status.target_version,
+        said,
+    )
+
+
+WEIGHT = Weight[QuorumServiceStatus](_essence, ("members", "progress", "message"))
+
+
 def _current(scene: Scene) -> str:
     """What all run, or the oldest that one of them runs."""
     ranks = scene.view.order.ranks
@@ -83,7 +145,7 @@ def _member(scene: Scene, member: Member) -> ToldMember:
         state=_state(scene, member),
         uid=member.uid or None,
         version=(member.told.version if member.told else "")[:_LONGEST_LINE],
-        message=member.why_silent[:_LONGEST_MESSAGE],
+        message=(member.why_silent or member.trouble)[:_LONGEST_MESSAGE],
     )
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from shiplift.api.marks import REFRESH_ASKED
 from shiplift.engine.ledger import LedgerError
 from shiplift.engine.step import Outcome, Step
 from shiplift.facts.kinds import UPGRADE_CONFIG
-from shiplift.kube.changing import Subject, change
+from shiplift.kube.changing import Edit, Subject, change
 from shiplift.kube.client import Client
 from shiplift.kube.errors import KubeError
 from shiplift.kube.finalizers import finalizer_edit
 from shiplift.kube.outcomes import refusal
 from shiplift.upgrade import steps
-from shiplift.upgrade.act import migrations, rollouts
+from shiplift.upgrade.act import cluster_versions, migrations, rollouts
 from shiplift.upgrade.names import FINALIZER, UPGRADE
 
 
@@ -34,6 +35,10 @@ class Actor:
         match step:
             case steps.SetFinalizer():
                 return _set_finalizer(self._client, step)
+            case steps.AskProvider():
+                return _ask_provider(self._client, step)
+            case steps.SetChannel() | steps.SetUpdate():
+                return cluster_versions.take(self._client, step)
             case steps.MakeRollout() | steps.DeleteRollout() | steps.HoldRollout():
                 return rollouts.take(self._client, step)
             case (
@@ -52,3 +57,9 @@ def _set_finalizer(client: Client, step: steps.SetFinalizer) -> Outcome:
     """Our finalizer put on or taken off; those of others stay."""
     subject = Subject(UPGRADE_CONFIG, UPGRADE, "", step.uid, "upgrade")
     return change(client, step, subject, lambda live: finalizer_edit(live, FINALIZER, present=step.present))
+
+
+def _ask_provider(client: Client, step: steps.AskProvider) -> Outcome:
+    subject = Subject(UPGRADE_CONFIG, UPGRADE, "", step.uid, "upgrade")
+    wish = Edit({"metadata": {"annotations": {REFRESH_ASKED: step.wish}}})
+    return change(client, step, subject, lambda _: wish)

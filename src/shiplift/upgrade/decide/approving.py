@@ -15,7 +15,7 @@ def missing(course: Course) -> Line | None:
         return None
     if granted is None:
         return _needed(f"somebody has to approve the plan to {plan.version}; `shiplift approve` does")
-    if versions.normal(granted.version) != plan.version:
+    if versions.goal(granted.version) != plan.version:
         return _needed(f"{granted.by} approved {granted.version}, and the plan goes to {plan.version}")
     if granted.plan_digest != plan.digest:
         return _needed(

@@ -12,6 +12,7 @@ from shiplift.api.marks import UPGRADE_UID
 from shiplift.api.nodes import NodeRollout
 from shiplift.api.upgrade import (
     HistoryEntry,
+    PolicyLost,
     UpgradeConfig,
     UpgradeConfigSpec,
     UpgradeConfigStatus,
@@ -56,6 +57,19 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         return self.spec.type is UpgradeType.EXTERNAL
 
     @property
+    def openshift(self) -> bool:
+        """Whether the cluster-version operator changes control plane and nodes."""
+        return self.spec.type is UpgradeType.OPENSHIFT
+
+    @property
+    def behind(self) -> tuple[Machine, ...]:
+        """Nodes that take part and do not run the target; of OpenShift a kubelet says nothing about the
+        release."""
+        if self.openshift:
+            return ()
+        return tuple(one for one in self.takes_part if not runs(one, self.target))
+
+    @property
     def begun(self) -> bool:
         """Where it goes is stored: from then on to its end."""
         return self.status.target_version is not None
@@ -69,6 +83,21 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         """A version that was asked for after the start; empty where none was."""
         wanted = versions.goal(self.spec.desired.version or "")
         return wanted if self.begun and wanted != self.target else ""
+
+    @property
+    def without_policy(self) -> bool:
+        """Whether the provider has no policy for it any more."""
+        policy = self.status.policy
+        return self.begun and policy is not None and policy.lost
+
+    @property
+    def rests(self) -> str:
+        """Why nothing new is begun, in a word or two; empty where it may be. A control plane that is half
+        way is finished without its policy, and rests only where somebody pauses it."""
+        if self.spec.paused:
+            return "paused"
+        lost = self.without_policy and self.spec.on_policy_lost is PolicyLost.PAUSE
+        return "policy lost" if lost else ""
 
     @property
     def takes_part(self) -> tuple[Machine, ...]:

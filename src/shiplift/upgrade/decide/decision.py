@@ -18,7 +18,16 @@ from shiplift.engine import retries
 from shiplift.engine.decision import LookAgain, await_change, earliest, requeue
 from shiplift.engine.step import Step
 from shiplift.facts import kinds
-from shiplift.upgrade.decide import ending, external, gates, migrating, preflight, retrying, rolling
+from shiplift.upgrade.decide import (
+    ending,
+    external,
+    gates,
+    migrating,
+    openshift,
+    preflight,
+    retrying,
+    rolling,
+)
 from shiplift.upgrade.decide.course import Course, course_of, runs
 from shiplift.upgrade.model import Conducted, Line, Reason, Stage, Told, View
 from shiplift.upgrade.names import WORKERS
@@ -26,7 +35,7 @@ from shiplift.upgrade.tell.report import Report, status_of
 
 _SOON = timedelta(seconds=1)
 """What is old now is fresh in a moment, and no event says so."""
-_LOOK_AGAIN = timedelta(seconds=30)
+_LOOK_AGAIN, _OFTEN = timedelta(seconds=30), timedelta(seconds=5)
 Walk = Callable[[Course], Line | None]
 
 
@@ -70,15 +79,18 @@ def _running(course: Course) -> Line:
     if course.through:
         over = Line(Reason.UPGRADED, f"the cluster was brought to {course.target}", over=True)
         return ending.cleaned_up(course) or over
-    walks = BY_OTHERS if course.external else WALK
+    walks = BY_OTHERS if course.external else BY_OPENSHIFT if course.openshift else WALK
     line = next((line for walk in walks if (line := walk(course)) is not None), None)
     if line is None:
         return Line(Reason.CLEANING_UP, f"every node runs {course.target}", through=True)
-    return line._replace(message=line.message + _queued(course), steps=(*line.steps, *ending.holds(course)))
+    return line._replace(message=line.message + _besides(course), steps=(*line.steps, *ending.holds(course)))
 
 
-def _queued(course: Course) -> str:
-    return f"; {course.queued} is asked for meanwhile, and waits" if course.queued else ""
+def _besides(course: Course) -> str:
+    """What somebody wants meanwhile, or does not want any more."""
+    queued = f"; {course.queued} is asked for meanwhile, and waits" if course.queued else ""
+    goes_on = course.without_policy and not course.rests
+    return queued + ("; its policy is gone, and it is finished all the same" if goes_on else "")
 
 
 def _blind(course: Course) -> Line | None:
@@ -102,7 +114,7 @@ def _all_there(course: Course) -> bool:
 
 def _checked(course: Course) -> Line | None:
     """Every node that takes part runs the target and is Ready."""
-    behind = [one.name for one in course.takes_part if not runs(one, course.target)]
+    behind = [one.name for one in course.behind]
     down = [one.name for one in course.takes_part if not one.ready]
     if not behind and not down:
         return None
@@ -127,6 +139,8 @@ BY_OTHERS: tuple[Walk, ...] = (
     _checked,
 )
 """Where somebody else changes control plane and nodes."""
+BY_OPENSHIFT: tuple[Walk, ...] = (openshift.control_plane, _checked)
+"""Where the cluster-version operator does, nodes included."""
 
 
 def _findings(course: Course) -> tuple[preflight.Finding, ...]:
@@ -143,4 +157,6 @@ def _unique(steps: tuple[Step, ...]) -> tuple[Step, ...]:
 def _look_again(course: Course, line: Line) -> LookAgain:
     due = [requeue(line.due - course.now)] if line.due is not None else []
     busy = course.begun and not line.over
-    return earliest(*due, *([requeue(_LOOK_AGAIN)] if busy else []), await_change())
+    # no event tells of what has no row
+    often = _OFTEN if course.openshift else _LOOK_AGAIN
+    return earliest(*due, *([requeue(often)] if busy or course.openshift else []), await_change())

@@ -14,7 +14,7 @@ from shiplift.engine.step import Step
 from shiplift.upgrade.decide import migrating, rolling
 from shiplift.upgrade.decide.course import Course
 from shiplift.upgrade.model import Line, Reason, View
-from shiplift.upgrade.names import CONTROL_PLANE, FINALIZER
+from shiplift.upgrade.names import CONTROL_PLANE, FINALIZER, rollout_name
 from shiplift.upgrade.steps import DeleteRollout, HoldMigration, HoldRollout, SetFinalizer
 
 _OVER = (RolloutPhase.COMPLETE, RolloutPhase.ABORTED)
@@ -92,19 +92,21 @@ def orphans(view: View) -> Iterator[Step]:
 
 def holds(course: Course) -> Iterator[Step]:
     """Our marks are on what must not begin anything now, and on nothing else."""
-    why = _why_held(course)
+    planes = rollout_name(course.target, CONTROL_PLANE)
     for rollout in course.rollouts:
+        why = _why_held(course, planes=rollout.metadata.name == planes)
         have = rollout.metadata.annotations.get(UPGRADE_HOLD, "")
         if have != why and rollout.metadata.deletion_timestamp is None:
             yield HoldRollout(rollout.metadata.name, rollout.metadata.uid, why)
     migration = course.view.migration
-    if migration is not None and migrating.is_touched(migration):
-        wanted = "paused" if course.spec.paused else ""
-        if migration.metadata.annotations.get(UPGRADE_HOLD, "") != wanted:
-            yield HoldMigration(migration.metadata.uid, wanted)
+    if migration is None or not migrating.is_touched(migration):
+        return
+    if migration.metadata.annotations.get(UPGRADE_HOLD, "") != course.rests:
+        yield HoldMigration(migration.metadata.uid, course.rests)
 
 
-def _why_held(course: Course) -> str:
-    if course.spec.paused:
-        return "paused"
+def _why_held(course: Course, *, planes: bool) -> str:
+    """A control plane is never left half-upgraded because its policy is gone."""
+    if course.spec.paused or (course.rests and not planes):
+        return course.rests
     return "retry" if course.retries else ""

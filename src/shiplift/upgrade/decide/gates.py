@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
 from shiplift.api.nodes import RolloutPhase
-from shiplift.api.upgrade import UpgradePhase, UpgradeType
+from shiplift.api.upgrade import UpgradePhase
 from shiplift.api.values import duration
 from shiplift.engine import versions
 from shiplift.engine.windows import WindowError
 from shiplift.facts import kinds
-from shiplift.upgrade.decide import approving, preflight
-from shiplift.upgrade.decide.course import PARTS, Course, is_ours, runs, windows_of
+from shiplift.upgrade.decide import approving, openshift, preflight, refreshing
+from shiplift.upgrade.decide.course import PARTS, Course, is_ours, windows_of
 from shiplift.upgrade.model import Line, Reason, Stage
 from shiplift.upgrade.names import CONTROL_PLANE, FINALIZER
 from shiplift.upgrade.steps import SetFinalizer
@@ -25,7 +25,6 @@ Gate = Callable[[Course], Line | None]
 _LOOK_AGAIN = timedelta(seconds=30)
 """No event tells that everything is well again that a check has found."""
 _OVER = (RolloutPhase.COMPLETE, RolloutPhase.ABORTED)
-_CONDUCTED = (UpgradeType.KUBEADM, UpgradeType.EXTERNAL)
 
 
 def closed(course: Course) -> Line | None:
@@ -39,13 +38,6 @@ def _unreadable(course: Course) -> Line | None:
     return Line(Reason.UNREADABLE, f"nothing is begun: {blind[0]}", stalled=True) if blind else None
 
 
-def _not_conducted(course: Course) -> Line | None:
-    if course.spec.type in _CONDUCTED:
-        return None
-    text = f"this release conducts upgrades of the types Kubeadm and External, not {course.spec.type}"
-    return Line(Reason.NOT_CONDUCTED, text, stalled=True, at=Stage.VALID)
-
-
 def _reached(course: Course) -> Line | None:
     """Where the cluster was brought to that version once, it is not upgraded again by itself."""
     last = course.last
@@ -53,7 +45,7 @@ def _reached(course: Course) -> Line | None:
         return None
     if versions.goal(last.version) != course.target:
         return None
-    behind = [one.name for one in course.takes_part if not runs(one, course.target)]
+    behind = [one.name for one in course.behind]
     text = f"the cluster was brought to {course.target}"
     if behind:
         more = f" and {len(behind) - 1} more" if len(behind) > 1 else ""
@@ -84,9 +76,7 @@ def _refused(course: Course) -> Line | None:
 
 def _there(course: Course) -> Line | None:
     """All of it runs the target already: there is nothing to do, and that is written down."""
-    there = not (course.plan and course.plan.path) and all(
-        runs(one, course.target) for one in course.takes_part
-    )
+    there = not (course.plan and course.plan.path) and not course.behind
     if not there or not course.takes_part:
         return None
     return Line(Reason.UPGRADED, f"every node runs {course.target} already", over=True)
@@ -100,7 +90,12 @@ def _no_nodes(course: Course) -> Line | None:
 
 def _no_control_plane(course: Course) -> Line | None:
     """A control plane that shows no node is changed by somebody else."""
-    if course.external or not (course.plan and course.plan.path) or course.machines(CONTROL_PLANE):
+    if (
+        course.external
+        or course.openshift
+        or not (course.plan and course.plan.path)
+        or course.machines(CONTROL_PLANE)
+    ):
         return None
     text = (
         f"the control plane runs {course.preceding}, and no control-plane node takes part that could be"
@@ -195,7 +190,8 @@ def _time(moment: datetime) -> str:
 
 GATES: tuple[Gate, ...] = (
     _unreadable,
-    _not_conducted,
+    openshift.without_version,
+    openshift.unknown,
     _reached,
     _unknown_version,
     _refused,
@@ -210,5 +206,6 @@ GATES: tuple[Gate, ...] = (
     window_closed,
     _preflight,
     _busy,
+    refreshing.not_refreshed,
     _finalizer,
 )

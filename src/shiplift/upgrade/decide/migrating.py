@@ -22,7 +22,7 @@ from shiplift.engine import ledger, versions
 from shiplift.engine.step import Step
 from shiplift.upgrade.decide.course import Course
 from shiplift.upgrade.decide.preflight import is_given_up
-from shiplift.upgrade.decide.rolling import may_begin
+from shiplift.upgrade.decide.rolling import may_begin, resting
 from shiplift.upgrade.model import Line, Reason, Stage, View
 from shiplift.upgrade.names import MIGRATION
 from shiplift.upgrade.steps import DeleteMigration, MakeMigration, PutBackTarget, SetTarget
@@ -96,8 +96,8 @@ def moved(course: Course) -> Line | None:
         return None
     status = migration.status
     said = f"{_NAME}: {status.message}"
-    if course.spec.paused:
-        return Line(Reason.PAUSED, f"paused: what is in flight ends ({said})", at=Stage.WORKLOADS)
+    if course.rests:
+        return resting(course, said)._replace(at=Stage.WORKLOADS)
     if migration.spec.paused:
         return Line(Reason.STEP_STALLED, f"{_NAME} was paused by somebody: {said}", at=Stage.WORKLOADS)
     stalled = _holds(migration, "Stalled")

@@ -58,6 +58,13 @@ def _steps(spec: UpgradeConfigSpec, target: str, path: tuple[str, ...]) -> Itera
     if spec.type is UpgradeType.EXTERNAL:
         yield from _by_others(target, path)
         return
+    if spec.type is UpgradeType.OPENSHIFT:
+        channel = f", from channel {spec.desired.channel}" if spec.desired.channel else ""
+        text = (
+            f"control plane and nodes to {target.removeprefix('v')}{channel}, by the cluster-version operator"
+        )
+        yield PlannedStep(Stage.CONTROL_PLANE, text)
+        return
     if path:
         name = rollout_name(target, CONTROL_PLANE)
         yield PlannedStep(

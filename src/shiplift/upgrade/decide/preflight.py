@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from shiplift.api.nodes import OnBlockedDrain
+from shiplift.api.operators import OperatorVersion
 from shiplift.api.upgrade import Finding, Severity
 from shiplift.api.workloads import WorkloadMigration
-from shiplift.engine.versions import KUBELET_MAY_LAG, Version, VersionError, kubelet_fits, parse
+from shiplift.engine.versions import KUBELET_MAY_LAG, Order, Version, VersionError, kubelet_fits, parse
 from shiplift.upgrade.decide.course import Course
 from shiplift.upgrade.decide.plan import node_policy
 from shiplift.upgrade.names import MIGRATION
@@ -34,6 +35,8 @@ def blockers(found: Sequence[Finding]) -> list[Finding]:
 
 def _skew(course: Course) -> Finding | None:
     """A kubelet that stays behind must not be too far behind what comes, nor ahead of what there is."""
+    if course.openshift:
+        return None
     server = parse(course.target)
     if (runs := parse(course.preceding)).line > server.line:
         server = runs
@@ -56,6 +59,21 @@ def _fits(kubelet: str, server: Version) -> bool:
         return kubelet_fits(parse(kubelet), server)
     except VersionError:
         return False
+
+
+def _upgradeable(course: Course) -> Finding | None:
+    """What OpenShift's own operators say against another minor, in their words."""
+    found = course.view.cluster_version
+    same_minor = course.preceding and parse(course.target).line == parse(course.preceding).line
+    if found is None or not found.not_upgradeable or same_minor:
+        return None
+    return Finding(
+        code="UPGRADEABLE",
+        severity=Severity.BLOCKER,
+        message=f"ClusterVersion version is not upgradeable to another minor: {found.not_upgradeable}",
+        hint="do what it says; within the minor it goes on",
+        objects=("ClusterVersion version",),
+    )
 
 
 def _not_ready(course: Course) -> Finding | None:
@@ -83,6 +101,34 @@ def _budgets(course: Course) -> Finding | None:
         hint="let each allow one pod to be away, or add replicas",
         objects=tuple(one[:256] for one in never[:_MOST_OBJECTS]),
     )
+
+
+def _operators(course: Course) -> Finding | None:
+    """An operator that says up to which Kubernetes it runs is brought to a version that runs on the next."""
+    target = parse(course.target)
+    blocking = [one for one in course.view.operators if _ends_before(one, target)]
+    if not blocking:
+        return None
+    names = [f"OperatorVersion {one.metadata.namespace}/{one.metadata.name}" for one in blocking]
+    most = blocking[0].spec.max_kubernetes_version
+    return Finding(
+        code="OPERATORS",
+        severity=Severity.BLOCKER,
+        message=f"operators do not run on {course.target}: {_listed(names)}; the first ends with {most}",
+        hint="upgrade them first: shiplift status says what each waits for",
+        objects=tuple(one[:256] for one in names[:_MOST_OBJECTS]),
+    )
+
+
+def _ends_before(one: OperatorVersion, target: Version) -> bool:
+    """A limit that cannot be read is one: unknown is not fine."""
+    most = one.spec.max_kubernetes_version
+    if most is None:
+        return False
+    try:
+        return parse(most).compare(target) in (Order.LOWER, Order.NONE)
+    except VersionError:
+        return True
 
 
 def _capacity(course: Course) -> Finding | None:
@@ -118,4 +164,4 @@ def _listed(names: Sequence[str], between: str = ", ") -> str:
     return between.join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-CHECKS: tuple[Check, ...] = (_skew, _not_ready, _budgets, _migration, _capacity)
+CHECKS: tuple[Check, ...] = (_skew, _upgradeable, _not_ready, _budgets, _migration, _operators, _capacity)

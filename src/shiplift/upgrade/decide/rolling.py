@@ -60,11 +60,23 @@ def _nothing_to_do(course: Course, part: str) -> bool:
 
 def may_begin(course: Course) -> Line | None:
     """Why the next step is not begun now; None where it is."""
-    if course.spec.paused:
-        return Line(Reason.PAUSED, "paused: what is in flight ends; `shiplift resume` goes on")
+    if course.rests:
+        return resting(course)
     if course.retries:
         return Line(Reason.RETRYING, "what has failed is let go first")
     return approving.missing(course) or gates.window_closed(course)
+
+
+def resting(course: Course, said: str = "") -> Line:
+    """What is told of an upgrade that begins nothing new."""
+    more = f" ({said})" if said else ""
+    if course.spec.paused:
+        return Line(Reason.PAUSED, f"paused: what is in flight ends{more}; `shiplift resume` goes on")
+    text = (
+        f"its policy is gone: what is in flight ends{more}; set spec.onPolicyLost of UpgradeConfig cluster to"
+        " Finish to go on without it, or abort"
+    )
+    return Line(Reason.POLICY_LOST, text, stalled=True)
 
 
 def spec_of(course: Course, part: str) -> dict[str, Any]:
@@ -111,8 +123,8 @@ def _of(rollout: NodeRollout, course: Course, reason: Reason) -> Line | None:
 def _under_way(rollout: NodeRollout, course: Course, reason: Reason) -> Line:
     name, status = rollout.metadata.name, rollout.status
     said = f"NodeRollout {name}: {status.message}"
-    if course.spec.paused:
-        return Line(Reason.PAUSED, f"paused: what is in flight ends ({said}); `shiplift resume` goes on")
+    if course.spec.paused or (course.rests and reason is not Reason.CONTROL_PLANE):
+        return resting(course, said)
     if status.phase is RolloutPhase.STOPPED:
         return Line(Reason.STEP_FAILED, f"{said}; `shiplift retry` tries again", stalled=True)
     if rollout.spec.paused:

@@ -9,19 +9,21 @@ from typing import Protocol, cast
 from shiplift.agent.protocol import ProtocolError, current_versions
 from shiplift.api.marks import SKIP_ROLLOUT
 from shiplift.api.nodes import NodeRollout
+from shiplift.api.operators import OperatorVersion
 from shiplift.api.upgrade import UpgradeConfig, UpgradeType
 from shiplift.api.workloads import WorkloadMigration
 from shiplift.engine.api_servers import API_SERVER, api_servers
-from shiplift.engine.step import Outcomes
+from shiplift.engine.step import Outcomes, Step
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.facts.nodes import Node, is_control_plane
 from shiplift.facts.workloads import Deployment, PodDisruptionBudget, StatefulSet
 from shiplift.kube.kept import Kept
 from shiplift.kube.store import Snapshot
-from shiplift.upgrade.model import Machine, Unreadable, View
-from shiplift.upgrade.names import MIGRATION, POOLS, UPGRADE
+from shiplift.upgrade.model import ClusterVersion, Machine, Unreadable, View
+from shiplift.upgrade.names import CLUSTER_VERSION_NAME, MIGRATION, POOLS, UPGRADE
 from shiplift.upgrade.observe.budgets import never_allowed
+from shiplift.upgrade.steps import SetChannel, SetUpdate
 
 READS = (
     kinds.UPGRADE_CONFIG,
@@ -31,6 +33,7 @@ READS = (
     kinds.POD_DISRUPTION_BUDGET,
     kinds.DEPLOYMENT,
     kinds.STATEFUL_SET,
+    kinds.OPERATOR_VERSION,
 )
 _CONDUCTED = READS[:4]
 """What a running upgrade goes by."""
@@ -49,10 +52,12 @@ class Observer:
         self,
         store: Snapshots,
         version: Callable[[], str],
+        cluster_version: Callable[[], ClusterVersion | str] = lambda: "nobody asks",
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
         self._version = Kept(version, 30.0, monotonic)
+        self._cluster_version = Kept(cluster_version, 2.0, monotonic)
         self._never = Kept(self._never_allowed, 5.0, monotonic)
 
     def observe(self, outcomes: Outcomes) -> View:
@@ -60,23 +65,43 @@ class Observer:
         snapshot = self._store.snapshot(*READS)
         upgrade = _upgrade(snapshot)
         rows = tuple(snapshot.all(Node)) if upgrade is not None else ()
+        openshift = self._openshift(upgrade)
         starts = upgrade is not None and upgrade.status.target_version is None
         return View(
             upgrade=upgrade,
             machines=tuple(sorted(map(machine, rows), key=lambda one: one.name)),
-            api_servers=self._api_servers(upgrade, rows),
+            api_servers=self._api_servers(upgrade, rows, openshift),
             rollouts=tuple(cast("NodeRollout", row.object) for row in snapshot.customs(kinds.NODE_ROLLOUT)),
             migration=_migration(snapshot),
+            cluster_version=openshift if isinstance(openshift, ClusterVersion) else None,
+            trouble=openshift if isinstance(openshift, str) else "",
+            operators=_operators(snapshot) if starts else (),
             never_allowed=self._never.get() if starts else (),
             stale=snapshot.stale(*(READS if starts else _CONDUCTED)),
             unreadable=_unreadable(snapshot),
             outcomes=outcomes,
         )
 
-    def _api_servers(self, upgrade: UpgradeConfig | None, rows: Iterable[Node]) -> dict[str, str]:
-        """Where somebody else changes them no agent tells of them: the one that answers does."""
+    def acted(self, step: Step) -> None:
+        """What a step has changed that has no row is read again; from any thread."""
+        if isinstance(step, SetChannel | SetUpdate):
+            self._cluster_version.void()
+
+    def _openshift(self, upgrade: UpgradeConfig | None) -> ClusterVersion | str | None:
+        """What ClusterVersion says, or why it cannot be read; None where nobody asks."""
+        wanted = upgrade is not None and upgrade.spec.type is UpgradeType.OPENSHIFT
+        return self._cluster_version.get() if wanted else None
+
+    def _api_servers(
+        self, upgrade: UpgradeConfig | None, rows: Iterable[Node], openshift: ClusterVersion | str | None
+    ) -> dict[str, str]:
+        """Where somebody else changes them no agent tells of them: the one that answers does. Of OpenShift
+        the release counts."""
         if upgrade is None:
             return {}
+        if openshift is not None:
+            reached = openshift.reached if isinstance(openshift, ClusterVersion) else ""
+            return {CLUSTER_VERSION_NAME: reached}
         told = {} if upgrade.spec.type is UpgradeType.EXTERNAL else _told(rows)
         return api_servers(told, self._version.get)
 
@@ -117,6 +142,12 @@ def _upgrade(snapshot: Snapshot) -> UpgradeConfig | None:
 def _migration(snapshot: Snapshot) -> WorkloadMigration | None:
     row = snapshot.custom(kinds.WORKLOAD_MIGRATION, MIGRATION)
     return None if row is None else cast("WorkloadMigration", row.object)
+
+
+def _operators(snapshot: Snapshot) -> tuple[OperatorVersion, ...]:
+    """Those that stay."""
+    rows = [one for one in snapshot.customs(kinds.OPERATOR_VERSION) if not one.deleting]
+    return tuple(one.object for one in sorted(rows, key=lambda one: (one.namespace, one.name)))
 
 
 def _unreadable(snapshot: Snapshot) -> tuple[Unreadable, ...]:

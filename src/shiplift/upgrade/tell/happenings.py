@@ -11,7 +11,14 @@ from shiplift.api.values import ConditionStatus
 from shiplift.upgrade.model import Reason
 
 _STEPS = (Reason.CONTROL_PLANE, Reason.NODES, Reason.WORKLOADS, Reason.CLEANING_UP)
-_BY_ITSELF = (Reason.PAUSED, Reason.WINDOW_CLOSED, Reason.NOT_DUE, Reason.ABORTING, Reason.NEEDS_APPROVAL)
+_BY_ITSELF = (
+    Reason.PAUSED,
+    Reason.REFRESHING,
+    Reason.WINDOW_CLOSED,
+    Reason.NOT_DUE,
+    Reason.ABORTING,
+    Reason.NEEDS_APPROVAL,
+)
 """Nothing is wrong: somebody wants it so, or it passes."""
 
 

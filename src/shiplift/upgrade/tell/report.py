@@ -27,7 +27,7 @@ from shiplift.engine.conditions import Statement
 from shiplift.engine.conditions import Status as Holds
 from shiplift.engine.progress import Weight
 from shiplift.upgrade.decide import external, retrying
-from shiplift.upgrade.decide.course import Course, runs
+from shiplift.upgrade.decide.course import Course
 from shiplift.upgrade.decide.migrating import target_of
 from shiplift.upgrade.model import Line, Reason, Stage
 from shiplift.upgrade.names import WORKERS
@@ -125,8 +125,10 @@ def _plan(report: Report) -> Plan | None:
 
 
 def _nodes(course: Course) -> Progress:
-    there = sum(runs(one, course.target) for one in course.takes_part)
-    return Progress.of(there, len(course.takes_part))
+    """Of OpenShift nobody knows: its nodes say which Kubernetes they run, not which release."""
+    if course.openshift:
+        return Progress()
+    return Progress.of(len(course.takes_part) - len(course.behind), len(course.takes_part))
 
 
 def _workloads(report: Report) -> Progress:

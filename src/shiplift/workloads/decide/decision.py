@@ -21,7 +21,16 @@ from shiplift.engine import contested, retries
 from shiplift.engine.decision import LookAgain, await_change, requeue
 from shiplift.engine.step import Step
 from shiplift.facts import kinds
-from shiplift.workloads.decide import brake, consolidate, finalizing, freshness, holds, others, placements
+from shiplift.workloads.decide import (
+    brake,
+    consolidate,
+    deadlines,
+    finalizing,
+    freshness,
+    holds,
+    others,
+    placements,
+)
 from shiplift.workloads.decide.books import Books
 from shiplift.workloads.decide.cleaning import SOON, cleaning, not_sure
 from shiplift.workloads.decide.forewarning import forewarnings
@@ -162,10 +171,11 @@ def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
     """Mark, hold, release, move."""
     if view.stale:
         return _waiting(view, now, met, Reason.STALE_VIEW, freshness.may_be_old(view))
-    rescue = _rescue(view, now)
-    books = _books(view, now, rescue)
+    rescue, let_go = _rescue(view, now), deadlines.let_go(view, now)
+    books = _books(view, now, rescue, let_go.early)
     moves = Moves(books)
     moves.all()
+    moves.due += let_go.due
     stopped = _stops_of_making_room(view, books)
     emptying = "" if view.spec.paused else _emptying(view, moves, stopped)
     plan = _Plan(books.may_move - moves.unplaced, books.held, moves, rescue, emptying, forgone(view))
@@ -185,9 +195,11 @@ def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
         moving=True,
         met=met,
         lines=_told_lines(moves, stopped, rescue),
-        exceptions=out_of_turn(view, rescue.exceptions, now),
+        exceptions=deadlines.with_those(out_of_turn(view, rescue.exceptions, now), let_go.exceptions),
         emptying=emptying,
+        draining=let_go.draining,
         notes=(
+            *let_go.notes,
             *others.kept_off(view),
             *_notes(view, books.held),
             *_untold(view, [step for step in steps if step.key not in books.held.denied]),
@@ -224,14 +236,14 @@ def _rescue(view: View, now: datetime) -> Rescued:
     return Rescued(exceptions=view.status.exceptions) if view.spec.paused else rescued(view, now)
 
 
-def _books(view: View, now: datetime, rescue: Rescued) -> Books:
-    may_move = placements.may_move(view, rescue.early)
+def _books(view: View, now: datetime, rescue: Rescued, let_go: frozenset[WorkloadId]) -> Books:
+    may_move = placements.may_move(view, rescue.early | let_go)
     return Books(view, now, may_move, holds.holding(view, may_move), rescue.early)
 
 
 def books_for(view: View, now: datetime, id_: WorkloadId) -> Books:
     """The books as a workload finds them: those that come before it have taken what they need."""
-    books = _books(view, now, _rescue(view, now))
+    books = _books(view, now, _rescue(view, now), deadlines.let_go(view, now).early)
     Moves(books).all(before=id_)
     return books
 
@@ -247,6 +259,7 @@ def _waiting(view: View, now: datetime, met: tuple[str, ...], reason: Reason, me
         met=met,
         exceptions=view.status.exceptions,
         emptying=view.status.emptying,
+        draining=view.status.draining,
     )
 
 

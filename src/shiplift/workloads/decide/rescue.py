@@ -135,7 +135,7 @@ def out_of_turn(view: View, known: tuple[OrderException, ...], now: datetime) ->
     released = placements.released(view) if view.strays else ()
     told = {(one.pod, one.workload) for one in known}
     fresh = [
-        _recorded(one.workload, one.pod, Reason.POD_NOT_STEERED, now)
+        recorded(one.workload, one.pod, Reason.POD_NOT_STEERED, now)
         for one in view.strays
         if one.workload not in released
     ]
@@ -143,10 +143,11 @@ def out_of_turn(view: View, known: tuple[OrderException, ...], now: datetime) ->
 
 
 def _exception(tally: Tally, pod: Pod, now: datetime) -> OrderException:
-    return _recorded(tally.id, pod.name, Reason.PENDING, now)
+    return recorded(tally.id, pod.name, Reason.PENDING, now)
 
 
-def _recorded(id_: WorkloadId, pod: str, reason: Reason, now: datetime) -> OrderException:
+def recorded(id_: WorkloadId, pod: str, reason: Reason, now: datetime) -> OrderException:
+    """That a pod goes before its turn."""
     return OrderException(
         pod=_named(f"{id_.namespace}/{pod}"),
         workload=_named(id_),

@@ -111,6 +111,7 @@ def _under_way(
         missing=view.order.missing,
         exceptions=decision.exceptions,
         emptying=decision.emptying,
+        draining=decision.draining,
         forewarnings=before.forewarnings if same else tuple(map(_short, decision.forewarnings)),
     )
 
@@ -291,6 +292,7 @@ def _essence(status: WorkloadMigrationStatus) -> tuple[object, ...]:
         status.met,
         status.exceptions,
         status.emptying,
+        status.draining,
         status.observed_generation,
         said,
     )

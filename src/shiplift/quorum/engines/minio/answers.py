@@ -34,6 +34,7 @@ _VERDICTS = (
     ("server is running the latest version", Verdict.AT_TARGET),
     ("wrong checksum", Verdict.GARBLED),
     ("magic number mismatch", Verdict.GARBLED),
+    ("signature loading failed", Verdict.NOT_FETCHED),
     ("peer is not reachable", Verdict.UNREACHABLE),
     ("update already in progress", Verdict.BUSY),
     (".check-perm", Verdict.READ_ONLY),

@@ -123,7 +123,10 @@ class MinIO:
         request = Request(method, _authority(server), path, query, body)
         signed = headers(request, self._credentials, self._now())
         target = f"{path}?{request.query_text}" if query else path
-        return self._wire.send(Exchange(method, server.address, server.port, target, signed, body, seconds))
+        exchange = Exchange(
+            method, server.address, server.port, target, signed, body, seconds, name=server.host
+        )
+        return self._wire.send(exchange)
 
 
 def _authority(server: Server) -> str:

@@ -1,0 +1,1 @@
+"""The benchmark `quorum`: four real MinIO servers get a new binary while a client writes and reads."""

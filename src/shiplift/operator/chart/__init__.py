@@ -1,0 +1,1 @@
+"""The Helm chart, made of what `shiplift manifests` prints: `python -m shiplift.operator.chart FOLDER`."""

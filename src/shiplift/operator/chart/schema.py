@@ -1,0 +1,84 @@
+"""The schema of the chart's values: closed, so that a slip is an error, not a setting that does nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from shiplift.operator.inside import MOST_REPLICAS
+
+Schema = dict[str, Any]
+
+_QUANTITY: Schema = {"type": ["string", "integer", "number"], "pattern": "^[0-9.]+[A-Za-z]*$"}
+_TEXTS: Schema = {"type": "object", "additionalProperties": {"type": "string"}}
+_SWITCH: Schema = {"type": "boolean"}
+
+
+def of_values(layers: Iterable[str]) -> Schema:
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "Values of the chart shiplift",
+        **_closed(
+            {
+                "layers": _listed({"enum": list(layers)}, least=1),
+                "image": _image(),
+                "replicas": {"type": "integer", "minimum": 1, "maximum": MOST_REPLICAS},
+                "resources": _closed({"requests": _amounts(), "limits": _amounts()}),
+                "nodeSelector": _TEXTS,
+                "tolerations": {"type": "array", "items": _toleration()},
+                "env": {"type": "array", "items": _variable()},
+                "podTemplates": _SWITCH,
+                "networkPolicy": _closed(
+                    {
+                        "enabled": _SWITCH,
+                        "apiPorts": _listed({"type": "integer", "minimum": 1, "maximum": 65535}, least=1),
+                    }
+                ),
+                "crds": _closed({"install": _SWITCH}),
+                "metrics": _closed(
+                    {"serviceMonitor": _SWITCH, "alerts": _SWITCH, "dashboard": _SWITCH, "labels": _TEXTS}
+                ),
+                "global": {"type": "object"},
+            },
+            needed=("layers", "image", "replicas"),
+        ),
+    }
+
+
+def _image() -> Schema:
+    secret = _closed({"name": {"type": "string", "minLength": 1}}, needed=("name",))
+    return _closed(
+        {
+            "repository": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._:/-]*[a-z0-9]$"},
+            "tag": {"type": "string", "pattern": "^([A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?$"},
+            "digest": {"type": "string", "pattern": "^(sha256:[0-9a-f]{64})?$"},
+            "pullPolicy": {"enum": ["Always", "IfNotPresent", "Never"]},
+            "pullSecrets": {"type": "array", "items": secret},
+        },
+        needed=("repository",),
+    )
+
+
+def _toleration() -> Schema:
+    words = ("key", "operator", "value", "effect")
+    return _closed({word: {"type": "string"} for word in words} | {"tolerationSeconds": {"type": "integer"}})
+
+
+def _variable() -> Schema:
+    """A value that everybody may read, such as a proxy: nothing secret is set by it."""
+    return _closed(
+        {"name": {"type": "string", "minLength": 1}, "value": {"type": "string"}}, ("name", "value")
+    )
+
+
+def _amounts() -> Schema:
+    return _closed({"cpu": _QUANTITY, "memory": _QUANTITY})
+
+
+def _closed(properties: Schema, needed: Iterable[str] = ()) -> Schema:
+    found: Schema = {"type": "object", "additionalProperties": False, "properties": properties}
+    return found | ({"required": list(needed)} if needed else {})
+
+
+def _listed(items: Schema, least: int) -> Schema:
+    return {"type": "array", "items": items, "minItems": least, "uniqueItems": True}

@@ -1,0 +1,1 @@
+"""Takes steps: one write each."""

@@ -1,0 +1,87 @@
+"""Steps on objects of operators: made, changed, handed over, removed, released. As the account."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shiplift.engine.step import Outcome
+from shiplift.facts.kinds import DEPLOYMENT, SERVICE_ACCOUNT
+from shiplift.kube.changing import Edit, Subject, change
+from shiplift.kube.client import Client
+from shiplift.kube.errors import NotFound, PreconditionFailed
+from shiplift.kube.outcomes import SOON, done, uid_of, version_of
+from shiplift.operators import steps
+from shiplift.operators.handing import acting
+from shiplift.operators.handing.ownership import OWNER_UID, owned_meta, released, taken_meta
+from shiplift.operators.names import MANIFEST
+
+Json = dict[str, Any]
+
+_STOPPED: Json = {"spec": {"replicas": 0}, "metadata": {"annotations": {MANIFEST: None}}}
+"""It is not what its version wants any more: whoever goes back to that version puts it back."""
+
+
+def take(client: Client, step: steps.Account) -> Outcome:
+    match step:
+        case steps.PutPiece():
+            return _changed(client, step) if step.uid else _made(client, step)
+        case steps.Hand():
+            return acting.act(client, step.write)
+        case steps.StopDeployment():
+            subject = Subject(DEPLOYMENT, step.name, step.namespace, step.uid, "Deployment")
+            return change(client, step, subject, lambda _: Edit(_STOPPED))
+        case steps.RemovePiece():
+            return _removed(client, step)
+        case steps.ReleasePiece():
+            subject = Subject(step.kind, step.name, step.where, step.uid, step.kind.kind)
+            return change(client, step, subject, lambda live: Edit(_released(live, step)))
+        case _:
+            raise TypeError(f"{type(step).__name__} is no step of this layer")
+
+
+def _made(client: Client, step: steps.PutPiece) -> Outcome:
+    body = {**step.manifest, "metadata": owned_meta(_marked(step), step.owner)}
+    return done(step, client.create(step.kind, body, step.where))
+
+
+def _marked(step: steps.PutPiece) -> Json:
+    meta = step.manifest["metadata"]
+    return {**meta, "annotations": {**(meta.get("annotations") or {}), MANIFEST: step.digest}}
+
+
+def _changed(client: Client, step: steps.PutPiece) -> Outcome:
+    """The whole object in one write, so that what the new version does not say any more is gone from it."""
+    live = client.get(step.kind, step.name, step.where)
+    notes: Json = live["metadata"].get("annotations") or {}
+    if uid_of(live) != step.uid:
+        return Outcome.refused(step, f"another {step.kind} has its name now", SOON)
+    if notes.get(OWNER_UID, "") not in (step.seen_owner, step.owner.uid):
+        return Outcome.refused(step, "it belongs to another version now", SOON)
+    meta = taken_meta(live["metadata"], _marked(step), step.before, step.owner)
+    if step.kind == SERVICE_ACCOUNT:
+        # others add secrets to it; only whose it is changes
+        written = client.patch(
+            step.kind,
+            step.name,
+            {"metadata": meta},
+            step.where,
+            uid=step.uid,
+            resource_version=version_of(live),
+        )
+        return done(step, written)
+    return done(step, client.update(step.kind, {**step.manifest, "metadata": meta}))
+
+
+def _removed(client: Client, step: steps.RemovePiece) -> Outcome:
+    try:
+        written = client.delete(step.kind, step.name, step.where, uid=step.uid, resource_version=step.version)
+    except (NotFound, PreconditionFailed):
+        return Outcome.done(step, message="it is gone already")
+    return done(step, written)
+
+
+def _released(live: Json, step: steps.ReleasePiece) -> Json:
+    patch = released(live["metadata"], step.owner)
+    if patch and MANIFEST in (live["metadata"].get("annotations") or {}):
+        patch["metadata"].setdefault("annotations", {})[MANIFEST] = None
+    return patch

@@ -1,0 +1,1 @@
+"""What follows from what is seen: one small pure decision a loop."""

@@ -1,0 +1,156 @@
+"""From a view to what is done: each kind of view has its own loop. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from shiplift.engine import retries
+from shiplift.engine.decision import LookAgain, await_change, earliest, requeue
+from shiplift.engine.step import Outcomes
+from shiplift.operators.decide import (
+    app_type,
+    choosing,
+    collect,
+    crd,
+    install,
+    requirement,
+    source,
+    successor,
+    taking_over,
+)
+from shiplift.operators.model import (
+    AppView,
+    CrdView,
+    Decided,
+    InstallView,
+    Key,
+    Line,
+    Loop,
+    OwnedView,
+    Reason,
+    RequirementView,
+    Site,
+    SourceView,
+    Told,
+    UsherView,
+    View,
+)
+from shiplift.operators.tell import report
+
+_SOON = timedelta(seconds=1)
+"""What is old now is fresh in a moment, and no event says so."""
+
+
+def decide(view: View, now: datetime, loop: str) -> Decided:
+    """What to do now."""
+    decided = _decided(view, now, loop)
+    outcomes: Outcomes = getattr(view, "outcomes", Outcomes())
+    return retries.only_due(decided, lambda step: retries.wait(outcomes, step, now))
+
+
+def _decided(view: View, now: datetime, loop: str) -> Decided:
+    site: Site | None = getattr(view, "site", None)
+    if site is not None and site.stale:
+        return Decided(look_again=requeue(_SOON))
+    match view:
+        case AppView():
+            return _app_type(view, now) if loop == Loop.APP_TYPE else _successor(view, now)
+        case OwnedView():
+            return _upgrade(view, now) if loop == Loop.UPGRADE else _collect(view, now)
+        case InstallView():
+            return _install(view, now)
+        case RequirementView():
+            return _requirement(view, now)
+        case _:
+            return _of_the_cluster(view, now)
+
+
+def _of_the_cluster(view: View, now: datetime) -> Decided:
+    """What is about no AppType."""
+    match view:
+        case UsherView():
+            return Decided(wake=view.keys)
+        case SourceView():
+            line = source.read(view, now)
+            never = bool(view.reading.failures) and view.reading.catalog is None
+            wake = (Key(Loop.USHER),) if view.reading.news or never else ()
+            told = (report.source_told(view, now, line),)
+            return Decided(line.steps, _look_again(line), told=told, wake=wake)
+        case CrdView():
+            step = crd.owned(view)
+            return Decided((step,) if step is not None else ())
+        case _:
+            return Decided()
+
+
+def _of(line: Line, told: tuple[Told, ...] = ()) -> Decided:
+    return Decided(line.steps, _look_again(line), told=told)
+
+
+def _look_again(line: Line) -> LookAgain:
+    return earliest(*([requeue(line.due)] if line.due is not None else []), await_change())
+
+
+def _answered(line: Line, outcomes: Outcomes) -> Line:
+    """Where steps fail, that is what is told; where the account lacks a right, so."""
+    failed = list(retries.failures(outcomes, line.steps))
+    if not failed:
+        return line
+    return line._replace(reason=_refusal(failed[0]), message=failed[0])
+
+
+def _refusal(said: str) -> Reason:
+    if "may not act as" in said:
+        return Reason.NO_ACCOUNT
+    return Reason.NOT_ALLOWED if "forbidden" in said else Reason.REFUSED
+
+
+def _app_type(view: AppView, now: datetime) -> Decided:
+    app = view.site.app
+    if app is None or (view.reading and not app.deleting and not view.site.versions):
+        return Decided()
+    line = _answered(app_type.resolved(view, app, now), view.outcomes)
+    found = choosing.chosen(view, app)
+    catalog = "" if isinstance(found, Line) or app.deleting else found.held.name
+    return _of(line, (report.resolved_told(app, now, line, view, catalog),))
+
+
+def _successor(view: AppView, now: datetime) -> Decided:
+    app = view.site.app
+    if app is None or app.deleting or view.reading:
+        return Decided()
+    course = successor.followed(view, app)
+    course = course._replace(line=_answered(course.line, view.outcomes))
+    return _of(course.line, (report.followed_told(app, now, course),))
+
+
+def _install(view: InstallView, now: datetime) -> Decided:
+    line, case = install.installed(view)
+    line = _answered(line, view.outcomes)
+    if line.reason is Reason.REMOVING:
+        return Decided()
+    return _of(line, (report.install_told(view.version, now, line, case),))
+
+
+def _requirement(view: RequirementView, now: datetime) -> Decided:
+    line = requirement.provided(view)
+    if line is None:
+        return Decided()
+    line = _answered(line, view.outcomes)
+    return _of(line, (report.provided_told(view.version, now, line),))
+
+
+def _upgrade(view: OwnedView, now: datetime) -> Decided:
+    taken = taking_over.taken_over(view)
+    if taken is None:
+        return Decided()
+    taken = taken._replace(line=_answered(taken.line, view.outcomes))
+    return _of(taken.line, (report.taken_told(view.version, now, taken),))
+
+
+def _collect(view: OwnedView, now: datetime) -> Decided:
+    found = collect.collected(view)
+    if found is None:
+        return Decided()
+    found = found._replace(line=_answered(found.line, view.outcomes))
+    return _of(found.line, (report.collected_told(view.version, now, found),))

@@ -1,0 +1,374 @@
+"""The install loop: an ordered tuple of gates, and behind them the objects of a version in the order of need.
+
+Kept true: nothing is written before every requirement is met and every change of a definition was looked at;
+what belongs to somebody else is never taken; two versions of an operator never act at once; and nothing is
+terminal: each look begins anew from what is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
+
+import msgspec
+
+from shiplift.api.operators import CrdFinding, RequirementStatus, RuleAction
+from shiplift.engine.conditions import Status as Holds
+from shiplift.engine.step import Step
+from shiplift.facts.custom import Custom
+from shiplift.facts.kinds import CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT, OPERATOR_VERSION, SERVICE_ACCOUNT
+from shiplift.facts.workloads import Deployment
+from shiplift.operators.decide import lineage, requirements
+from shiplift.operators.handing.ownership import OWNER_UID
+from shiplift.operators.model import (
+    About,
+    Checked,
+    InstallView,
+    Line,
+    Live,
+    Piece,
+    Reason,
+    actions_of,
+    app_of,
+    denies,
+    holds,
+    is_paused,
+    owner_of,
+    version_of,
+)
+from shiplift.operators.names import BUNDLE, FINALIZER, UPGRADEABLE
+from shiplift.operators.steps import CheckCrd, PutPiece, RemovePiece, SetFinalizer, StopDeployment
+
+_LOOK_AGAIN = timedelta(seconds=15)
+"""While something is waited for that no event may announce."""
+_VERIFY = timedelta(minutes=5)
+"""So often what is installed is looked at once more."""
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """One version at one moment."""
+
+    view: InstallView
+    required: tuple[RequirementStatus, ...]
+    before: tuple[Custom, ...]
+    """The versions that it takes over from."""
+
+    @property
+    def version(self) -> Custom:
+        return self.view.version
+
+    @property
+    def account(self) -> str:
+        app = self.view.site.app
+        return app_of(app).spec.service_account_name if app is not None else ""
+
+    @property
+    def deployments(self) -> list[Piece]:
+        return [one for one in self.view.pieces if one.kind == DEPLOYMENT]
+
+
+Gate = Callable[[Case], Line | None]
+
+
+def installed(view: InstallView) -> tuple[Line, Case]:
+    """What is done for the installation, or waited for."""
+    before = lineage.predecessors(view.site, view.version)
+    case = Case(view=view, required=requirements.requirements(view), before=before)
+    line = next((line for gate in GATES if (line := gate(case)) is not None), None)
+    return line or _all_there(case), case
+
+
+def _orphaned(case: Case) -> Line | None:
+    if case.view.site.app is not None:
+        return None
+    name = version_of(case.version).spec.app_type
+    return Line(Reason.ORPHANED, f"AppType {case.version.namespace}/{name} is not there")
+
+
+def _going(case: Case) -> Line | None:
+    if not case.version.deleting and not case.view.site.going:
+        return None
+    return Line(Reason.REMOVING, "it is going")
+
+
+def _untaken(case: Case) -> Line | None:
+    """Our finalizer comes before anything that it would have to be held for."""
+    one = case.version
+    if FINALIZER in one.finalizers:
+        return None
+    step = SetFinalizer(OPERATOR_VERSION, one.namespace, one.name, one.uid, present=True)
+    return Line(Reason.INSTALLING, step.describe(), steps=(step,))
+
+
+def _being_replaced(case: Case) -> Line | None:
+    """It is no longer judged: what the next version changes must not make it fail."""
+    following = lineage.heir(case.view.site, case.version)
+    if following is None:
+        return None
+    stands = Holds.TRUE if holds(case.version, About.INSTALLED) else Holds.FALSE
+    return Line(Reason.BEING_REPLACED, f"{following.name} takes over from it", stands)
+
+
+def _paused(case: Case) -> Line | None:
+    """What is installed stays as it is."""
+    app = case.view.site.app
+    if app is None or not is_paused(app):
+        return None
+    stands = Holds.TRUE if holds(case.version, About.INSTALLED) else Holds.FALSE
+    return Line(Reason.PAUSED, "its AppType is paused, or held by the upgrade of the cluster", stands)
+
+
+def _vetoed(case: Case) -> Line | None:
+    """Until the new version has begun; then there is no way back but a pin."""
+    if _has_begun(case):
+        return None
+    for one in case.before:
+        veto = None if one.deleting else denies(one, UPGRADEABLE)
+        if veto is not None:
+            return Line(Reason.VETOED, f"{one.name} must not be replaced now: {veto}")
+    return None
+
+
+def _has_begun(case: Case) -> bool:
+    return any(one.live is not None and one.live.owner_uid == case.version.uid for one in case.view.pieces)
+
+
+def _troubled(case: Case) -> Line | None:
+    trouble = case.view.trouble
+    if trouble is None:
+        return None
+    if trouble.reason is Reason.NO_PAYLOAD and holds(case.version, About.INSTALLED):
+        told = f"it runs; it is not compared with its manifests: {trouble.message}"
+        return Line(Reason.INSTALLED, told, Holds.TRUE, due=_VERIFY)
+    return Line(trouble.reason, trouble.message, due=_LOOK_AGAIN)
+
+
+def _required(case: Case) -> Line | None:
+    missing = requirements.unmet(case.required)
+    if not missing:
+        return None
+    more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+    told = f"{missing[0].kind} {missing[0].name}: {missing[0].message}{more}"
+    return Line(Reason.REQUIREMENTS_NOT_MET, told, due=_LOOK_AGAIN)
+
+
+def _conflicting(case: Case) -> Line | None:
+    for one in case.view.pieces:
+        if why := _conflict(case, one):
+            return Line(Reason.OWNER_CONFLICT, f"{one} {why}", due=_LOOK_AGAIN)
+    return None
+
+
+def _conflict(case: Case, piece: Piece) -> str:
+    """Why an object that is there is not ours to change; empty where it is."""
+    live = piece.live
+    if live is None or _is_used(piece):
+        return ""
+    ours = {case.version.uid, *(one.uid for one in case.before)}
+    if live.owner_uid and live.owner_uid not in ours and live.owner_uid in case.view.alive:
+        return f"belongs to {live.bundle or 'another OperatorVersion'}"
+    free = live.owner_uid or live.bundle or piece.kind == CUSTOM_RESOURCE_DEFINITION
+    return "" if free else "is there, and was not made by us: remove it, or install elsewhere"
+
+
+def _is_used(piece: Piece) -> bool:
+    """A ServiceAccount that somebody made is used as it is."""
+    live = piece.live
+    return piece.kind == SERVICE_ACCOUNT and live is not None and not (live.owner_uid or live.bundle)
+
+
+def _unchecked(case: Case) -> Line | None:
+    """Every definition that would change is looked at before the first is changed."""
+    changing = [one for one in case.view.pieces if _changes_definition(one)]
+    checked = case.view.checked
+    steps = tuple(_check(case, one) for one in changing if one.name not in checked or checked[one.name].old)
+    for one in changing:
+        if (said := checked.get(one.name)) and (why := _unsafe(one.name, said)):
+            return Line(Reason.CRD_UNSAFE, why, steps=steps, due=_LOOK_AGAIN)
+    return Line(Reason.CHECKING_CRDS, steps[0].describe(), steps=steps) if steps else None
+
+
+def _changes_definition(piece: Piece) -> bool:
+    live = piece.live
+    return piece.kind == CUSTOM_RESOURCE_DEFINITION and live is not None and live.manifest != piece.digest
+
+
+def check_token(piece: Piece, app: Custom | None) -> str:
+    """What a check compares, by which rules: the definition as it is, and as it would be."""
+    live, rules = piece.live, sorted(actions_of(app).items())
+    told = " ".join(f"{rule}={action}" for rule, action in rules)
+    return f"{live.uid if live else ''} {live.generation if live else 0} {piece.digest[:24]} {told}".strip()
+
+
+def _check(case: Case, piece: Piece) -> CheckCrd:
+    app = case.view.site.app
+    return CheckCrd(
+        namespace=case.version.namespace,
+        account=case.account,
+        crd=piece.name,
+        token=check_token(piece, app),
+        manifest=dict(piece.manifest),
+        actions={rule.value: action.value for rule, action in actions_of(app).items()},
+    )
+
+
+def _unsafe(crd: str, said: Checked) -> str:
+    """What keeps a definition from being changed; empty where nothing does."""
+    if said.trouble:
+        return f"{crd} cannot be checked: {said.trouble}"
+    wrong = [one for one in said.findings if one.action is RuleAction.DENY]
+    if not wrong:
+        return ""
+    first = wrong[0]
+    more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+    told = f"{first.crd} {first.path}: {first.rule}: {first.message}{more}"
+    return f"{told}; spec.crdSafety of the AppType can allow it"
+
+
+def findings(view: InstallView) -> tuple[CrdFinding, ...]:
+    return tuple(one for said in view.checked.values() for one in said.findings)
+
+
+def _before_deployments(case: Case) -> Line | None:
+    """Definitions first, then all that Deployments need."""
+    crds = [one for one in case.view.pieces if one.kind == CUSTOM_RESOURCE_DEFINITION]
+    rest = [one for one in case.view.pieces if one.kind not in (CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT)]
+    for pieces in (crds, rest):
+        steps = tuple(_puts(case, pieces))
+        if steps:
+            return Line(Reason.INSTALLING, f"{steps[0].describe()}{_more(len(steps) - 1)}", steps=steps)
+    return None
+
+
+def _puts(case: Case, pieces: Iterable[Piece]) -> Iterator[PutPiece]:
+    for one in pieces:
+        if not _is_put(case, one):
+            yield _put(case, one)
+
+
+def _is_put(case: Case, piece: Piece) -> bool:
+    live = piece.live
+    if live is None:
+        return False
+    same = live.manifest == piece.digest and live.owner_uid == case.version.uid
+    return (same and not live.leaving) or _is_used(piece)
+
+
+def _put(case: Case, piece: Piece) -> PutPiece:
+    return PutPiece(
+        namespace=case.version.namespace,
+        account=case.account,
+        kind=piece.kind,
+        where=piece.namespace,
+        name=piece.name,
+        manifest=piece.manifest,
+        digest=piece.digest,
+        owner=owner_of(case.version),
+        before=tuple(owner_of(one) for one in case.before),
+        uid=piece.live.uid if piece.live is not None else "",
+        seen_owner=piece.live.owner_uid if piece.live is not None else "",
+    )
+
+
+def _old_acts(case: Case) -> Line | None:
+    """What runs of the old version under another name, or for other pods, ends before the new one begins."""
+    if all(_is_put(case, one) for one in case.deployments):
+        return None
+    replaced = {one.name: one.live for one in case.deployments if one.live is not None}
+    steps: list[Step] = []
+    waiting: list[str] = []
+    for row in _old_deployments(case):
+        live = replaced.get(row.name)
+        if live is not None and not live.other_selector:
+            continue
+        if row.replicas:
+            steps.append(_stop(case, row))
+        elif row.current_replicas or row.observed_generation < row.generation:
+            waiting.append(row.name)
+        elif live is not None:
+            steps.append(_remove(case, row, live))
+    if not steps and not waiting:
+        return None
+    told = steps[0].describe() if steps else f"pods of Deployment {waiting[0]} end first"
+    return Line(Reason.STOPPING_OLD, told, steps=tuple(steps), due=_LOOK_AGAIN)
+
+
+def _old_deployments(case: Case) -> list[Deployment]:
+    uids = {one.uid for one in case.before}
+    rows = [one for one in case.view.deployments.values() if one.annotations.get(OWNER_UID) in uids]
+    return sorted(rows, key=lambda one: one.name)
+
+
+def _stop(case: Case, row: Deployment) -> StopDeployment:
+    told = row.annotations.get(BUNDLE, "the version before")
+    return StopDeployment(case.version.namespace, case.account, row.name, row.uid, told)
+
+
+def _remove(case: Case, row: Deployment, live: Live) -> RemovePiece:
+    """It is made anew: what it selects cannot be changed."""
+    before = next(one for one in case.before if one.uid == row.annotations.get(OWNER_UID))
+    return RemovePiece(
+        namespace=case.version.namespace,
+        account=case.account,
+        kind=DEPLOYMENT,
+        where=row.namespace,
+        name=row.name,
+        uid=live.uid,
+        version=live.version,
+        owner=owner_of(before),
+    )
+
+
+def _deployed(case: Case) -> Line | None:
+    steps = tuple(_puts(case, case.deployments))
+    if not steps:
+        return None
+    return Line(Reason.INSTALLING, f"{steps[0].describe()}{_more(len(steps) - 1)}", steps=steps)
+
+
+def _available(case: Case) -> Line | None:
+    waiting = [one.name for one in case.deployments if not is_available(case, one)]
+    if not waiting:
+        return None
+    told = f"Deployment {waiting[0]} is not available{_more(len(waiting) - 1)}"
+    row = case.view.deployments.get(waiting[0])
+    failing = [one.message for one in row.conditions if one.type == "ReplicaFailure"] if row else []
+    return Line(Reason.WAITING_FOR_PODS, f"{told}: {failing[0]}" if failing else told, due=_LOOK_AGAIN)
+
+
+def is_available(case: Case, piece: Piece) -> bool:
+    """As the controller of Deployments says of what we have put there."""
+    row = case.view.deployments.get(piece.name)
+    if row is None or piece.live is None or row.uid != piece.live.uid:
+        return False
+    seen = row.observed_generation >= max(row.generation, piece.live.generation)
+    updated = row.updated_replicas == row.current_replicas == row.replicas
+    return seen and updated and row.available_replicas >= row.replicas
+
+
+def _all_there(case: Case) -> Line:
+    count = len(case.view.pieces)
+    return Line(Reason.INSTALLED, f"{count} objects are there, and it runs", Holds.TRUE, due=_VERIFY)
+
+
+def _more(count: int) -> str:
+    return f" and {count} more" if count > 0 else ""
+
+
+GATES: tuple[Gate, ...] = (
+    _going,
+    _orphaned,
+    _being_replaced,
+    _paused,
+    _untaken,
+    _troubled,
+    _vetoed,
+    _required,
+    _conflicting,
+    _unchecked,
+    _before_deployments,
+    _old_acts,
+    _deployed,
+    _available,
+)
+"""Why a version is not installed yet, in order; the first that has something to say is told."""

@@ -1,0 +1,50 @@
+"""Which version of an operator takes over from which, among those that are there. Pure.
+
+Kept true: a version has at most one heir, and nobody is the heir of its own heir, also where somebody went
+back to a version that was there before: versions are counted as they are made.
+"""
+
+from __future__ import annotations
+
+from shiplift.facts.custom import Custom
+from shiplift.operators.model import About, Site, holds, order_of, version_of
+
+
+def heir(site: Site, one: Custom) -> Custom | None:
+    """The version that takes over from this one; of one that is withdrawn, the version before it."""
+    staying = [other for other in site.versions if not other.deleting and other.uid != one.uid]
+    later = [other for other in staying if order_of(other) > order_of(one)]
+    for other in later:
+        if version_of(other).spec.replaces == one.name:
+            return other
+    if one.deleting:
+        earlier = [other for other in staying if order_of(other) < order_of(one)]
+        return next((other for other in earlier if version_of(one).spec.replaces == other.name), None)
+    return None
+
+
+def predecessors(site: Site, one: Custom) -> tuple[Custom, ...]:
+    """The versions whose heir this one is."""
+    found: list[Custom] = []
+    for other in site.versions:
+        following = heir(site, other)
+        if following is not None and following.uid == one.uid:
+            found.append(other)
+    return tuple(found)
+
+
+def is_done(site: Site, one: Custom) -> bool:
+    """Whether it runs, and has taken over what there was to take over."""
+    handed = holds(one, About.HANDED_OVER) or not predecessors(site, one)
+    return holds(one, About.INSTALLED) and handed
+
+
+def current(site: Site) -> Custom | None:
+    """The version that runs: the latest that is done."""
+    staying = [one for one in site.versions if not one.deleting]
+    return next((one for one in reversed(staying) if is_done(site, one)), None)
+
+
+def newest(site: Site) -> Custom | None:
+    """The latest that stays, done or not."""
+    return next((one for one in reversed(site.versions) if not one.deleting), None)

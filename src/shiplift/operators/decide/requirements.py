@@ -1,0 +1,99 @@
+"""What a version requires, and what of it is there. Pure; `optional` never holds anything up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shiplift.api.operators import RequiredCrd, RequirementKind, RequirementState, RequirementStatus
+from shiplift.facts.cluster import CustomResourceDefinition
+from shiplift.operators.catalog import kubernetes, semver
+from shiplift.operators.catalog.model import Bundle
+from shiplift.operators.catalog.ranges import parse_range
+from shiplift.operators.catalog.semver import SemverError
+from shiplift.operators.model import InstallView, version_of
+
+_SHORT = 4096
+
+
+def requirements(view: InstallView) -> tuple[RequirementStatus, ...]:
+    """Each once, in a stable order."""
+    found = [*_kubernetes(view), *_crds(view), *_packages(view)]
+    return tuple({(one.kind, one.name): one for one in found}.values())
+
+
+def unmet(found: tuple[RequirementStatus, ...]) -> list[RequirementStatus]:
+    """Those that hold the installation up."""
+    return [one for one in found if not one.optional and one.state is not RequirementState.MET]
+
+
+def _kubernetes(view: InstallView) -> Iterator[RequirementStatus]:
+    """The bundle's range, and what of its manifests this server does not serve."""
+    spec = version_of(view.version).spec
+    bundle = view.bundle or Bundle(name=view.version.name, version=spec.version)
+    ranged = Bundle(
+        name=bundle.name,
+        version=bundle.version,
+        min_kubernetes=spec.min_kubernetes_version or bundle.min_kubernetes,
+        max_kubernetes=spec.max_kubernetes_version or bundle.max_kubernetes,
+        max_openshift=bundle.max_openshift,
+        apis=bundle.apis,
+    )
+    here = kubernetes.read(view.kubernetes)
+    if here is None:
+        state, said = RequirementState.UNKNOWN, "which version this is, nobody says"
+    else:
+        why = "; ".join(kubernetes.objections(ranged, here))
+        state, said = (RequirementState.NOT_SATISFIED, why) if why else (RequirementState.MET, "")
+    name = f"{ranged.min_kubernetes or '*'} to {ranged.max_kubernetes or '*'}"[:256]
+    kind = RequirementKind.KUBERNETES
+    yield RequirementStatus(kind=kind, name=name, state=state, message=said[:_SHORT])
+
+
+def _crds(view: InstallView) -> Iterator[RequirementStatus]:
+    for one in version_of(view.version).spec.required_crds:
+        state, said = crd_state(one, view.crds.get(one.name))
+        kind = RequirementKind.CRD
+        yield RequirementStatus(
+            kind=kind, name=one.name, state=state, optional=one.optional, message=said[:_SHORT]
+        )
+
+
+def crd_state(one: RequiredCrd, row: CustomResourceDefinition | None) -> tuple[RequirementState, str]:
+    """There, served in that version, and established."""
+    if row is None or row.deleting:
+        return RequirementState.MISSING, f"no CustomResourceDefinition {one.name}"
+    served = [version.name for version in row.versions if version.served]
+    if one.version not in served:
+        told = ", ".join(served) or "none"
+        return RequirementState.NOT_SATISFIED, f"{one.name} does not serve {one.version}, but {told}"
+    wrong = [
+        each
+        for each in row.conditions
+        if each.type in ("Established", "NamesAccepted") and each.status != "True"
+    ]
+    if wrong:
+        return RequirementState.NOT_SATISFIED, f"{one.name} is not {wrong[0].type}: {wrong[0].message}"
+    return RequirementState.MET, ""
+
+
+def _packages(view: InstallView) -> Iterator[RequirementStatus]:
+    for one in version_of(view.version).spec.dependencies:
+        running = view.packages.get(one.package, ())
+        state, said = _package_state(one.package, one.range, running)
+        kind = RequirementKind.PACKAGE
+        yield RequirementStatus(
+            kind=kind, name=one.package, state=state, optional=one.optional, message=said[:_SHORT]
+        )
+
+
+def _package_state(package: str, wanted: str, running: tuple[str, ...]) -> tuple[RequirementState, str]:
+    if not running:
+        return RequirementState.MISSING, f"no AppType of package {package} runs: make one"
+    try:
+        range_ = parse_range(wanted)
+        fitting = any(range_.holds(semver.parse(one.removeprefix("v"))) for one in running)
+    except SemverError as error:
+        return RequirementState.UNKNOWN, f"range {wanted!r} cannot be read: {error}"
+    if fitting:
+        return RequirementState.MET, ""
+    return RequirementState.NOT_SATISFIED, f"{package} runs as {', '.join(running)}, not {wanted}"

@@ -1,0 +1,1 @@
+"""Gathers what decisions are made from; reads only."""

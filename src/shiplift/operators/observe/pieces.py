@@ -1,0 +1,150 @@
+"""What a version is made of, and what of it is there: read live, as the AppType's ServiceAccount."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from shiplift.api.operators import AppTypeSpec
+from shiplift.facts.kinds import DEPLOYMENT, Kind
+from shiplift.kube.client import Client
+from shiplift.kube.credentials import Impersonation
+from shiplift.kube.errors import Forbidden, NotFound
+from shiplift.kube.fence import service_account
+from shiplift.kube.manifests import kind_of
+from shiplift.operators.catalog.installation import BROUGHT, NotInstallableError, Watches, objects
+from shiplift.operators.catalog.model import Bundle
+from shiplift.operators.handing.ownership import OWNER, OWNER_UID, Owner
+from shiplift.operators.model import Live, Owned, Piece, Reason, Trouble
+from shiplift.operators.names import BUNDLE, INVENTORY, MANIFEST
+
+Json = dict[str, Any]
+
+
+class TroubledError(Exception):
+    """Something cannot be looked at."""
+
+    def __init__(self, trouble: Trouble) -> None:
+        super().__init__(trouble.message)
+        self.trouble = trouble
+
+
+def as_account(client: Client, namespace: str, account: str) -> Client:
+    """For calls as that account: what it may not do is not done."""
+    return client.acting_as(Impersonation(service_account(namespace, account)))
+
+
+def forbidden(error: Forbidden, namespace: str, account: str) -> Trouble:
+    """Whether we may not act as the account, or the account may not do it."""
+    if "cannot impersonate" in error.message:
+        grant = f"shiplift manifests --account {namespace}/{account} | kubectl apply -f -"
+        told = f"the operator may not act as ServiceAccount {namespace}/{account}; `{grant}` lets it"
+        return Trouble(Reason.NO_ACCOUNT, told)
+    return Trouble(Reason.NOT_ALLOWED, error.message)
+
+
+def wanted(bundle: Bundle, manifests: Sequence[Json], namespace: str, spec: AppTypeSpec) -> list[Json]:
+    """The objects of a version, in the order of need."""
+    targets = set(spec.target_namespaces)
+    if targets - {namespace}:
+        raise NotInstallableError("targetNamespaces other than the AppType's own are not possible yet")
+    return objects(bundle, manifests, namespace, Watches.OWN if targets else None)
+
+
+def digest_of(manifest: Json) -> str:
+    """Of what it says, wherever it came from: two versions may bring the same."""
+    meta = dict(manifest["metadata"])
+    notes: Mapping[str, str] = meta.get("annotations") or {}
+    meta["annotations"] = {key: one for key, one in notes.items() if key != BUNDLE}
+    text = msgspec.json.encode({**manifest, "metadata": meta}, order="deterministic")
+    return hashlib.sha256(text).hexdigest()
+
+
+def pieces(client: Client, manifests: Iterable[Json]) -> tuple[Piece, ...]:
+    """Each object with what is there of it."""
+    return tuple(_piece(client, one) for one in manifests)
+
+
+def _piece(client: Client, manifest: Json) -> Piece:
+    kind, meta = kind_of(manifest), manifest["metadata"]
+    namespace, name = meta.get("namespace", ""), meta["name"]
+    try:
+        live = _live(client.get(kind, name, namespace), manifest, kind)
+    except NotFound:
+        live = None
+    return Piece(kind, namespace, name, manifest, digest_of(manifest), live)
+
+
+def _live(found: Json, manifest: Json, kind: Kind) -> Live:
+    meta = found["metadata"]
+    notes: Mapping[str, str] = meta.get("annotations") or {}
+    return Live(
+        uid=meta["uid"],
+        version=meta["resourceVersion"],
+        owner_uid=notes.get(OWNER_UID, ""),
+        manifest=notes.get(MANIFEST, ""),
+        bundle=notes.get(BUNDLE, ""),
+        leaving="deletionTimestamp" in meta,
+        generation=meta.get("generation", 0),
+        other_selector=kind == DEPLOYMENT and _selects(found) != _selects(manifest),
+    )
+
+
+def _selects(deployment: Json) -> Json:
+    selector: Json = deployment.get("spec", {}).get("selector") or {}
+    return {key: value for key, value in selector.items() if value}
+
+
+def owned(client: Client, kinds: Iterable[Kind], owners: Sequence[Owner]) -> dict[str, tuple[Owned, ...]]:
+    """By uid of each owner: all that says that it belongs to it, or refers to it."""
+    found: dict[str, list[Owned]] = {one.uid: [] for one in owners}
+    selector = f"{OWNER} in ({','.join(sorted({one.label for one in owners}))})"
+    for kind in kinds:
+        space = owners[0].namespace if kind.namespaced else ""
+        for live in client.list(kind, space, selector):
+            _sort_in(found, kind, live["metadata"])
+    return {uid: tuple(listed) for uid, listed in found.items()}
+
+
+def _sort_in(found: dict[str, list[Owned]], kind: Kind, meta: Json) -> None:
+    notes: Mapping[str, str] = meta.get("annotations") or {}
+    references: list[Json] = meta.get("ownerReferences") or []
+    belongs = {notes.get(OWNER_UID, ""), *(one.get("uid", "") for one in references)}
+    slim = {key: meta[key] for key in _KEPT if key in meta}
+    for uid in belongs & found.keys():
+        found[uid].append(Owned(kind, slim, notes.get(BUNDLE, "")))
+
+
+_KEPT = (
+    "name",
+    "namespace",
+    "uid",
+    "resourceVersion",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "deletionTimestamp",
+)
+
+
+def inventory(manifests: Iterable[Json]) -> str:
+    """The kinds of these objects, for the annotation of their version."""
+    kinds = sorted({kind_of(one) for one in manifests})
+    return msgspec.json.encode(kinds).decode()
+
+
+def kinds_of(annotations: Mapping[str, str]) -> frozenset[Kind]:
+    """The kinds that a version may own objects of; all that there can be where nobody says."""
+    try:
+        return frozenset(msgspec.json.decode(annotations.get(INVENTORY, ""), type=list[Kind])) or _ALL
+    except msgspec.MsgspecError:
+        return _ALL
+
+
+_ALL = frozenset(
+    kind_of({"apiVersion": api, "kind": kind, "metadata": {"namespace": "any"} if namespaced else {}})
+    for api, kind, namespaced in BROUGHT
+)

@@ -1,0 +1,60 @@
+"""What one term of leading remembers of one service: nothing that a crash would make wrong to forget.
+
+A checked binary is checked again, a rehearsal is held again, and a staged binary staged again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from shiplift.engine import clock, contested
+from shiplift.quorum.engines.protocol import Server
+from shiplift.quorum.images.registry import Platform
+from shiplift.quorum.model import Candidate, Validity
+from shiplift.quorum.serving import Artifact
+
+_UNKNOWN = Candidate(Validity.UNKNOWN)
+_REFUSED_FOR = timedelta(minutes=10)
+
+
+class Memory:
+    """Of one service; written by the threads that act, one attribute at a time."""
+
+    def __init__(self) -> None:
+        self._image, self._candidate = "", _UNKNOWN
+        self.artifact: Artifact | None = None
+        """The binary of the candidate, where it is good."""
+        self.staged: frozenset[str] = frozenset()
+        """Uids of pods that all have staged it."""
+        self.rehearsed: frozenset[str] = frozenset()
+        """Uids of pods that all could take it."""
+        self.servers: Mapping[str, Server] = {}
+        """By the uid of the pod, as last seen."""
+        self.pull_secrets: tuple[str, ...] = ()
+        """That the pods name."""
+        self.platform = Platform()
+        """Of the nodes that the pods run on."""
+        self.acted: datetime | None = None
+        """When something was last done to servers or pods: what they said before that counts no more."""
+        self.calling = False
+        """Whether servers are being told to fetch: they are left alone then, for a busy one garbles files."""
+        self.changes = contested.Memory()
+
+    def candidate(self, image: str) -> Candidate:
+        """What is known of that image, by its name as it was asked for or by digest. One that was refused is
+        looked at again after a while: a tag can be moved, a pull secret put right."""
+        known = self._candidate
+        if image not in (self._image, known.image):
+            return _UNKNOWN
+        if known.validity is not Validity.REFUSED or known.verified is None:
+            return known
+        return _UNKNOWN if clock.now() - known.verified > _REFUSED_FOR else known
+
+    def learn(self, image: str, candidate: Candidate, artifact: Artifact | None) -> None:
+        self._image, self._candidate, self.artifact = image, candidate, artifact
+        self.staged = self.rehearsed = frozenset()
+
+    def forget(self) -> None:
+        """The cache was lost: it is pulled and checked again."""
+        self._image, self._candidate, self.artifact = "", _UNKNOWN, None

@@ -1,0 +1,194 @@
+"""Gathers what there is to know of one service: its object from the store, its StatefulSets and pods live
+(what a swap depends on has no row), and what its servers said when they were last asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+import msgspec
+
+from shiplift.api.marks import UPGRADE_HOLD
+from shiplift.api.quorum import QuorumService
+from shiplift.api.upgrade import UpgradeConfig, UpgradePhase
+from shiplift.engine import clock
+from shiplift.engine.layer import Retry
+from shiplift.engine.step import Outcomes
+from shiplift.facts.kinds import NODE, POD, QUORUM_SERVICE, STATEFUL_SET, UPGRADE_CONFIG
+from shiplift.facts.nodes import Node
+from shiplift.kube.client import Client
+from shiplift.kube.errors import KubeError
+from shiplift.kube.outcomes import uid_of
+from shiplift.kube.store import Snapshot, Store
+from shiplift.quorum.artifacts import serving_host
+from shiplift.quorum.engines.making import comparing
+from shiplift.quorum.images.registry import Platform
+from shiplift.quorum.memory import Memory
+from shiplift.quorum.model import Line, QuorumDecision, Reason, Validity, View
+from shiplift.quorum.names import FINALIZER, SWAP
+from shiplift.quorum.observe.asking import Asking, Target
+from shiplift.quorum.observe.gathering import Read, Recorded, view_of
+from shiplift.quorum.observe.members import Json, Place, servers
+from shiplift.quorum.tell.report import given_up, on_record
+
+_ARCHITECTURE = "kubernetes.io/arch"
+BUSY, STALLED, RESTING = timedelta(seconds=2), timedelta(seconds=10), timedelta(seconds=30)
+"""How often servers are asked."""
+_UPGRADING = (UpgradePhase.UPGRADING,)
+_WHILE_CALLING = timedelta(minutes=5)
+_AT_REST = (Reason.AT_TARGET, Reason.PAUSED, Reason.WAITS_FOR_UPGRADE, Reason.SWAPPED_BY_ANOTHER)
+
+
+class Sight(msgspec.Struct, frozen=True):
+    """A service, and all that its next decision depends on."""
+
+    service: QuorumService
+    view: View
+    every: timedelta
+    """How often its servers are asked: nothing announces what they say."""
+
+
+class Watched:
+    """One service for one term: what is remembered of it, and who asks its servers."""
+
+    def __init__(self, memory: Memory, asking: Asking) -> None:
+        self.memory, self.asking = memory, asking
+        self.decided: tuple[int, QuorumDecision] | None = None
+        """What was decided last, of which generation."""
+
+    def every(self, generation: int) -> timedelta:
+        if self.decided is None or self.decided[0] != generation:
+            return BUSY
+        line = self.decided[1].line
+        if line.reason in _AT_REST:
+            return RESTING
+        return STALLED if line.stalled else BUSY
+
+
+class Observer:
+    """Looks; reads only."""
+
+    def __init__(self, client: Client, store: Store) -> None:
+        self._client, self._store = client, store
+
+    def observe(self, namespace: str, name: str, known: Watched, outcomes: Outcomes) -> Sight | None:
+        """None where there is no such service."""
+        snapshot = self._store.snapshot(QUORUM_SERVICE, UPGRADE_CONFIG, NODE)
+        row = snapshot.custom(QUORUM_SERVICE, name, namespace)
+        if row is None:
+            return None
+        if snapshot.stale(QUORUM_SERVICE) or any(one.kind == QUORUM_SERVICE for one in outcomes.unsettled):
+            raise Retry(f"what is known of QuorumService {namespace}/{name} may be old")
+        service: QuorumService = row.object
+        try:
+            read = self._read(service)
+        except KubeError as error:
+            raise Retry(f"StatefulSets and pods of QuorumService {namespace}/{name}: {error}") from None
+        return self._seen(service, read, snapshot, known, outcomes)
+
+    def _seen(
+        self, service: QuorumService, read: Read, snapshot: Snapshot, known: Watched, outcomes: Outcomes
+    ) -> Sight:
+        memory, spec, now = known.memory, service.spec, clock.now()
+        place = _place(service, read)
+        memory.servers = dict(servers(read.sets, read.pods, place))
+        memory.pull_secrets = tuple(dict.fromkeys(_pull_secrets(read.pods.values())))
+        every = known.every(service.metadata.generation)
+        thorough = every == BUSY and _is_ahead(service, read, memory)
+        target = Target(service.metadata.namespace, spec, memory.servers, thorough, rights=every < RESTING)
+        if not memory.calling:
+            known.asking.want(target, every, now, memory.acted)
+        # while a call is under way nothing else is begun, and what was said before it still says where we are
+        most = _WHILE_CALLING if memory.calling else 3 * every + timedelta(seconds=10)
+        answers = known.asking.answers(now, most, memory.acted)
+        obstacle = answers.obstacle if answers else _unasked(known.asking.trouble)
+        platforms = _platforms(read.pods.values(), snapshot)
+        if len(platforms) == 1:
+            memory.platform = Platform(architecture=platforms[0])
+        elif platforms:
+            obstacle = obstacle or _differ(platforms)
+        view = view_of(
+            _recorded(service, _upgrading(snapshot)),
+            read,
+            answers.heard if answers else {},
+            memory,
+            comparing(spec.engine),
+            place,
+            outcomes,
+            obstacle,
+        )
+        return Sight(service, view, every)
+
+    def _read(self, service: QuorumService) -> Read:
+        namespace = service.metadata.namespace
+        # listed, not read one by one: that is granted everywhere, so that a missing right can be named
+        there = {live["metadata"]["name"]: live for live in self._client.list(STATEFUL_SET, namespace)}
+        sets = [there[name] for name in service.spec.stateful_sets if name in there]
+        pods = {pod["metadata"]["name"]: pod for live in sets for pod in self._pods(live, namespace)}
+        return Read(sets, pods)
+
+    def _pods(self, live: Json, namespace: str) -> Iterable[Json]:
+        """Those that the StatefulSet controls."""
+        labels: dict[str, str] = live["spec"]["selector"].get("matchLabels") or {}
+        selector = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+        for pod in self._client.list(POD, namespace, label_selector=selector):
+            owners: list[Json] = pod["metadata"].get("ownerReferences") or []
+            if any(one.get("controller") and one["uid"] == uid_of(live) for one in owners):
+                yield pod
+
+
+def _is_ahead(service: QuorumService, read: Read, memory: Memory) -> bool:
+    """Whether a swap is under way, or may begin: the image is good."""
+    marked = any(SWAP in (live["metadata"].get("annotations") or {}) for live in read.sets)
+    return marked or memory.candidate(service.spec.image).validity is Validity.GOOD
+
+
+def _upgrading(snapshot: Snapshot) -> str:
+    configs = (row.object for row in snapshot.customs(UPGRADE_CONFIG))
+    running = (one for one in configs if isinstance(one, UpgradeConfig) and one.status.phase in _UPGRADING)
+    return next((one.spec.desired.version or "another version" for one in running), "")
+
+
+def _recorded(service: QuorumService, upgrading: str) -> Recorded:
+    about = service.metadata
+    return Recorded(
+        about.name,
+        service.spec,
+        on_record(service),
+        given_up(service),
+        about.deletion_timestamp is not None,
+        about.uid,
+        FINALIZER in about.finalizers,
+        UPGRADE_HOLD in about.annotations,
+        upgrading,
+    )
+
+
+def _place(service: QuorumService, read: Read) -> Place:
+    spec = service.spec
+    statuses: list[Json] = [pod.get("status") or {} for pod in read.pods.values()]
+    towards: str = next((one["podIP"] for one in statuses if one.get("podIP")), "")
+    host = serving_host(spec.serving_url, towards) if towards or spec.serving_url else ""
+    return Place(service.metadata.namespace, spec.container, spec.endpoint.port, host)
+
+
+def _pull_secrets(pods: Iterable[Json]) -> Iterable[str]:
+    for pod in pods:
+        named: list[Json] = pod["spec"].get("imagePullSecrets") or []
+        yield from (one["name"] for one in named if one.get("name"))
+
+
+def _platforms(pods: Iterable[Json], snapshot: Snapshot) -> list[str]:
+    """The architectures of the nodes that the pods are on, as far as they are known."""
+    names = {pod["spec"].get("nodeName", "") for pod in pods} - {""}
+    nodes = (snapshot.find(Node, name) for name in names)
+    return sorted({found for node in nodes if node and (found := node.labels.get(_ARCHITECTURE, ""))})
+
+
+def _unasked(trouble: str) -> Line | None:
+    return Line(Reason.WAITS_FOR_SERVERS, f"servers cannot be asked: {trouble}") if trouble else None
+
+
+def _differ(platforms: list[str]) -> Line:
+    said = ", ".join(platforms)
+    return Line(Reason.PLATFORMS_DIFFER, f"its pods run on nodes of {said}: no one binary is for all", True)

@@ -1,0 +1,116 @@
+"""`make e2e`: real machines, a cluster made by `shiplift bootstrap`, and faults at every step of its upgrade.
+
+The last line is one JSON object; the exit code is 0 when every plan ended as it should and no request failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import msgspec
+
+from shiplift.local import guard
+from shiplift.local.machines import Machines, refusal
+from tests.e2e.campaign import Played, Report, campaign
+from tests.e2e.plans import PLANS, End, Plan
+from tests.machines import traffic
+from tests.machines.rig import Rig
+from tests.machines.traffic import Asked, Asking
+
+
+class Time:
+    """Until a moment, or until somebody ends it: the plan that runs is played to its end."""
+
+    def __init__(self, minutes: float) -> None:
+        self._begun, self._end = time.monotonic(), time.monotonic() + 60 * minutes
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._stop)
+
+    def _stop(self, *_: object) -> None:
+        self._end = 0.0
+
+    def over(self) -> bool:
+        return time.monotonic() > self._end
+
+    @property
+    def minutes(self) -> float:
+        return round((time.monotonic() - self._begun) / 60, 1)
+
+
+def main() -> int:
+    given = _arguments()
+    plans, left = _chosen(given), Time(given.minutes)
+    with tempfile.TemporaryDirectory(prefix="shiplift-e2e-") as name:
+        folder = Path(name)
+        if why := refusal(folder):
+            _say(f"skipped: {why.message} ({why.hint})")
+            return 0
+        guard.own(folder)
+        guard.start_once(folder)
+        try:
+            return _run(folder, plans, left)
+        finally:
+            guard.sweep(folder)
+            guard.stop(folder)
+
+
+def _run(folder: Path, plans: list[Plan], left: Time) -> int:
+    made = Machines("e2e", folder)
+    made.up(3, _say)
+    (folder / "rig").mkdir()
+    with Rig(made, folder / "rig") as rig:
+        _say(f"a cluster of three machines after {left.minutes} minutes")
+        rig.publish_news()
+        traffic.serve(rig.client)
+        asking = Asking(made.depot, made.host("m3").address)
+        asking.start()
+        rig.start()
+        played = campaign(rig, plans, _say, left.over)
+        seen = asking.stop()
+    for one in seen.failed[:20]:
+        _say(f"a request failed: {one}")
+    report = _report(played, seen, len(plans) - len(played), left.minutes)
+    sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
+    return 1 if report.failed or report.failed_requests else 0
+
+
+def _report(played: list[Played], seen: Asked, left_out: int, minutes: float) -> Report:
+    right = [one for one in played if not one.wrong]
+    return Report(
+        plans=len(played),
+        left_out=left_out,
+        ended_well=sum(one.plan.end is End.WELL for one in right),
+        ended_named=sum(one.plan.end is End.NAMED for one in right),
+        failed=tuple(f"{one.plan.name}: {one.wrong}" for one in played if one.wrong),
+        failed_requests=len(seen.failed),
+        requests=seen.asked,
+        minutes=minutes,
+    )
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.e2e")
+    parser.add_argument("--only", default="", help="plans whose names contain this")
+    parser.add_argument("--first", type=int, default=1, help="the number of the first plan")
+    parser.add_argument("--minutes", type=float, default=65, help="no plan is begun after so many")
+    parser.add_argument("--most", type=int, default=len(PLANS), help="at most so many plans")
+    return parser.parse_args()
+
+
+def _chosen(given: argparse.Namespace) -> list[Plan]:
+    found = [one for one in PLANS[given.first - 1 :] if given.only in one.name]
+    return found[: given.most]
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

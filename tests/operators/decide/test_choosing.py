@@ -1,0 +1,193 @@
+"""Which version an AppType gets first, and which comes next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shiplift.engine.conditions import Status as Holds
+from shiplift.operators.catalog.model import Package
+from shiplift.operators.decide import app_type, successor
+from shiplift.operators.decide.decision import decide
+from shiplift.operators.model import AppView, Line, Loop, Reason
+from shiplift.operators.steps import DeleteVersion, MakeVersion
+from tests.operators.decide.views import NOW, app, app_view, held, line, site, version
+
+THREE = line("1.0.0", "1.1.0", "1.2.0")
+
+
+def first(found: Package | None, view: dict[str, Any] | None = None, **spec: Any) -> Line:
+    of = app(**spec)
+    return app_type.resolved(app_view(site(of=of), found, **(view or {})), of, NOW)
+
+
+def made(line: Line) -> str:
+    (step,) = line.steps
+    assert isinstance(step, MakeVersion)
+    return step.bundle
+
+
+def test_the_newest_is_installed_first() -> None:
+    said = first(THREE)
+    assert made(said) == "app.v1.2.0"
+    assert said.reason is Reason.MAKING
+
+
+def test_a_pin_is_installed_first() -> None:
+    assert made(first(THREE, version="1.1.0")) == "app.v1.1.0"
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        ({"version": "9.0.0"}, Reason.NO_VERSION),
+        ({"channel": "beta"}, Reason.NO_CHANNEL),
+        ({"catalog": "other"}, Reason.NO_CATALOG),
+        ({"paused": True}, Reason.PAUSED),
+        ({"held": "nodes first"}, Reason.PAUSED),
+        ({"approval": "Manual"}, Reason.NEEDS_APPROVAL),
+        ({"approval": "Manual", "approved": "1.0.0"}, Reason.NEEDS_APPROVAL),
+    ],
+)
+def test_what_keeps_it_is_named_and_nothing_is_made(spec: dict[str, Any], reason: Reason) -> None:
+    said = first(THREE, **spec)
+    assert said.reason is reason
+    assert said.steps == ()
+
+
+@pytest.mark.parametrize(
+    ("view", "reason"),
+    [
+        ({"turn": "the control plane first"}, Reason.TURN),
+        ({"kubernetes": ""}, Reason.STALE_VIEW),
+        ({"taken": frozenset({"app.v1.2.0"})}, Reason.NAME_TAKEN),
+        ({"held": ()}, Reason.NO_CATALOG),
+        ({"held": (held(THREE, paused=True),)}, Reason.NO_CATALOG),
+    ],
+)
+def test_so_is_what_is_in_the_way_around_it(view: dict[str, Any], reason: Reason) -> None:
+    said = first(THREE, view)
+    assert said.reason is reason
+    assert said.steps == ()
+
+
+def test_of_two_catalogs_the_first_in_order_counts() -> None:
+    both = (held(line("2.0.0"), "high", 10), held(THREE, "low"))
+    assert made(first(None, {"held": both})) == "app.v2.0.0"
+    assert made(first(None, {"held": both}, catalog="low")) == "app.v1.2.0"
+
+
+def test_what_cannot_run_here_is_passed_over() -> None:
+    found = line("1.0.0", "1.1.0", **{"1.1.0": {"min_kubernetes": "1.99.0"}})
+    assert made(first(found)) == "app.v1.0.0"
+    none = line("1.0.0", **{"1.0.0": {"max_kubernetes": "1.30"}})
+    said = first(none)
+    assert said.reason is Reason.NOT_HERE
+    assert "1.30" in said.message
+
+
+def test_who_agrees_to_the_newest_gets_it() -> None:
+    assert made(first(THREE, approval="Manual", approved="1.2.0")) == "app.v1.2.0"
+
+
+# --- the next ---
+
+
+def following(*versions: Any, view: dict[str, Any] | None = None, **spec: Any) -> successor.Course:
+    of = app(**spec)
+    seen: AppView = app_view(site(*versions, of=of), THREE, **(view or {}))
+    return successor.followed(seen, of)
+
+
+RUNS = version("1.0.0", 1, "", "Installed")
+
+
+def test_the_next_hop_takes_over_from_what_runs() -> None:
+    course = following(RUNS)
+    (step,) = course.line.steps
+    assert isinstance(step, MakeVersion)
+    assert (step.bundle, step.replaces, step.order) == ("app.v1.1.0", "app.v1.0.0", 2)
+    assert course.latest == "1.2.0"
+    assert [one.bundle.version for one in course.way] == ["1.1.0", "1.2.0"]
+
+
+def test_at_the_head_there_is_nothing_to_do() -> None:
+    said = following(version("1.2.0", 1, "", "Installed")).line
+    assert (said.reason, said.holds, said.steps) == (Reason.UP_TO_DATE, Holds.TRUE, ())
+
+
+def test_one_hop_at_a_time() -> None:
+    newer = version("1.1.0", 2, "1.0.0", "Installed", "HandedOver")
+    assert following(RUNS, newer).line.steps == (), "what was replaced is still to be collected"
+    assert following(RUNS, version("1.1.0", 2, "1.0.0")).line.steps == ()
+    assert following(version("1.0.0")).line.steps == (), "it does not run yet"
+
+
+def test_a_pin_stops_it_there() -> None:
+    assert following(RUNS, version="1.0.0").line.reason is Reason.PINNED
+    course = following(RUNS, version="1.1.0")
+    assert made(course.line) == "app.v1.1.0"
+    assert course.latest == "1.1.0"
+
+
+def test_a_pin_below_goes_back_at_once() -> None:
+    course = following(version("1.2.0", 4, "1.1.0", "Installed"), version="1.0.0")
+    (step,) = course.line.steps
+    assert isinstance(step, MakeVersion)
+    assert (step.bundle, step.replaces, step.order) == ("app.v1.0.0", "app.v1.2.0", 5)
+    assert course.line.reason is Reason.GOING_BACK
+
+
+def test_a_pin_to_what_runs_withdraws_what_is_not_through() -> None:
+    course = following(RUNS, version("1.1.0", 2, "1.0.0"), version="1.0.0")
+    (step,) = course.line.steps
+    assert isinstance(step, DeleteVersion)
+    assert step.name == "app.v1.1.0"
+
+
+@pytest.mark.parametrize(
+    ("spec", "view", "reason"),
+    [
+        ({"approval": "Manual"}, {}, Reason.NEEDS_APPROVAL),
+        ({"paused": True}, {}, Reason.PAUSED),
+        ({}, {"turn": "the control plane first"}, Reason.TURN),
+        ({}, {"taken": frozenset({"app.v1.1.0"})}, Reason.NAME_TAKEN),
+    ],
+)
+def test_what_keeps_the_next_is_told_as_a_block(
+    spec: dict[str, Any], view: dict[str, Any], reason: Reason
+) -> None:
+    course = following(RUNS, view=view, **spec)
+    assert course.line.reason is reason
+    assert course.line.steps == ()
+    assert course.blocked == (course.line.message,)
+
+
+def test_a_veto_of_what_runs_is_respected() -> None:
+    course = following(version("1.0.0", 1, "", "Installed", "no:Upgradeable"))
+    assert course.line.reason is Reason.VETOED
+    assert course.line.steps == ()
+
+
+def test_who_agrees_to_a_version_agrees_to_the_way_to_it() -> None:
+    assert made(following(RUNS, approval="Manual", approved="1.2.0").line) == "app.v1.1.0"
+
+
+def test_no_way_is_told_with_the_reason() -> None:
+    course = following(version("0.5.0", 1, "", "Installed"))
+    assert course.line.reason is Reason.NO_WAY
+    assert "0.5.0" in course.line.message
+
+
+# --- before catalogs are read ---
+
+
+def test_while_a_catalog_is_read_for_the_first_time_nothing_is_told_of_what_it_may_have() -> None:
+    of = app()
+    view = app_view(site(RUNS, of=of), None, reading=True)
+    assert decide(view, NOW, Loop.CATALOG).told == ()
+    first_look = app_view(site(of=of), None, reading=True)
+    assert decide(first_look, NOW, Loop.APP_TYPE).told == ()
+    going = app(deleting=5)
+    assert decide(app_view(site(RUNS, of=going), None, reading=True), NOW, Loop.APP_TYPE).steps
