@@ -76,12 +76,12 @@ def test_each_layer_that_has_something_to_tell_has_a_section(
     assert said.endswith("\n\nToy  1 rollouts\n")
 
 
-def test_where_no_layer_has_anything_to_tell_each_says_how_to_begin(run: Run) -> None:
+def test_where_no_layer_has_anything_to_tell_it_says_how_to_begin(run: Run) -> None:
     code, said, errors = run("status")
     assert (code, said) == (1, "")
     assert errors == (
-        "error: there is no WorkloadMigration in this cluster; there is no NodeRollout\n"
-        "hint: shiplift migrate --to VERSION makes one; or make one\n"
+        "error: there is no WorkloadMigration or NodeRollout in this cluster\n"
+        "hint: shiplift migrate --to VERSION makes one\n"
     )
 
 

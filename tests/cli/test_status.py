@@ -94,10 +94,9 @@ def test_without_a_migration_it_says_how_to_begin_and_that_works(
     code, said, errors = status()
     assert (code, said) == (1, "")
     assert errors == (
-        "error: there is no UpgradeConfig in this cluster; there is no WorkloadMigration in this cluster;"
-        " there is no NodeRollout in this cluster\n"
-        "hint: shiplift upgrade --to VERSION makes one; or shiplift migrate --to VERSION makes one;"
-        " or kubectl apply -f rollout.yaml makes one, docs/nodes.md shows how\n"
+        "error: there is no UpgradeConfig, WorkloadMigration, NodeRollout, AppType, OperatorCatalog"
+        " or QuorumService in this cluster\n"
+        "hint: shiplift upgrade --to VERSION begins an upgrade\n"
     )
     assert main.run(["migrate", "--to", "v1.36.3", "--kubeconfig", str(api_server.kubeconfig)]) == 0
     code, said, _ = status()
@@ -112,7 +111,8 @@ def test_without_our_crds_it_says_how_to_install_them(
     cluster = private_cluster()
     assert main.run(["status", "--kubeconfig", str(cluster.kubeconfig)]) == 1
     assert capsys.readouterr().err == (
-        "error: this cluster does not know UpgradeConfigs, WorkloadMigrations or NodeRollouts\n"
+        "error: this cluster does not know UpgradeConfigs, WorkloadMigrations, NodeRollouts, AppTypes,"
+        " OperatorCatalogs or QuorumServices\n"
         "hint: shiplift crds | kubectl apply -f -\n"
     )
     with cluster.client() as client:
@@ -120,7 +120,7 @@ def test_without_our_crds_it_says_how_to_install_them(
             client.create(CUSTOM_RESOURCE_DEFINITION, manifest)
         wait_established(client)
     assert main.run(["status", "--kubeconfig", str(cluster.kubeconfig)]) == 1
-    assert "there is no WorkloadMigration" in capsys.readouterr().err
+    assert "there is no UpgradeConfig, WorkloadMigration" in capsys.readouterr().err
 
 
 def test_a_server_that_does_not_answer_is_one_line_and_a_hint(

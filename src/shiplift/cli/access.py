@@ -56,9 +56,13 @@ class UnknownKindError(CommandError):
     """The cluster has no such kind of ours: it is not installed there."""
 
     def __init__(self, *kinds: Kind) -> None:
-        *others, last = (f"{kind}s" for kind in kinds)
-        names = f"{', '.join(others)} or {last}" if others else last
+        names = either(f"{kind}s" for kind in kinds)
         super().__init__(f"this cluster does not know {names}", "shiplift crds | kubectl apply -f -")
+
+
+def either(names: Iterable[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def objects(client: Client, kind: Kind) -> list[Any]:

@@ -63,7 +63,7 @@ def read(client: Client, parts: Parts) -> tuple[Parts, Objects]:
         except access.UnknownKindError:
             unknown = True
     if unknown and not known:
-        raise access.UnknownKindError(*dict.fromkeys(part.reads[0] for part in parts.values()))
+        raise access.UnknownKindError(*dict.fromkeys(kind for part in parts.values() for kind in part.reads))
     return known, found.__getitem__
 
 
@@ -110,11 +110,12 @@ def done(seen: Seen) -> str:
 
 
 def absent(parts: Parts) -> CommandError:
-    """No layer has anything to tell: what there is none of, and how one would begin."""
+    """No layer has anything to tell: what there is none of, and how an upgrade of everything would begin."""
     from shiplift.view.section import Advice
 
-    told = [part.absent for part in parts.values()]
-    return refusal(Advice("; ".join(one.message for one in told), "; or ".join(one.hint for one in told)))
+    first = next((part for part in parts.values() if part.conducts), next(iter(parts.values())))
+    kinds = dict.fromkeys(str(kind) for part in parts.values() for kind in part.reads)
+    return refusal(Advice(f"there is no {access.either(kinds)} in this cluster", first.absent.hint))
 
 
 def refusal(advice: Advice) -> CommandError:

@@ -29,7 +29,7 @@ STATUS = StatusPart[UpgradeView](
     picture=upgrading_layout.upgrade,
     absent=Advice(
         "there is no UpgradeConfig in this cluster",
-        "shiplift upgrade --to VERSION makes one",
+        "shiplift upgrade --to VERSION begins an upgrade",
     ),
     done="the cluster is upgraded",
     unfinished=Advice("left before the cluster was upgraded", "shiplift status --until-moved waits for it"),
