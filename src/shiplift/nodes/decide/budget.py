@@ -2,7 +2,8 @@
 
 What is kept true: rollouts hold no more workers at once than `maxUnavailable`, and take away one that is up
 only while fewer than that are down, being changed or quarantined, for whatever reason. A worker that is down
-already is begun in the slot that it takes up anyway.
+already is begun in the slot that it takes up anyway. One that is up may be written down for a slot that is
+about to be free; it is touched once that is.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ class Slots(NamedTuple):
     """Workers that nobody can count on: these, those that are down, and those of others."""
     names: tuple[str, ...] = ()
     """Of workers that are unavailable though nothing is being done to them."""
+    leaving: int = 0
+    """Workers that are being given back: their slots are free in a moment."""
 
     @property
     def for_down(self) -> int:
@@ -34,8 +37,13 @@ class Slots(NamedTuple):
 
     @property
     def for_up(self) -> int:
-        """How many workers that are up may be begun."""
-        return max(self.limit - self.unavailable, 0)
+        """How many workers that are up may be begun, or wait in line for a slot."""
+        return max(self.limit + self.leaving - self.unavailable, 0)
+
+    @property
+    def over(self) -> int:
+        """How many more are written down or away than may be away."""
+        return max(self.unavailable - self.limit, 0)
 
 
 def away(member: Member) -> bool:
@@ -43,7 +51,13 @@ def away(member: Member) -> bool:
     return member.down or bool(member.cordoned_by)
 
 
-def slots(spec: NodeRolloutSpec, workers: Iterable[Member], records: Records, busy: frozenset[str]) -> Slots:
+def slots(
+    spec: NodeRolloutSpec,
+    workers: Iterable[Member],
+    records: Records,
+    busy: frozenset[str],
+    leaving: int = 0,
+) -> Slots:
     """One look at every worker in scope."""
     total = held = unavailable = 0
     names: list[str] = []
@@ -61,4 +75,4 @@ def slots(spec: NodeRolloutSpec, workers: Iterable[Member], records: Records, bu
             unavailable += 1
             names.append(member.name)
     limit = budgets.max_unavailable(spec.max_unavailable, total, at_least_one=True)
-    return Slots(limit, held, unavailable, tuple(names[:3]))
+    return Slots(limit, held, unavailable, tuple(names[:3]), leaving)

@@ -20,6 +20,7 @@ from shiplift.nodes.steps import Allow, Cordon, Release, Withdraw, cordon_of
 MOST_ATTEMPTS = 1000
 _LONGEST = 1000
 _NOTHING = NodeBefore()
+_CHOSEN = (NodeState.WAITING, NodeState.CORDONED)
 _CORDONED = frozenset(
     (NodeState.DRAINING, NodeState.CHANGING, NodeState.VERIFYING, NodeState.SOAKING, NodeState.REVERTING)
 )
@@ -51,6 +52,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the rollout is no longer about the node: somebody has changed its selector, or the labels."""
     crowded: str = ""
     """Why nothing that is up may be taken away now, though it was chosen: what went down since."""
+    in_line: bool = False
+    """Whether it was written down for a slot that is about to be free, and is not yet."""
 
     @property
     def before(self) -> NodeBefore:
@@ -80,6 +83,12 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def marked(self) -> bool:
         return self.member.cordoned_by == self.rollout.metadata.name
+
+    @property
+    def untouched(self) -> bool:
+        """Whether it is chosen, takes pods, and nothing was done to it yet."""
+        chosen = self.record.token is not None and self.record.state in _CHOSEN
+        return chosen and not self.marked and not self.member.down
 
     @property
     def ordered(self) -> bool:

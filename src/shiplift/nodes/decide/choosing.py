@@ -117,7 +117,8 @@ def _others_flying(course: Course) -> str:
 
 
 def _workers(course: Course, leg: Leg, found: list[Member]) -> Choice:
-    taken = budget.slots(course.spec, course.scope.workers, course.records, course.busy)
+    leaving = 0 if course.spec.hooks.before else course.leaving  # a hook runs when there is a slot
+    taken = budget.slots(course.spec, course.scope.workers, course.records, course.busy, leaving)
     away = [one for one in found if budget.away(one)]
     free = [one for one in found if not budget.away(one) and not _holds(course, one)]
     if not canary.soaked(course):
@@ -125,7 +126,7 @@ def _workers(course: Course, leg: Leg, found: list[Member]) -> Choice:
         free = [one for one in free if one.uid in first]
     free.sort(key=lambda one: one.name)
     down = away[: taken.for_down]
-    up = _first(course, free, min(taken.for_up, taken.for_down - len(down)))
+    up = _first(course, free, min(taken.for_up, taken.limit + leaving - taken.held - len(down)))
     begun = tuple(_record(course, leg, one) for one in (*down, *up)[: _room(course)])
     return Choice(begun, None if begun else _none(course, found, free, taken))
 

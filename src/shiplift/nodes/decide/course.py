@@ -50,6 +50,8 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     busy: frozenset[str] = frozenset()
     """Nodes that another rollout is at."""
     overlap: str = ""
+    leaving: int = 0
+    """Workers that are being given back now."""
 
     @property
     def spec(self) -> NodeRolloutSpec:

@@ -19,13 +19,13 @@ from shiplift.api.nodes import NodeRollout, NodeState, NodeStatus, RolloutPhase
 from shiplift.engine import contested, retries
 from shiplift.engine.decision import LookAgain, await_change, earliest, requeue
 from shiplift.engine.step import Step
-from shiplift.nodes.decide import absent, choosing, claiming, draining, ending, gates, passage, untold
+from shiplift.nodes.decide import absent, choosing, claiming, draining, ending, gates, untold
 from shiplift.nodes.decide import course as courses
-from shiplift.nodes.decide.budget import slots
-from shiplift.nodes.decide.case import Case, Passed
+from shiplift.nodes.decide.case import Passed
 from shiplift.nodes.decide.course import Course, Line
 from shiplift.nodes.decide.path import Path, RefusedError, path_to
 from shiplift.nodes.decide.scope import Scope, others_at_work, overlap, records_of, running, scope_of
+from shiplift.nodes.decide.walking import walked
 from shiplift.nodes.model import Reason, Records, Rolling, Told, View
 from shiplift.nodes.names import FINALIZER
 from shiplift.nodes.steps import SetFinalizer
@@ -83,13 +83,13 @@ def _rolled(view: View, rollout: NodeRollout, now: datetime, taken: dict[str, st
     found = _course(view, rollout, now, scope, overlap(scope, taken))
     if not rollout.spec.abort:
         taken |= {one.uid: rollout.metadata.name for one in scope.members if one.uid not in taken}
-    passed = {uid: passage.passed(case) for uid, case in _cases(found).items()}
+    passed, leaving = walked(found)
     records = {
         uid: untold.told(view.outcomes, one.record, one.steps)
         for uid, one in passed.items()
         if one.record is not None
     }
-    after = msgspec.structs.replace(found, records=records | absent.kept(found))
+    after = msgspec.structs.replace(found, records=records | absent.kept(found), leaving=leaving)
     ends = rollout.spec.abort or rollout.metadata.deletion_timestamp is not None
     line, begun = (_ending(after), ()) if ends else _beginning(after)
     line = line._replace(message=line.message + untold.added(view.outcomes, line.steps))
@@ -121,37 +121,6 @@ def _path(view: View, rollout: NodeRollout, scope: Scope) -> tuple[Path, str]:
         return path_to(rollout.spec.version, rollout.spec.via, running(view, scope)), ""
     except RefusedError as error:
         return Path((), ()), str(error)
-
-
-def _cases(course: Course) -> dict[str, Case]:
-    """Records whose node is there."""
-    found: dict[str, Case] = {}
-    chosen = {one.uid for one in course.scope.members}
-    crowded = {True: _control_plane_down(course), False: _over_budget(course)}
-    for uid, record in course.records.items():
-        member = course.view.members.get(record.name)
-        if member is not None and member.uid == uid:
-            found[uid] = Case(
-                view=course.view,
-                rollout=course.rollout,
-                now=course.now,
-                record=record,
-                member=member,
-                complete=uid in course.done,
-                left=uid not in chosen,
-                crowded=crowded[member.control_plane],
-            )
-    return found
-
-
-def _over_budget(course: Course) -> str:
-    taken = slots(course.spec, course.scope.workers, course.records, course.busy)
-    return "more workers are away than may be" if taken.unavailable > taken.limit else ""
-
-
-def _control_plane_down(course: Course) -> str:
-    down = [one.name for one in course.view.members.values() if one.control_plane and one.down]
-    return f"control-plane node {down[0]} is down" if down else ""
 
 
 def _beginning(course: Course) -> tuple[Line, tuple[NodeStatus, ...]]:

@@ -13,7 +13,8 @@ from shiplift.nodes.model import Reason
 
 def withheld(case: Case) -> Passed | None:
     """Nothing was done to it yet, and since it was chosen somebody paused the rollout, its window closed, or
-    another node went down. It is chosen again when its turn comes; a control-plane node waits for others."""
+    another node went down. It is chosen again when its turn comes; a control-plane node waits for others, and
+    one that was chosen for a slot that is about to be free waits for that."""
     if case.marked:
         return None
     put_off = case.rollout.spec.paused or not timing.may_begin(case.rollout, case.now)
@@ -21,7 +22,7 @@ def withheld(case: Case) -> Passed | None:
     if crowded and not put_off and case.member.control_plane:
         return case.waits(Reason.NO_HEALTHY_CONTROL_PLANE, case.crowded)
     if not crowded and not put_off:
-        return None
+        return Passed(case.record) if case.in_line else None
     steps = resting.closing(case)
     return Passed(case.record, steps) if steps else Passed(None)
 

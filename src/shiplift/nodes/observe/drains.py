@@ -121,8 +121,9 @@ class Drains:
         return _drain(found, self._seconds)
 
     def judged(self, node: str, settings: Settings) -> tuple[Judgement, ...]:
-        """What would become of the pods of a node that is not begun yet."""
-        return judge_all(self._snapshot.pods_on(node), Around(settings, self._daemon_set, self._seconds))
+        """What would become of the pods of a node that is not begun yet, as far as the store knows: nothing
+        is asked for it."""
+        return judge_all(self._snapshot.pods_on(node), Around(settings, self._daemon_set_seen, self._seconds))
 
     def _spent(self, node: str) -> Counter[str]:
         """What all other nodes take of budgets."""
@@ -159,10 +160,14 @@ class Drains:
         turn = self._moving.turn(pod)
         return None if turn is None else _MOVED if turn is Turn.RELEASED else MIGRATION
 
-    def _daemon_set(self, pod: Pod) -> Presence:
+    def _daemon_set_seen(self, pod: Pod) -> Presence:
         owner = pod.controller
         found = self._snapshot.by_uid(DaemonSet, owner.uid) if owner else None
-        if found is not None:
+        return Presence.GONE if found is None else Presence.THERE
+
+    def _daemon_set(self, pod: Pod) -> Presence:
+        """The store may not have it yet: that it is gone, the API server has to say."""
+        if self._daemon_set_seen(pod) is Presence.THERE:
             return Presence.THERE
         gone = self._is_gone(pod) if of_daemon_set(pod) else None
         return Presence.UNKNOWN if gone is None else Presence.GONE if gone else Presence.THERE
