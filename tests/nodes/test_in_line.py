@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,6 +14,8 @@ from shiplift.nodes.steps import Cordon, Release
 from tests.nodes.players import Fate, Operator
 from tests.nodes.stage import Stage
 
+fates = st.sampled_from(Fate)
+
 
 def steps(stage: Stage) -> list[Step]:
     assert stage.operator.decision
@@ -24,10 +25,6 @@ def steps(stage: Stage) -> list[Step]:
 def given_back(stage: Stage) -> str:
     """The node that is given back by what was decided last."""
     return next((one.name for one in steps(stage) if isinstance(one, Release)), "")
-
-
-def always(fate: Fate) -> Callable[[Step], Fate]:
-    return lambda _: fate
 
 
 def refusing(step: Step) -> Fate:
@@ -108,11 +105,13 @@ def test_with_hooks_before_a_node_nobody_waits_in_line() -> None:
     stage.well()
 
 
-@given(st.lists(st.sampled_from(Fate), min_size=1, max_size=30), st.booleans())
-def test_whatever_becomes_of_writes_no_more_are_away_than_may_be(fates: list[Fate], dies: bool) -> None:
+@given(st.lists(st.tuples(fates, fates), min_size=1, max_size=30), st.booleans())
+def test_whatever_becomes_of_writes_no_more_are_away_than_may_be(
+    script: list[tuple[Fate, Fate]], dies: bool
+) -> None:
     stage = in_line(4, budget=2)
-    for fate in fates:
-        stage.operator.round(always(fate))
+    for release, other in script:
+        stage.operator.round(lambda step, of=(release, other): of[not isinstance(step, Release)])
         stage.judge.look()
         if dies:
             stage.operator = Operator(stage.world)
