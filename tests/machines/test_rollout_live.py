@@ -32,6 +32,7 @@ def rig(
 
 def test_a_cluster_is_upgraded_under_load_and_no_request_fails(rig: Rig) -> None:
     containerd = rig.publish_news()
+    kubelets_are_to_take_more_pods(rig)
     traffic.serve(rig.client)
     asking = Asking(rig.made.depot, rig.made.host("m1").address)
     asking.start()
@@ -64,7 +65,16 @@ def etcd_was_copied_first(rig: Rig, snapshot: dict[str, str]) -> None:
     assert len(digest) == hashlib.sha256().digest_size * 2
 
 
+def kubelets_are_to_take_more_pods(rig: Rig) -> None:
+    """Somebody has changed what kubeadm keeps for all kubelets; it comes to machines with their upgrade."""
+    kept = rig.client.get(kinds.CONFIG_MAP, "kubelet-config", "kube-system")
+    kept["data"]["kubelet"] = kept["data"]["kubelet"].rstrip() + "\nmaxPods: 123\n"
+    rig.client.update(kinds.CONFIG_MAP, kept)
+
+
 def everything_runs_the_patch(rig: Rig) -> None:
+    for node in rig.client.list(kinds.NODE):
+        assert node["status"]["capacity"]["pods"] == "123", node["metadata"]["name"]
     assert {rig.kubelet(host.name) for host in rig.made.hosts} == {NEW}
     for host in rig.made.hosts:
         assert [rig.versions(host.name)[name] for name in PROGRAMS] == [f"{NEW.removeprefix('v')}-1.1"] * 3

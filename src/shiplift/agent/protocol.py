@@ -91,7 +91,8 @@ class Operation(Enum):
     UPGRADE_NODE = "UpgradeNode"
     """Install the desired kubeadm, then `kubeadm upgrade node`: the other control planes."""
     PACKAGES = "Packages"
-    """Bring all desired packages to their versions, and restart the machine where the order says so."""
+    """Bring all desired packages to their versions, and restart the machine where the order says so. On a
+    worker of a cluster that kubeadm has made, a newer kubeadm then runs `kubeadm upgrade node` first."""
 
     @property
     def wants_cordon(self) -> bool:

@@ -108,6 +108,49 @@ def test_packages_that_are_needed_come_with_it_and_nothing_is_removed(ready: Box
     assert ready.dpkg("kubeadm") == f"install installed {NEW}"
 
 
+TELL = "echo $DPKG_MAINTSCRIPT_PACKAGE >> /var/log/order"
+KUBEADM = f"""{TELL}
+printf '#!/bin/sh\\necho "$*" >> /var/log/order; exit %s\\n' {{code}} > /usr/bin/kubeadm
+chmod 755 /usr/bin/kubeadm"""
+
+
+def of_kubeadm(ready: Box, code: int = 0, *, joined: bool = True) -> None:
+    """A worker that kubeadm has joined to its cluster, or not; how its new kubeadm ends."""
+    ready.offer("kubeadm", OLD)
+    ready.install("kubeadm", OLD)
+    ready.offer("kubeadm", "1.36.4-1.1", postinst=KUBEADM.format(code=code))
+    ready.offer("kubelet", "1.36.4-1.1", postinst=TELL)
+    if joined:
+        ready.write("/etc/kubernetes/kubelet.conf", "")
+
+
+def test_on_a_worker_kubeadm_upgrades_the_configuration_before_the_kubelet_comes(ready: Box) -> None:
+    of_kubeadm(ready)
+    ready.keep(order(kubelet="1.36.4", kubeadm="1.36.4"))
+    assert ready.work().progress is Progress.DONE
+    assert ready.read("/var/log/order").splitlines() == ["kubeadm", "upgrade node", "kubelet"]
+
+
+def test_where_that_fails_what_was_there_is_put_back(ready: Box) -> None:
+    of_kubeadm(ready, code=3)
+    ready.keep(order(kubelet="1.36.4", kubeadm="1.36.4"))
+    work = ready.work()
+    assert work.progress is Progress.FAILED
+    assert work.message.startswith("kubeadm failed (3)")
+    assert work.message.endswith("what was there before was put back")
+    assert (ready.dpkg("kubelet"), ready.dpkg("kubeadm")) == (
+        f"hold installed {OLD}",
+        f"install installed {OLD}",
+    )
+
+
+def test_a_machine_that_kubeadm_has_not_joined_is_left_alone_by_it(ready: Box) -> None:
+    of_kubeadm(ready, joined=False)
+    ready.keep(order(kubelet="1.36.4", kubeadm="1.36.4"))
+    assert ready.work().progress is Progress.DONE
+    assert "upgrade node" not in ready.read("/var/log/order").splitlines()
+
+
 def test_the_agents_own_package_is_changed_after_all_others(ready: Box) -> None:
     tell = "echo $DPKG_MAINTSCRIPT_PACKAGE >> /var/log/order"
     ready.offer("kubelet", "1.36.4-1.1", postinst=tell)

@@ -1,8 +1,9 @@
 """Packages brought to their desired versions, or left as they were.
 
     finish what dpkg had begun ─▶ resolve ─▶ plan ─▶ room ─▶ archives, new and old ─▶ write down what is there
-        ─▶ install ─▶ look ─▶ restart what was changed ─▶ done
-              └─────────┴───────────┴─▶ where anything failed: what was there is put back
+        ─▶ kubeadm, and what it configures ─▶ install ─▶ look ─▶ restart what was changed ─▶ done
+              └───────────────────────────────────┴─────────┴───────────┴─▶ where anything failed:
+                                                                         what was there is put back
 
 From resolving to the archives nothing of the machine is changed; that much is `prepare`. Every step can be
 done again: what was there before is what was written down first, however often the work was interrupted. The
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,14 +59,22 @@ class Packages:
         self._fetch(changes)
         return Prepared(exact, tuple(changes))
 
-    def bring(self, token: str, desired: Mapping[str, str], *, back: bool = False) -> str:
-        """The desired versions onto this machine, for the order of that token; says what it has changed."""
+    def bring(
+        self,
+        token: str,
+        desired: Mapping[str, str],
+        *,
+        back: bool = False,
+        configure: Callable[[], None] | None = None,
+    ) -> str:
+        """The desired versions onto this machine, for the order of that token; says what it has changed.
+        `configure` is called when the desired kubeadm is there, before all others."""
         self._apt.repair()
         prepared = self.prepare(desired, older=back)
         names = prepared.names
         before = self._journal.remember(token, Before(versions.installed(names), versions.held(names)))
         try:
-            self._change(prepared, before, older=back)
+            self._change(prepared, before, back, configure)
         except AgentError as error:
             if back:
                 raise
@@ -103,12 +112,19 @@ class Packages:
 
     # --- the change ---
 
-    def _change(self, prepared: Prepared, before: Before, *, older: bool) -> None:
+    def _change(
+        self, prepared: Prepared, before: Before, older: bool, configure: Callable[[], None] | None
+    ) -> None:
         own = {name for name in prepared.exact if name == versions.AGENT}
         first = {name: version for name, version in prepared.exact.items() if name not in own}
         self._apt.wait_for_dpkg()
         for minor in sources.minors(prepared.exact):
             sources.switch(ETC, minor)
+        if configure is not None:
+            self._install(
+                {name: first[name] for name in first if name == versions.KUBEADM}, before, older=older
+            )
+            configure()
         self._install(first, before, older=older)
         restarts.restart_of([change.name for change in _changed(before, first)])
         self._install({name: prepared.exact[name] for name in own}, before, older=older)

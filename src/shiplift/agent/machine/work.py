@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from shiplift.agent.errors import AgentError
@@ -17,7 +18,7 @@ from shiplift.agent.machine.journal import Journal
 from shiplift.agent.machine.packages import Packages
 from shiplift.agent.model import Progress, Record, Work
 from shiplift.agent.protocol import Operation
-from shiplift.agent.settings import Settings
+from shiplift.agent.settings import KUBECONFIG, Settings
 
 LOCK = "work.lock"
 MOST_TRIES = 10
@@ -104,8 +105,16 @@ def _kubeadm_installed(bench: Bench, record: Record) -> str:
 
 
 def _packages(bench: Bench, record: Record) -> Work:
-    said = bench.packages.bring(record.token, record.desired, back=record.order.back)
+    configure = partial(kubeadm.node, bench.settings) if _is_configured(record) else None
+    said = bench.packages.bring(record.token, record.desired, back=record.order.back, configure=configure)
     return Work(Progress.DONE, said)
+
+
+def _is_configured(record: Record) -> bool:
+    """Whether kubeadm brings the configuration of this kubelet to what its cluster says: of a control plane
+    it has done so with its own upgrade, and where packages become older what is there stays."""
+    newer = versions.KUBEADM in record.desired and not record.order.back
+    return newer and KUBECONFIG.exists() and not is_control_plane()
 
 
 _OPERATIONS = {
