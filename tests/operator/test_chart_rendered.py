@@ -31,8 +31,11 @@ IMAGE = f"registry.example/shiplift:{shiplift.__version__}"
 _RIGHTS = ("rules", "resourceRules")
 _UNORDERED = (*_RIGHTS, "egress")
 SUBSETS = [
-    list(some) for number in range(1, len(LAYERS) + 1) for some in itertools.combinations(LAYERS, number)
+    list(some)
+    for number in (1, 2, len(LAYERS) - 1, len(LAYERS))
+    for some in itertools.combinations(LAYERS, number)
 ]
+"""Each alone, each with each other, all but one, all."""
 
 
 class Helm:
