@@ -29,7 +29,7 @@ from shiplift.facts.kinds import NAMESPACE
 from shiplift.kube.errors import AlreadyExists, NotFound
 from shiplift.local import assets, guard
 from shiplift.local.cluster import Cluster
-from shiplift.local.components import API_ONLY, Settings
+from shiplift.local.components import API_ONLY, Component, Settings
 from shiplift.local.lock import locked
 from shiplift.local.machines import Machines, refusal, root
 from shiplift.local.nodes import SERVICE_ACCOUNT, Pool
@@ -57,7 +57,8 @@ _NO_CLUSTERS = "--no-clusters"
 
 
 class PrivateClusters:
-    """Clusters for one test at a time: kept for the next test that wants the same, reset in between."""
+    """Clusters for one test at a time: kept for the next test that wants the same, reset in between. One with
+    controllers is not: they would go on working on what is left, while other tests run."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -71,8 +72,12 @@ class PrivateClusters:
 
     def take_back(self) -> None:
         """At the end of a test; those that it has ended itself are forgotten."""
-        self._idle += [cluster for cluster in self._lent if cluster.exists]
-        self._lent = []
+        lent, self._lent = [cluster for cluster in self._lent if cluster.exists], []
+        for cluster in lent:
+            if Component.CONTROLLERS in cluster.state.settings.components:
+                cluster.down()
+            else:
+                self._idle.append(cluster)
         while len(self._idle) > _MOST_IDLE:
             self._idle.pop(0).down()
 
