@@ -133,6 +133,19 @@ def test_a_node_that_was_chosen_is_let_go_when_another_goes_down_before_its_cord
     stage.well()
 
 
+def test_what_the_control_plane_took_does_not_let_others_follow_a_canary_that_goes_down() -> None:
+    stage = Stage(3, 3, canary=Canary(nodes=1, soak="20m"))
+    stage.until(lambda: stage.told.canary_start_time, 400)
+    canary = next(name for name in stage.judge.cordoned if name.startswith("w-"))
+    stage.node(canary).ready = False
+    stage.world.touched(stage.node(canary))
+    stage.judge.down_before.add(stage.node(canary).uid)
+    for _ in range(30):
+        stage.operator.round()
+        stage.world.pass_time(60)
+    assert [name for name in stage.judge.cordoned if name.startswith("w-")] == [canary]
+
+
 def test_of_many_nodes_that_are_down_no_more_are_held_than_the_budget_allows() -> None:
     stage = Stage(4)
     for name in ("w-1", "w-2", "w-3"):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from shiplift.api.nodes import RolloutPass
+from shiplift.api.values import ConditionStatus
 from shiplift.engine.claims import Claim, Target
 from shiplift.facts import kinds
 from shiplift.nodes.model import Reason
+from tests.nodes.players import SILENT, tick
 from tests.nodes.stage import Stage, decided, told
 from tests.nodes.world import NEW, START
 
@@ -71,3 +74,44 @@ def test_a_control_plane_whose_version_nobody_tells_is_not_planned_for() -> None
     assert told(decided(stage, api_servers={"cp-0": "", "the server": NEW}))[1] == (
         "the agent of control-plane node cp-0 does not say which version its API server has"
     )
+
+
+def test_one_that_is_drained_is_not_changed_while_another_is_down() -> None:
+    stage = Stage(1, 3)
+    stage.world.add_pod("cp-1", "kept")
+    stage.world.budgets["kept"] = 0
+    stage.until(lambda: stage.node("cp-1").unschedulable, 200)
+    other = stage.node("cp-2")
+    other.ready = False
+    stage.world.touched(other)
+    ordered = len(stage.judge.ordered)
+    stage.world.budgets["kept"] = 1
+    for _ in range(20):
+        stage.operator.round()
+        tick(stage.world, stage.judge.look)
+    assert len(stage.judge.ordered) == ordered
+    assert stage.record("cp-1").reason == Reason.NO_HEALTHY_CONTROL_PLANE
+    assert stage.record("cp-1").message == "control-plane node cp-2 is down"
+    other.ready = True
+    stage.world.touched(other)
+    stage.finish()
+    stage.well()
+
+
+def test_a_copy_of_etcd_that_does_not_come_is_told_and_then_needs_somebody() -> None:
+    stage = Stage(1, 1)
+    stage.until(lambda: stage.told.running_pass is RolloutPass.CONTROL_PLANE)
+    stage.node("cp-0").fails = SILENT
+    stage.until(lambda: stage.told.message == "etcd is being copied on node cp-0")
+    for _ in range(2):
+        stage.operator.round()
+    stage.world.pass_time(40)
+    stage.operator.round()
+    assert "nothing was heard of the agent of node cp-0 since" in stage.told.message
+    stage.world.pass_time(1800)
+    stage.operator.round()
+    assert stage.told.message.startswith("etcd is being copied on node cp-0, and its agent has not been")
+    assert [one.type for one in stage.told.conditions if one.status is ConditionStatus.TRUE] == ["Stalled"]
+    stage.node("cp-0").fails = ""
+    stage.finish()
+    stage.well()

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shiplift.api.marks import SKIP_ROLLOUT
 from shiplift.api.nodes import Hook, Hooks, NodeState
+from shiplift.api.values import LabelSelector
 from shiplift.engine.step import Step
 from shiplift.nodes.steps import Cordon, Release
 from tests.nodes.players import Fate, Operator
@@ -31,9 +33,11 @@ def refusing(step: Step) -> Fate:
     return Fate.LOST if isinstance(step, Release) else Fate.DONE
 
 
-def in_line(workers: int = 3, **spec: Any) -> Stage:
-    """A rollout of which the first node was just given back."""
+def in_line(workers: int = 3, *, gold: bool = False, **spec: Any) -> Stage:
+    """A rollout of which the first node is to be given back, which fails."""
     stage = Stage(workers, **spec)
+    for node in stage.world.nodes.values() if gold else ():
+        node.labels["tier"] = "gold"
     stage.until(lambda: stage.told.nodes and stage.told.nodes[0].state is NodeState.VERIFYING)
     while not given_back(stage):
         stage.operator.round(refusing)
@@ -85,6 +89,41 @@ def test_where_another_goes_down_the_one_in_line_is_let_go() -> None:
     stage.node("w-3").ready = True
     stage.finish()
     stage.well()
+
+
+def test_one_in_line_that_goes_down_for_a_moment_has_no_slot_either() -> None:
+    stage = in_line()
+    waits = stage.node("w-1")
+    waits.ready = False
+    stage.world.touched(waits)
+    for _ in range(5):
+        stage.operator.round(refusing)
+    waits.ready = True
+    stage.world.touched(waits)
+    for _ in range(5):
+        stage.operator.round(refusing)
+        stage.judge.look()
+    assert not waits.unschedulable
+    stage.finish()
+    stage.well()
+
+
+@pytest.mark.parametrize("leaves", ["opts out", "is not selected"])
+def test_one_that_is_given_back_and_no_longer_in_scope_keeps_its_slot_until_it_is(leaves: str) -> None:
+    stage = in_line(node_selector=LabelSelector(match_labels={"tier": "gold"}), gold=True)
+    leaving = stage.node("w-0")
+    if leaves == "opts out":
+        leaving.annotations[SKIP_ROLLOUT] = "true"
+    else:
+        del leaving.labels["tier"]
+    stage.world.touched(leaving)
+    for _ in range(5):
+        stage.operator.round(refusing)
+        stage.judge.look()
+    assert leaving.unschedulable
+    assert stage.judge.cordoned == ["w-0"]
+    stage.finish()
+    assert stage.judge.closed() == []
 
 
 @pytest.mark.parametrize("change", [{"paused": True}, {"abort": True}])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from shiplift.kube.kept import Kept
-from shiplift.nodes.memory import Jobs, Leases
+from shiplift.nodes.memory import Jobs, Leases, Watched
 from shiplift.nodes.model import Hooked, HookState, LeaseSeen
 
 
@@ -78,3 +80,20 @@ def test_an_answer_is_kept_for_a_while_and_asked_for_again_when_it_is_void() -> 
     assert kept.get() == "two"
     kept.void()
     assert kept.get() == "three"
+
+
+def test_a_clock_that_is_set_forward_makes_nothing_take_longer() -> None:
+    passed = 0.0
+    watched = Watched(lambda: passed)
+    start = datetime(2026, 5, 4, 9, tzinfo=UTC)
+    states = [("u", "Draining")]
+    assert watched.look(states, start) == {"u": start}
+    passed = 10.0
+    assert watched.look(states, start + timedelta(seconds=10)) == {"u": start}
+    passed = 20.0
+    later = start + timedelta(hours=1, seconds=20)
+    assert watched.is_past(later)
+    assert watched.look(states, later) == {"u": later - timedelta(seconds=20)}
+    assert not watched.is_past(later)
+    passed = 21.0
+    assert watched.look(states, later + timedelta(seconds=1)) == {"u": later - timedelta(seconds=20)}

@@ -152,8 +152,8 @@ class Memory:
     changes: dict[str, Any] = field(default_factory=dict[str, Any])
     leases: dict[str, tuple[str, int, int]] = field(default_factory=dict[str, tuple[str, int, int]])
     """Of a node: the token, the first reading, how often it was read."""
-    watched: Watched = field(default_factory=Watched)
-    heard: Watched = field(default_factory=Watched)
+    watched: Watched | None = None
+    heard: Watched | None = None
 
 
 class World:
@@ -238,7 +238,12 @@ class World:
 
     # --- what the layer sees ---
 
+    def seconds(self) -> float:
+        return self.now.timestamp()
+
     def view(self, memory: Memory) -> View:
+        memory.watched = memory.watched or Watched(self.seconds)
+        memory.heard = memory.heard or Watched(self.seconds)
         members = {name: one.member() for name, one in self.nodes.items()}
         recorded = {
             record.uid: record

@@ -11,11 +11,14 @@ from pathlib import Path
 import yaml
 
 from shiplift.kube import credentials
-from shiplift.kube.account import TOKEN_SECONDS, Account, ask_token
+from shiplift.kube.account import Account, ask_token
 from shiplift.local.private import write_private
 
+_DAY = 24 * 3600
+"""Local clusters are used for hours, and nobody renews what is in a file."""
 
-def kubeconfig_of(account: Account, like: Path, to: Path, seconds: int = TOKEN_SECONDS) -> Path:
+
+def kubeconfig_of(account: Account, like: Path, to: Path, seconds: int = _DAY) -> Path:
     """As `like`, but for the account; the user of `like` has to be able to ask for its token."""
     return with_token(like, to, ask_token(credentials.load(like), account, seconds).token)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Hashable, Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from shiplift.engine import contested
@@ -106,21 +106,42 @@ def _goes_on(one: Hooked | None) -> bool:
     return one is None or one.state in {HookState.RUNNING, HookState.UNKNOWN}
 
 
+_SET_FORWARD = timedelta(seconds=5)
+"""A time of day that has gone on by so much more than time has was set."""
+
+
 class Watched:
     """Since when nodes have been seen in the state that they are in, by uid: what nobody has watched has not
-    taken too long. From one thread."""
+    taken too long, and a clock that was set forward makes nothing take longer. From one thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, passed: Callable[[], float] = time.monotonic) -> None:
+        self._passed = passed
+        self._last: tuple[datetime, float] | None = None
         self._seen: dict[str, tuple[Hashable, datetime]] = {}
 
     def look(self, states: Iterable[tuple[str, Hashable]], now: datetime) -> dict[str, datetime]:
         """All that are under way now; others are forgotten."""
+        forward = self._set_forward(now)
+        self._last = now, self._passed()
         found: dict[str, tuple[Hashable, datetime]] = {}
         for uid, state in states:
             known = self._seen.get(uid)
-            found[uid] = known if known is not None and known[0] == state else (state, now)
+            same = known is not None and known[0] == state
+            found[uid] = (state, known[1] + forward if known is not None and same else now)
         self._seen = found
         return {uid: at for uid, (_, at) in found.items()}
+
+    def is_past(self, now: datetime) -> bool:
+        """Whether the time of day was set forward since the last look, which then tells too long times."""
+        return self._set_forward(now) > timedelta(0)
+
+    def _set_forward(self, now: datetime) -> timedelta:
+        """By how much the time of day was set forward since the last look."""
+        if self._last is None:
+            return timedelta(0)
+        then, passed = self._last
+        ahead = (now - then) - timedelta(seconds=self._passed() - passed)
+        return ahead if ahead >= _SET_FORWARD else timedelta(0)
 
 
 class Memory(NamedTuple):

@@ -8,12 +8,11 @@ about to be free; it is touched once that is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from shiplift.api.nodes import NodeRolloutSpec, NodeState
 from shiplift.engine import budgets
-from shiplift.nodes.decide.scope import in_flight
+from shiplift.nodes.decide.scope import Scope, in_flight
 from shiplift.nodes.model import Member, Records
 
 
@@ -22,7 +21,7 @@ class Slots(NamedTuple):
 
     limit: int
     held: int
-    """Workers that this rollout has begun."""
+    """Workers that this rollout has written down, begun or in line."""
     unavailable: int
     """Workers that nobody can count on: these, those that are down, and those of others."""
     names: tuple[str, ...] = ()
@@ -52,16 +51,12 @@ def away(member: Member) -> bool:
 
 
 def slots(
-    spec: NodeRolloutSpec,
-    workers: Iterable[Member],
-    records: Records,
-    busy: frozenset[str],
-    leaving: int = 0,
+    spec: NodeRolloutSpec, scope: Scope, records: Records, busy: frozenset[str], leaving: int = 0
 ) -> Slots:
-    """One look at every worker in scope."""
+    """One look at every worker."""
     total = held = unavailable = 0
     names: list[str] = []
-    for member in workers:
+    for member in scope.workers:
         total += 1
         record = records.get(member.uid)
         if record is not None and in_flight(record):
@@ -74,5 +69,12 @@ def slots(
         ):
             unavailable += 1
             names.append(member.name)
+    elsewhere = sum(_is_held(one, records) for one in (*scope.opted_out, *scope.outside))
     limit = budgets.max_unavailable(spec.max_unavailable, total, at_least_one=True)
-    return Slots(limit, held, unavailable, tuple(names[:3]), leaving)
+    return Slots(limit, held + elsewhere, unavailable + elsewhere, tuple(names[:3]), leaving)
+
+
+def _is_held(member: Member, records: Records) -> bool:
+    """Whether a worker is held that the rollout is no longer about: until it is given back."""
+    record = records.get(member.uid)
+    return record is not None and in_flight(record) and not member.control_plane

@@ -86,9 +86,9 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def untouched(self) -> bool:
-        """Whether it is chosen, takes pods, and nothing was done to it yet."""
+        """Whether it is chosen, and nothing was done to it yet."""
         chosen = self.record.token is not None and self.record.state in _CHOSEN
-        return chosen and not self.marked and not self.member.down
+        return chosen and not self.marked
 
     @property
     def ordered(self) -> bool:

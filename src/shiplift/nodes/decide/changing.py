@@ -109,7 +109,7 @@ def _ordering(case: Case) -> Passed:
         if case.record.state is NodeState.REVERTING:
             return Passed(case.record, tuple(draining.evictions(case, drain)))
         return drained(case.to(NodeState.DRAINING, Reason.DRAINING))
-    withheld = None if case.operation.wants_cordon else guards.withheld(case)
+    withheld = guards.lonely(case) if case.operation.wants_cordon else guards.withheld(case)
     if (wait := withheld or guards.unclaimed(case)) is not None:
         return wait
     return case.waits(Reason.WAITS_FOR_AGENT, "its agent is asked to change it", case.allow())

@@ -118,7 +118,7 @@ def _others_flying(course: Course) -> str:
 
 def _workers(course: Course, leg: Leg, found: list[Member]) -> Choice:
     leaving = 0 if course.spec.hooks.before else course.leaving  # a hook runs when there is a slot
-    taken = budget.slots(course.spec, course.scope.workers, course.records, course.busy, leaving)
+    taken = budget.slots(course.spec, course.scope, course.records, course.busy, leaving)
     away = [one for one in found if budget.away(one)]
     free = [one for one in found if not budget.away(one) and not _holds(course, one)]
     if not canary.soaked(course):

@@ -27,6 +27,16 @@ def withheld(case: Case) -> Passed | None:
     return Passed(case.record, steps) if steps else Passed(None)
 
 
+def lonely(case: Case) -> Passed | None:
+    """Another control-plane node went down since this one was cordoned: it is not changed before that is up
+    again. What was changed and is put back is not held up by it."""
+    if not case.member.control_plane or case.member.down or not case.crowded:
+        return None
+    if case.record.state is NodeState.REVERTING:
+        return None
+    return case.waits(Reason.NO_HEALTHY_CONTROL_PLANE, case.crowded)
+
+
 def undrainable(case: Case) -> Passed | None:
     """A node with a pod that must not go holds no slot: it is named, and begun again when the pod is gone."""
     if not (why := draining.must_not(case)):

@@ -52,9 +52,7 @@ def _preparing(course: Course, found: list[Errand], left: list[Errand]) -> Line:
     steps: list[Step] = [_prepare(course, one.member) for one in left if one.state is State.TO_ORDER][:free]
     names = ", ".join(one.member.name for one in left[:3])
     text = f"{len(found) - len(left)} of {len(found)} nodes are prepared; next: {names}"
-    since = course.status.pass_start_time
-    late = since is not None and course.now - since >= duration(course.spec.node_timeout)
-    if waiting and late:
+    if waiting and _is_late(course):
         name = waiting[0].member.name
         text += f"; does the agent of node {name} run? node.shiplift.dev/skip-rollout leaves it out"
         return Line(Reason.WAITS_FOR_AGENT, text, stalled=True, steps=tuple(steps))
@@ -112,13 +110,27 @@ def copied(course: Course) -> Line | None:
 
 def _copying(course: Course, found: list[Errand]) -> Line:
     if ordered := [one for one in found if one.state is State.ORDERED]:
-        return Line(Reason.ROLLING, f"etcd is being copied on node {ordered[0].member.name}")
+        return _being_copied(course, ordered)
     usable = [one.member for one in found if one.state is State.TO_ORDER and not one.member.down]
     if not usable:
         text = "no control-plane node is up and free to copy etcd"
         return Line(Reason.NO_HEALTHY_CONTROL_PLANE, text)
     step = errands.order(course.rollout, Operation.SNAPSHOT, usable[0], "", {})
     return Line(Reason.ROLLING, f"etcd is to be copied on node {usable[0].name}", steps=(step,))
+
+
+def _being_copied(course: Course, ordered: list[Errand]) -> Line:
+    name = ordered[0].member.name
+    text = f"etcd is being copied on node {name}"
+    if _is_late(course):
+        told = f"{text}, and its agent has not been through for long; does it run?"
+        return Line(Reason.WAITS_FOR_AGENT, told, stalled=True)
+    return _heard(course, ordered, Line(Reason.ROLLING, text))
+
+
+def _is_late(course: Course) -> bool:
+    since = course.status.pass_start_time
+    return since is not None and course.now - since >= duration(course.spec.node_timeout)
 
 
 def _kept(course: Course, member: Member) -> Line:

@@ -38,7 +38,7 @@ def walked(course: Course) -> Walked:
     left: Records = {
         uid: one for uid, one in course.records.items() if uid not in ended or ended[uid].record is not None
     }
-    taken = budget.slots(course.spec, course.scope.workers, left, course.busy, leaving)
+    taken = budget.slots(course.spec, course.scope, left, course.busy, leaving)
     crowded = {True: _control_plane_down(course), False: _over_budget(taken)}
     in_line = _in_line(cases, taken)
     passed = {
@@ -81,9 +81,15 @@ def _over_budget(taken: budget.Slots) -> str:
 
 
 def _in_line(cases: Mapping[str, Case], taken: budget.Slots) -> frozenset[str]:
-    """The last of those to which nothing was done yet, as many as have no slot."""
-    found = [uid for uid, case in cases.items() if case.untouched and not case.member.control_plane]
-    return frozenset(found[-taken.over :]) if taken.over else frozenset()
+    """The last of those to which nothing was done yet, as many as have no slot. One that is down needs a slot
+    among those that are held, and takes nothing more away."""
+    found = {uid: case for uid, case in cases.items() if case.untouched and not case.member.control_plane}
+    up = [uid for uid, case in found.items() if not case.member.down]
+    return frozenset((*_last(up, taken.over), *_last(list(found), taken.held - taken.limit)))
+
+
+def _last(uids: list[str], count: int) -> list[str]:
+    return uids[-count:] if count > 0 else []
 
 
 def _control_plane_down(course: Course) -> str:

@@ -88,7 +88,7 @@ class Observer:
         self._claims = Kept(lambda: (asking.claims(),), 2.0, monotonic)
         self._own_pod = Kept(asking.own_pod, 300.0, monotonic)
         self._distrust = Kept(asking.distrust, 10.0, monotonic)
-        self._watched, self._beats = Watched(), Watched()
+        self._watched, self._beats = Watched(monotonic), Watched(monotonic)
         self._clean = False
         """Whether there is no rollout, and nothing of one on any node."""
         self.memory = Memory(Leases(), Jobs(monotonic), contested.Memory())
@@ -131,6 +131,7 @@ class Observer:
             return True
         if (
             self._monotonic() >= self._keep_until
+            or self._watched.is_past(self._now())
             or not _same(view.outcomes, outcomes)
             or self.memory.jobs.due
             or view.claims is None

@@ -95,13 +95,14 @@ def status_of(report: Report) -> NodeRolloutStatus:
     return _with_progress(common, report, report.course)
 
 
+_OF_CONTROL_PLANE = (RolloutPass.CONTROL_PLANE, RolloutPass.CONTROL_PLANE_KUBELETS)
+
+
 def _with_progress(common: NodeRolloutStatus, report: Report, course: Course) -> NodeRolloutStatus:
     before, now = report.rollout.status, report.now.replace(microsecond=0)
     begun = before.start_time or (now if any(one.token for one in report.nodes) else None)
     pass_ = _pass(report, course)
-    slots = budget.slots(
-        course.spec, course.scope.workers, {one.uid: one for one in report.nodes}, course.busy
-    )
+    slots = budget.slots(course.spec, course.scope, {one.uid: one for one in report.nodes}, course.busy)
     held = {one.uid for one in report.nodes if in_flight(one)}
     away = sum(one.down or one.uid in held for one in course.scope.control_planes)
     done, total = course.over, len(course.scope)
@@ -123,8 +124,16 @@ def _with_progress(common: NodeRolloutStatus, report: Report, course: Course) ->
         snapshot=report.line.snapshot or before.snapshot,
         operation=_operation(report),
         nodes=_listed(report.nodes, course.scope.opted_out, before.nodes, now),
-        durations=(*before.durations, *report.durations)[-MOST_DURATIONS:],
+        durations=_durations(report, pass_),
     )
+
+
+def _durations(report: Report, pass_: RolloutPass | None) -> tuple[int, ...]:
+    """Of the last nodes. What the control plane took says nothing of workers, nor whether any was begun."""
+    before = report.rollout.status
+    if pass_ is RolloutPass.WORKERS and before.running_pass in _OF_CONTROL_PLANE:
+        return ()
+    return (*before.durations, *report.durations)[-MOST_DURATIONS:]
 
 
 def _pass(report: Report, course: Course) -> RolloutPass | None:
