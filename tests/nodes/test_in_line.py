@@ -12,6 +12,7 @@ from shiplift.api.marks import SKIP_ROLLOUT
 from shiplift.api.nodes import Hook, Hooks, NodeState
 from shiplift.api.values import LabelSelector
 from shiplift.engine.step import Step
+from shiplift.nodes.model import Reason
 from shiplift.nodes.steps import Cordon, Release
 from tests.nodes.players import Fate, Operator
 from tests.nodes.stage import Stage
@@ -47,6 +48,8 @@ def in_line(workers: int = 3, *, gold: bool = False, **spec: Any) -> Stage:
 def test_the_next_is_cordoned_by_the_first_decision_that_sees_the_one_before_given_back() -> None:
     stage = in_line()
     assert [one.name for one in stage.told.nodes] == ["w-0", "w-1"]
+    assert (stage.record("w-1").state, stage.record("w-1").reason) == (NodeState.WAITING, Reason.IN_LINE)
+    assert stage.told.unavailable == 1
     stage.operator.round()
     assert (given_back(stage), stage.node("w-0").unschedulable) == ("w-0", False)
     assert not stage.node("w-1").unschedulable

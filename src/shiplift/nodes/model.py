@@ -78,6 +78,8 @@ class Reason(AnyReason):
     # one node
     CHOSEN = "Chosen"
     """Its turn has come: it is written down, and cordoned next."""
+    IN_LINE = "InLine"
+    """It is written down for the slot of a node that is being given back, and nothing is done to it yet."""
     GIVING_BACK = "GivingBack"
     """Nothing was changed on it, and our cordon is taken back next."""
     HOOK_RUNNING = "HookRunning"

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from shiplift.api.nodes import NodeRolloutSpec, NodeState
 from shiplift.engine import budgets
 from shiplift.nodes.decide.scope import Scope, in_flight
-from shiplift.nodes.model import Member, Records
+from shiplift.nodes.model import Member, Reason, Records
 
 
 class Slots(NamedTuple):
@@ -26,6 +26,8 @@ class Slots(NamedTuple):
     """Workers that nobody can count on: these, those that are down, and those of others."""
     names: tuple[str, ...] = ()
     """Of workers that are unavailable though nothing is being done to them."""
+    waiting: int = 0
+    """Workers that are up and wait in line for a slot."""
     leaving: int = 0
     """Workers that are being given back: their slots are free in a moment."""
 
@@ -37,12 +39,17 @@ class Slots(NamedTuple):
     @property
     def for_up(self) -> int:
         """How many workers that are up may be begun, or wait in line for a slot."""
-        return max(self.limit + self.leaving - self.unavailable, 0)
+        return max(self.limit + self.leaving - self.unavailable - self.waiting, 0)
+
+    @property
+    def free(self) -> int:
+        """How many slots there are for workers that are up."""
+        return max(self.limit - self.unavailable - self.waiting, 0)
 
     @property
     def over(self) -> int:
         """How many more are written down or away than may be away."""
-        return max(self.unavailable - self.limit, 0)
+        return max(self.unavailable + self.waiting - self.limit, 0)
 
 
 def away(member: Member) -> bool:
@@ -54,14 +61,15 @@ def slots(
     spec: NodeRolloutSpec, scope: Scope, records: Records, busy: frozenset[str], leaving: int = 0
 ) -> Slots:
     """One look at every worker."""
-    total = held = unavailable = 0
+    total = held = unavailable = waiting = 0
     names: list[str] = []
     for member in scope.workers:
         total += 1
         record = records.get(member.uid)
         if record is not None and in_flight(record):
             held += 1
-            unavailable += 1
+            in_line = record.reason == Reason.IN_LINE and not away(member)
+            waiting, unavailable = waiting + in_line, unavailable + (not in_line)
         elif (
             away(member)
             or member.uid in busy
@@ -71,7 +79,7 @@ def slots(
             names.append(member.name)
     elsewhere = sum(_is_held(one, records) for one in (*scope.opted_out, *scope.outside))
     limit = budgets.max_unavailable(spec.max_unavailable, total, at_least_one=True)
-    return Slots(limit, held + elsewhere, unavailable + elsewhere, tuple(names[:3]), leaving)
+    return Slots(limit, held + elsewhere, unavailable + elsewhere, tuple(names[:3]), waiting, leaving)
 
 
 def _is_held(member: Member, records: Records) -> bool:

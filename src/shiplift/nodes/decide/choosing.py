@@ -127,8 +127,15 @@ def _workers(course: Course, leg: Leg, found: list[Member]) -> Choice:
     free.sort(key=lambda one: one.name)
     down = away[: taken.for_down]
     up = _first(course, free, min(taken.for_up, taken.limit + leaving - taken.held - len(down)))
-    begun = tuple(_record(course, leg, one) for one in (*down, *up)[: _room(course)])
-    return Choice(begun, None if begun else _none(course, found, free, taken))
+    slots = taken.free
+    begun = tuple(_record(course, leg, one) for one in (*down, *up[:slots]))
+    begun += tuple(_in_line(_record(course, leg, one)) for one in up[slots:])
+    return Choice(begun[: _room(course)], None if begun else _none(course, found, free, taken))
+
+
+def _in_line(record: NodeStatus) -> NodeStatus:
+    told = "it is next, once a node is given back"
+    return msgspec.structs.replace(record, state=NodeState.WAITING, reason=Reason.IN_LINE, message=told)
 
 
 def _first(course: Course, free: list[Member], count: int) -> list[Member]:

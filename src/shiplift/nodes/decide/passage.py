@@ -44,6 +44,8 @@ def _unreadable(case: Case) -> Passed:
 def _waiting(case: Case) -> Passed:
     if case.record.token is None:
         return resting.waiting(case)
+    if case.in_line and (wait := guards.withheld(case)) is not None:
+        return wait
     if (first := hooks.waited_for(case, after=False)) is None:
         return _cordoning(case.to(NodeState.CORDONED, Reason.CHOSEN))
     hook, job = first

@@ -32,6 +32,7 @@ _AT_REST = (NodeState.FAILED, NodeState.QUARANTINED, NodeState.SKIPPED)
 _OVER = (RolloutPhase.COMPLETE, RolloutPhase.ABORTED)
 _WORDS: dict[str, str] = {
     Reason.CHOSEN: "it is next",
+    Reason.IN_LINE: "it is next, once a node is given back",
     Reason.DRAINING: "its pods are evicted",
     Reason.WAITS_FOR_AGENT: "its agent is asked to change it",
     Reason.CHANGING: "its agent is at work",
