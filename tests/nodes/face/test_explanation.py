@@ -86,6 +86,10 @@ def test_a_rollout_that_runs_counts_before_one_that_is_over() -> None:
         (a_member(unschedulable=True), "somebody else"),
         (a_member({CORDONED_BY: "r"}, unschedulable=True), "NodeRollout r"),
         (a_member({CORDONED_BY: "r"}), ""),
+        (
+            a_member({QUARANTINED_BY: "r"}, unschedulable=True),
+            "NodeRollout r, which has quarantined it and ended",
+        ),
     ],
 )
 def test_who_cordoned_it_is_named(of: Member, cordon: str) -> None:

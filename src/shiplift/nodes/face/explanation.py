@@ -117,7 +117,10 @@ def matches(rollout: NodeRollout, member: Member) -> bool:
 def _cordon(member: Member) -> str:
     if not member.row.unschedulable:
         return ""
-    return f"NodeRollout {member.cordoned_by}" if member.cordoned_by else "somebody else"
+    if member.cordoned_by:
+        return f"NodeRollout {member.cordoned_by}"
+    by = member.quarantined_by
+    return f"NodeRollout {by}, which has quarantined it and ended" if by else "somebody else"
 
 
 def _next(member: Member, rollout: NodeRollout, line: NodeLine) -> str:
