@@ -10,7 +10,7 @@ from rich.console import Console
 
 from benchmarks.rows import make
 from shiplift.agent.protocol import AGENT, CHANGES_ALLOWED, READY, Agent, current_key
-from shiplift.api.marks import CORDONED_BY, SKIP_ROLLOUT
+from shiplift.api.marks import CORDONED_BY, QUARANTINED_BY, SKIP_ROLLOUT
 from shiplift.api.nodes import Blocker, Hooks, NodeRollout, NodeState, RolloutPhase
 from shiplift.api.values import Hook, LabelSelector, Software
 from shiplift.facts.meta import Labels

@@ -55,6 +55,7 @@ _ORDER = (
     NodeState.SKIPPED,
 )
 _OF_CONTROL_PLANE = frozenset((Asked.UPGRADE_APPLY, Asked.UPGRADE_NODE))
+_BEFORE_WORKERS = (RolloutPass.CONTROL_PLANE, RolloutPass.CONTROL_PLANE_KUBELETS)
 _PHASES = {
     Reason.COMPLETE: RolloutPhase.COMPLETE,
     Reason.ABORTED: RolloutPhase.ABORTED,
@@ -95,9 +96,6 @@ def status_of(report: Report) -> NodeRolloutStatus:
     return _with_progress(common, report, report.course)
 
 
-_OF_CONTROL_PLANE = (RolloutPass.CONTROL_PLANE, RolloutPass.CONTROL_PLANE_KUBELETS)
-
-
 def _with_progress(common: NodeRolloutStatus, report: Report, course: Course) -> NodeRolloutStatus:
     before, now = report.rollout.status, report.now.replace(microsecond=0)
     begun = before.start_time or (now if any(one.token for one in report.nodes) else None)
@@ -131,7 +129,7 @@ def _with_progress(common: NodeRolloutStatus, report: Report, course: Course) ->
 def _durations(report: Report, pass_: RolloutPass | None) -> tuple[int, ...]:
     """Of the last nodes. What the control plane took says nothing of workers, nor whether any was begun."""
     before = report.rollout.status
-    if pass_ is RolloutPass.WORKERS and before.running_pass in _OF_CONTROL_PLANE:
+    if pass_ is RolloutPass.WORKERS and before.running_pass in _BEFORE_WORKERS:
         return ()
     return (*before.durations, *report.durations)[-MOST_DURATIONS:]
 
