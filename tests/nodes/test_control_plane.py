@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from shiplift.api.nodes import RolloutPass
+from shiplift.api.nodes import RolloutPass, RolloutPhase
 from shiplift.api.values import ConditionStatus
 from shiplift.engine.claims import Claim, Target
 from shiplift.facts import kinds
@@ -115,3 +115,14 @@ def test_a_copy_of_etcd_that_does_not_come_is_told_and_then_needs_somebody() -> 
     stage.node("cp-0").fails = ""
     stage.finish()
     stage.well()
+
+
+def test_the_change_of_the_control_plane_that_runs_is_named_and_no_other() -> None:
+    stage = Stage(1, 2)
+    seen: list[str] = []
+    while stage.phase() is not RolloutPhase.COMPLETE:
+        stage.operator.round()
+        name = stage.told.operation.name if stage.told.operation else ""
+        seen += [name] if name not in seen[-1:] else []
+        tick(stage.world, stage.judge.look)
+    assert [one for one in seen if one] == ["UpgradeApply of node cp-0", "UpgradeNode of node cp-1"]
