@@ -240,7 +240,7 @@ class Scene:
         for one in self.client.list(APP_TYPE, self.space):
             self.remove(APP_TYPE, one["metadata"]["name"], self.space)
         with contextlib.suppress(AssertionError):
-            until(lambda: not self.versions() and not list(self.client.list(APP_TYPE, self.space)), 30)
+            until(lambda: not self.versions() and not list(self.client.list(APP_TYPE, self.space)), 10)
         self.remove(OPERATOR_CATALOG, self.name)
         for one in list(self.client.list(CONFIG_MAP, CATALOGS)):
             if one["metadata"]["name"].startswith(self.name):
