@@ -18,9 +18,13 @@ def test_while_somebody_else_has_claimed_the_control_plane_none_of_it_is_begun()
     stage = Stage(1, 1)
     claim = Claim("remove-machine", Target(kinds.NODE, "cp-7", "uid-7", "1"), 1, START)
     stage.world.claims["remove-machine"] = claim
-    stage.finish()
-    assert stage.told.message == "Node cp-7 is being changed by somebody else: claim remove-machine"
+    told = "Node cp-7 is being changed by somebody else: claim remove-machine"
+    stage.until(lambda: stage.told.message == told)
     assert stage.judge.ordered == []
+    stage.world.pass_time(1800)
+    stage.operator.round()
+    assert "there is no such node: take shiplift.dev/claims off ConfigMap" in stage.told.message
+    assert [one.type for one in stage.told.conditions if one.status is ConditionStatus.TRUE] == ["Stalled"]
     stage.world.claims.clear()
     stage.finish()
     stage.well()
@@ -32,12 +36,13 @@ def test_where_claims_cannot_be_read_no_control_plane_is_begun() -> None:
     decision = decided(stage, claims=None)
     why = (
         "ConfigMap shiplift-control-plane of the operator's namespace, which says who changes the control"
-        " plane, cannot be read; `shiplift manifests` has it, where it is gone"
+        " plane, cannot be read: `shiplift manifests` has it, where it is gone; where its annotation"
+        " shiplift.dev/claims is no JSON, take it off once nobody changes the control plane"
     )
-    assert told(decision) == (Reason.ROLLING, why, False)
+    assert told(decision) == (Reason.NOT_CLAIMED, why, False)
     assert decision.look_again_after == timedelta(seconds=2)
     stage.world.publish(decision.told[0].rollout, decision.told[0].status)
-    assert told(decided(stage, claims=None)) == (Reason.ROLLING, why, True)
+    assert told(decided(stage, claims=None)) == (Reason.NOT_CLAIMED, why, True)
     assert decision.told[0].status.nodes == ()
 
 

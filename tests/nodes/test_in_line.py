@@ -67,6 +67,11 @@ def test_while_the_one_before_cannot_be_given_back_nothing_is_done_to_it_and_not
         stage.operator.round(refusing)
         assert not any(isinstance(one, Cordon) for one in steps(stage))
         assert stage.record("w-1") == before
+    stage.world.pass_time(60)
+    stage.operator.round(refusing)
+    (stalled,) = (one for one in stage.told.conditions if one.type == "Stalled")
+    assert stalled.reason == "CannotBeDone"
+    assert "node w-0: it is as it should be and is given back (cannot be done: " in stalled.message
     stage.finish()
     stage.well()
 

@@ -26,9 +26,12 @@ from shiplift.api.values import Condition, ConditionStatus
 from shiplift.api.workloads import (
     MigrationState,
     Turn,
+    WorkloadKind,
     WorkloadMigration,
     WorkloadMigrationSpec,
     WorkloadMigrationStatus,
+    WorkloadState,
+    WorkloadStatus,
 )
 from shiplift.engine.barrier import Gone
 from shiplift.engine.step import Answer, Outcome, Outcomes
@@ -387,6 +390,19 @@ def test_nodes_with_pods_that_are_held_or_moved_are_named() -> None:
     }
     seen.migrate({"Deployment.web": Turn.RELEASED})
     assert look(seen).migration.holding["b"] == "pod shop/web-2 is being moved"
+
+
+def test_where_somebody_deletes_a_placement_the_status_of_the_migration_tells_who_is_held() -> None:
+    seen = rolling()
+    moved_pod(seen, "web-1", "a")
+    waits = WorkloadStatus(
+        kind=WorkloadKind.DEPLOYMENT, namespace="shop", name="web", uid="u", state=WorkloadState.HELD
+    )
+    seen.migrate({"Deployment.web": Turn.HELD}, workloads=(waits,))
+    held = look(seen).migration.holding
+    for row in seen.customs(kinds.WORKLOAD_PLACEMENT):
+        seen.remove(row, kinds.WORKLOAD_PLACEMENT)
+    assert look(seen).migration.holding == held != {}
 
 
 def made(seen: Seen, status: WorkloadMigrationStatus | None = None, **spec: Any) -> None:

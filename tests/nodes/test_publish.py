@@ -141,6 +141,16 @@ def test_a_status_that_is_refused_keeps_no_other_from_being_told() -> None:
     assert server.events == [(Regarding(NODE_ROLLOUT, "s", uid="uid-s"), "Complete")]
 
 
+def test_a_status_that_is_refused_again_and_again_is_told_by_one_event() -> None:
+    server = Server()
+    server.refuses["r"] = ServerError("a policy says no", status=500)
+    after = NodeRolloutStatus(phase=RolloutPhase.COMPLETE, message="done")
+    for _ in range(5):
+        with pytest.raises(Retry):
+            server.tell(told(NOTHING, after, "r"))
+    assert server.events == [(Regarding(NODE_ROLLOUT, "r", uid="uid-r"), "CannotTell")]
+
+
 BLOCKED = NodeRolloutStatus(
     nodes=(
         NodeStatus(name="a", uid="u", state=NodeState.DRAINING, reason="DrainBlocked", message="1 pod left"),

@@ -72,6 +72,10 @@ class Reason(AnyReason):
     """Something that matters cannot be read."""
     NODES_NOT_TRUSTED = "NodesNotTrusted"
     """The policy that keeps a node's credentials from giving orders is gone: nothing is begun."""
+    NOT_CLAIMED = "ControlPlaneNotClaimed"
+    """The control plane cannot be claimed: claims cannot be read, or one is of a node that is gone."""
+    CANNOT_BE_DONE = "CannotBeDone"
+    """What is to be done to every node in flight is refused."""
     NO_HEALTHY_CONTROL_PLANE = "ControlPlaneUnhealthy"
     """A control-plane node is down: no other is touched."""
 

@@ -305,12 +305,22 @@ class Operator:
             effective = self._fence.effective(epoch) and self._fence.is_raised(epoch)
         except KubeError:
             if time.monotonic() < self._proven_at + 2 * every:
+                self._say_blind(epoch)
                 return self._plan(min(_RETRY_SECONDS, every), _ProofDue(epoch))
             effective = False
         if not effective:
             return self._begin(epoch)
         self._proven_at = time.monotonic()
-        return self._plan(every, _ProofDue(epoch))
+        blind = self._say_blind(epoch)
+        return self._plan(min(_RETRY_SECONDS, every) if blind else every, _ProofDue(epoch))
+
+    def _say_blind(self, epoch: int) -> bool:
+        """Layers do nothing while what they go by is old, and may not even be able to write that down."""
+        old = [one for one in self.store.health() if one.state is State.STALE]
+        why = f"; {old[0].error}" if old and old[0].error else ""
+        names = ", ".join(sorted(one.kind.kind for one in old)[:3])
+        self._say_not_acting(f"what is known of {names} is old{why}" if old else "", epoch)
+        return bool(old)
 
     def _say_not_acting(self, why: str, epoch: int = 0) -> None:
         """To whoever asks: readiness, the metric, the Lease; to the log only when it changes."""

@@ -18,6 +18,7 @@ from shiplift.facts.nodes import Node
 from shiplift.nodes.face import explanation_layout
 from shiplift.nodes.face.explanation import NEXT, Explanation, explanation
 from shiplift.nodes.model import Member
+from shiplift.nodes.names import FINALIZER
 from shiplift.nodes.observe.members import member
 from tests.nodes.face.rollouts import NOW, UNHEARD, a_record, a_rollout
 
@@ -73,6 +74,21 @@ def test_selectors_and_pools_say_whose_a_node_is() -> None:
     pooled = a_rollout(name="pooled", spec={"pools": ("workers",)})
     assert told(picky, pooled).rollout == ""
     assert told(picky, pooled, of=a_member(labels=Labels(gpu="yes"))).rollout == "picky"
+
+
+def test_a_node_that_a_rollout_has_left_which_is_gone_waits_for_its_agent_or_for_an_operator() -> None:
+    at_work = a_member({CORDONED_BY: "gone", READY: "false t"}, unschedulable=True)
+    assert told(of=at_work).waits_for == (
+        "its agent, which has begun an order of NodeRollout gone, which is gone: see whether it runs"
+    )
+    waits = told(a_rollout(name="other"), of=a_member({CORDONED_BY: "gone"}, unschedulable=True)).waits_for
+    assert waits == "an operator: NodeRollout gone, which has cordoned it, is gone, and it is given back"
+
+
+def test_a_rollout_that_an_operator_has_seen_and_cannot_tell_of_asks_for_no_other_operator() -> None:
+    found = told(a_rollout(about={"finalizers": (FINALIZER,)}, observed_generation=0))
+    assert "cannot write its status: may it patch noderollouts/status?" in found.waits_for
+    assert "`shiplift operator` runs one" not in found.unblocked_by
 
 
 def test_a_rollout_that_runs_counts_before_one_that_is_over() -> None:

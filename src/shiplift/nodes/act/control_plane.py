@@ -23,7 +23,7 @@ class ControlPlane:
         target = Target(NODE, step.node, step.uid, str(step.version))
         claim = claims.Claim(step.token, target, self._epoch, clock.now())
         try:
-            (self._book.complete if step.ended else self._book.claim)(claim)
+            (self._complete if step.ended else self._book.claim)(claim)
         except ClaimError as error:
             return Outcome.failed(step, str(error))
         except NotFound:
@@ -31,6 +31,17 @@ class ControlPlane:
         finally:
             self._changed()
         return Outcome.done(step)
+
+    def _complete(self, claim: claims.Claim) -> None:
+        """A claim that names a later epoch than ours stays: that somebody has to look at."""
+        self._book.complete(claim)
+        for left in self._book.open_claims():
+            if left.identity == claim.identity:
+                raise ClaimError(
+                    f"the claim is of epoch {left.epoch}, later than ours ({self._epoch})",
+                    hint=f"take {claims.ANNOTATION} off ConfigMap {self._book.name} once nobody changes the"
+                    " control plane",
+                )
 
 
 def missing(book: ClaimBook) -> str:

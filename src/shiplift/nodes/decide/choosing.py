@@ -79,17 +79,17 @@ def _other_pass(course: Course) -> Line | None:
     """Passes follow each other: what the one before has begun is finished first."""
     names = {one.uid for one in course.group}
     late = [course.records[uid].name for uid in course.flying if uid not in names]
-    return Line(Reason.ROLLING, f"node {late[0]} of the pass before is finished first") if late else None
+    return (
+        Line(Reason.ROLLING, f"node {late[0]}, which was begun before, is finished first") if late else None
+    )
 
 
 def _control_plane(course: Course, leg: Leg, found: list[Member]) -> Choice:
     """One at a time, and only while all others are up."""
     if course.flying:
         return Choice()
-    if course.view.claims is None:
-        return Choice(line=_unclaimed(course))
-    if why := claiming.others(course.view) or _others_flying(course):
-        return Choice(line=Line(Reason.ROLLING, why))
+    if (line := _claimed(course)) is not None:
+        return Choice(line=line)
     down = [one for one in course.view.members.values() if one.control_plane and one.down]
     chosen = next((one for one in found if one.down), found[0] if found else None)
     if chosen is None:
@@ -100,11 +100,21 @@ def _control_plane(course: Course, leg: Leg, found: list[Member]) -> Choice:
     return Choice((_record(course, leg, chosen),))
 
 
+def _claimed(course: Course) -> Line | None:
+    """Why the control plane is not ours to change."""
+    if course.view.claims is None:
+        return _unclaimed(course)
+    if (why := claiming.forgotten(course.view, course.now)) is not None:
+        return Line(Reason.NOT_CLAIMED, why, stalled=True)
+    why = claiming.others(course.view) or _others_flying(course)
+    return Line(Reason.ROLLING, why) if why else None
+
+
 def _unclaimed(course: Course) -> Line:
     """The claims cannot be read: no event tells when they can; where that stays so, somebody has to know."""
     why = claiming.others(course.view)
     return Line(
-        Reason.ROLLING, why, stalled=course.status.message == why, due=course.now + claiming.READ_AGAIN
+        Reason.NOT_CLAIMED, why, stalled=course.status.message == why, due=course.now + claiming.READ_AGAIN
     )
 
 

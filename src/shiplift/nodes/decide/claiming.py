@@ -7,13 +7,16 @@ While one is open, or while nobody can tell, no other control-plane node is begu
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+from shiplift.engine.claims import ANNOTATION
 from shiplift.nodes.decide.case import Case, unanswered
 from shiplift.nodes.model import Member, View
 from shiplift.nodes.names import CLAIMS
 from shiplift.nodes.steps import Claim
 
+_NO_JSON = f"annotation {ANNOTATION} is no JSON, take it off once nobody changes the control plane"
+_OLD = timedelta(minutes=30)
 READ_AGAIN = timedelta(seconds=2)
 """Claims that cannot be read are read again then: no event tells when they can."""
 
@@ -28,12 +31,24 @@ def others(view: View, mine: str = "") -> str:
     if view.claims is None:
         return (
             f"ConfigMap {CLAIMS} of the operator's namespace, which says who changes the control plane,"
-            " cannot be read; `shiplift manifests` has it, where it is gone"
+            f" cannot be read: `shiplift manifests` has it, where it is gone; where its {_NO_JSON}"
         )
     for claim in view.claims:
         if claim.step != mine:
             return f"{claim.target} is being changed by somebody else: claim {claim.step}"
     return ""
+
+
+def forgotten(view: View, now: datetime) -> str | None:
+    """Of a claim that is old and on a node that is not there: who has made it will hardly end it."""
+    nodes = {one.uid for one in view.members.values()}
+    for claim in view.claims or ():
+        if claim.target.uid not in nodes and now - claim.at >= _OLD:
+            return (
+                f"{claim.target} is claimed by somebody else ({claim.step}), and there is no such node: take"
+                f" {ANNOTATION} off ConfigMap {CLAIMS} once nobody changes the control plane"
+            )
+    return None
 
 
 def to_open(case: Case) -> Claim | None:

@@ -140,12 +140,22 @@ def _rolling(course: Course, begun: tuple[NodeStatus, ...]) -> Line:
     leg = course.leg
     what = f"pass {leg.pass_.value}" + (f" to {leg.version}" if leg.version else "") if leg else ""
     flying = [*(course.records[uid] for uid in course.flying), *begun]
-    if flying and all(draining.stuck(course.view, one, course.now) for one in flying):
-        reason, why = draining.stuck(course.view, flying[0], course.now) or (Reason.DRAIN_BLOCKED, "")
-        return Line(reason, f"node {flying[0].name}: {why}", stalled=True)
+    if (helped := _all_stuck(course, flying)) is not None:
+        return helped
     names = ", ".join(f"{one.name} {one.state.value.lower()}" for one in flying[:3])
     text = f"{what}: {course.over} of {len(course.scope)} nodes done, {len(flying)} in flight"
     return Line(Reason.ROLLING, f"{text} ({names})" if names else text)
+
+
+def _all_stuck(course: Course, flying: list[NodeStatus]) -> Line | None:
+    """What somebody has to help with, where no node in flight goes on by itself; those in line wait for
+    them."""
+    begun = [one for one in flying if one.reason != Reason.IN_LINE]
+    found = [untold.stuck(one, course.now) or draining.stuck(course.view, one, course.now) for one in begun]
+    if not found or found[0] is None or not all(found):
+        return None
+    reason, why = found[0]
+    return Line(reason, f"node {begun[0].name}: {why}", stalled=True)
 
 
 def _ending(course: Course) -> Line:

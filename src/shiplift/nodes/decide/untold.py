@@ -4,15 +4,19 @@ in the message of their node, or of the rollout. That part of a message is made 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime, timedelta
 
 import msgspec
 
 from shiplift.api.nodes import NodeStatus
 from shiplift.engine import retries
 from shiplift.engine.step import Outcomes, Step
+from shiplift.nodes.model import Reason
 
 _MARK = " (cannot be done: "
 _LONGEST = 2000
+_PATIENCE = timedelta(seconds=30)
+"""What cannot be done for so long, somebody has to look at."""
 
 
 def without(record: NodeStatus) -> NodeStatus:
@@ -25,6 +29,13 @@ def without(record: NodeStatus) -> NodeStatus:
 def is_told(record: NodeStatus) -> bool:
     """Whether something cannot be done to the node."""
     return _MARK in record.message
+
+
+def stuck(record: NodeStatus, now: datetime) -> tuple[Reason, str] | None:
+    """That something cannot be done to the node, once that has been so for a while."""
+    since = record.last_transition_time or now
+    long = is_told(record) and now - since >= _PATIENCE
+    return (Reason.CANNOT_BE_DONE, record.message) if long else None
 
 
 def added(outcomes: Outcomes, steps: Iterable[Step]) -> str:

@@ -12,7 +12,17 @@ import msgspec
 from shiplift.agent.protocol import fits
 from shiplift.api.nodes import NodeRollout, NodeState, NodeStatus, RolloutPhase
 from shiplift.api.values import selector_of
-from shiplift.nodes.face.rollouts import RUN_ONE, NodeLine, line_of, said, stalled, unseen, wanted
+from shiplift.nodes.face.rollouts import (
+    CANNOT_TELL,
+    RUN_ONE,
+    NodeLine,
+    line_of,
+    mute,
+    said,
+    stalled,
+    unseen,
+    wanted,
+)
 from shiplift.nodes.model import Member, Reason
 from shiplift.nodes.names import CONTROL_PLANE, KUBERNETES
 from shiplift.view.values import plain
@@ -86,7 +96,7 @@ def explanation(member: Member, rollouts: Sequence[NodeRollout], now: int) -> Ex
         rollout=rollout.metadata.name if rollout else "",
         wanted=wanted(rollout) if rollout else "",
         line=line,
-        waits_for=plain(_waits_for(member, rollout, line)),
+        waits_for=plain(_waits_for(member, rollouts, rollout, line)),
         next=_next(member, rollout, line) if rollout and line else "",
         blocked_by=line.blockers if line else (),
         unblocked_by=tuple(_unblocked_by(member, rollout, line)),
@@ -147,11 +157,23 @@ def _agent(member: Member, line: NodeLine | None) -> str:
     return plain(f"version {member.agent.version or 'unknown'}{work}")
 
 
-def _waits_for(member: Member, rollout: NodeRollout | None, line: NodeLine | None) -> str:
+def _left_behind(member: Member, rollouts: Sequence[NodeRollout]) -> str:
+    """What is waited for before a node is given back that a rollout has cordoned which is gone."""
+    by = member.cordoned_by
+    if not by or any(one.metadata.name == by for one in rollouts):
+        return ""
+    if member.readiness is not None and not member.readiness.ready:
+        return f"its agent, which has begun an order of NodeRollout {by}, which is gone: see whether it runs"
+    return f"an operator: NodeRollout {by}, which has cordoned it, is gone, and it is given back"
+
+
+def _waits_for(
+    member: Member, rollouts: Sequence[NodeRollout], rollout: NodeRollout | None, line: NodeLine | None
+) -> str:
     if line is not None:
         return line.message or line.reason
-    if rollout is None:
-        return "nothing: no NodeRollout matches it"
+    if rollout is None or _left_behind(member, rollouts):
+        return _left_behind(member, rollouts) or "nothing: no NodeRollout matches it"
     if member.opted_out:
         return "nothing: it has opted out of rollouts"
     if all(one.fits for one in _software(member, rollout)):
@@ -164,6 +186,8 @@ def _waits_for(member: Member, rollout: NodeRollout | None, line: NodeLine | Non
 def _no_turn(member: Member, rollout: NodeRollout) -> str:
     """Why it is not yet its turn."""
     name = rollout.metadata.name
+    if mute(rollout):
+        return f"NodeRollout {name}: {CANNOT_TELL}"
     if unseen(rollout):
         return f"an operator: none has looked at NodeRollout {name} yet"
     if why := stalled(rollout):
@@ -182,7 +206,7 @@ def _asked(member: Member) -> bool:
 def _unblocked_by(member: Member, rollout: NodeRollout | None, line: NodeLine | None) -> Iterable[str]:
     if rollout is None or rollout.status.phase in _OVER:
         return
-    if unseen(rollout):
+    if unseen(rollout) and not mute(rollout):
         yield RUN_ONE
     unheard = line.reason == Reason.AGENT_UNHEARD if line else _asked(member)
     if unheard and (line or said(rollout, "Reconciling", Reason.AGENT_UNHEARD)):

@@ -12,6 +12,7 @@ import msgspec
 from shiplift.api.nodes import NodeRollout, NodeState, NodeStatus, RolloutPhase
 from shiplift.api.values import Condition, ConditionStatus
 from shiplift.nodes.model import Reason, kept
+from shiplift.nodes.names import FINALIZER
 from shiplift.view.section import Arrival
 from shiplift.view.values import Eta, Heard, Share, ago, plain
 
@@ -40,6 +41,10 @@ _WORDS: dict[str, str] = {
 }
 """Why a node is where it is, in words, while its record only has the reason."""
 RUN_ONE = "`shiplift operator` runs one"
+CANNOT_TELL = (
+    "an operator has looked at it, and cannot write its status: may it patch noderollouts/status?"
+    " its log says what was answered"
+)
 MOST_NODES = 10
 """So many nodes are shown, the worst, unless all are asked for."""
 
@@ -118,8 +123,7 @@ def rollouts_view(found: Sequence[NodeRollout], now: int, heard: Heard | None) -
     ordered = sorted(found, key=lambda one: (_since(one), one.metadata.name))
     open_ = [one for one in ordered if _arrival(one) is Arrival.NOT_YET]
     shown = open_ or ordered[-1:]
-    silent = heard.silent(now) is not None if heard else False
-    views = tuple(_rollout(one, now, silent=silent) for one in shown)
+    views = tuple(_rollout(one, now, heard) for one in shown)
     return RolloutsView(views, len(ordered) - len(shown))
 
 
@@ -137,7 +141,7 @@ def _arrival(rollout: NodeRollout) -> Arrival:
     return Arrival.MOVED if seen and status.phase is RolloutPhase.COMPLETE else Arrival.NOT_YET
 
 
-def _rollout(rollout: NodeRollout, now: int, *, silent: bool) -> RolloutView:
+def _rollout(rollout: NodeRollout, now: int, heard: Heard | None) -> RolloutView:
     status = rollout.status
     return RolloutView(
         name=rollout.metadata.name,
@@ -159,7 +163,7 @@ def _rollout(rollout: NodeRollout, now: int, *, silent: bool) -> RolloutView:
         unheard=plain(said(rollout, "Reconciling", Reason.AGENT_UNHEARD)),
         stopped=_stopped(rollout, now),
         arrival=_arrival(rollout),
-        hints=tuple(_hints(rollout, silent=silent)),
+        hints=tuple(_hints(rollout, heard, now)),
     )
 
 
@@ -214,7 +218,10 @@ def _resting(rollout: NodeRollout) -> str:
     """That no operator has looked at it; or that it is paused, once what was in flight is finished: it goes
     on only when somebody resumes it."""
     if unseen(rollout):
-        return f"no operator has looked at NodeRollout {rollout.metadata.name} yet: {RUN_ONE}"
+        name = rollout.metadata.name
+        return (
+            CANNOT_TELL if mute(rollout) else f"no operator has looked at NodeRollout {name} yet: {RUN_ONE}"
+        )
     if not rollout.spec.paused or rollout.spec.abort or rollout.status.phase is not RolloutPhase.PAUSED:
         return ""
     flying = any(_flies(one) for one in rollout.status.nodes)
@@ -222,7 +229,13 @@ def _resting(rollout: NodeRollout) -> str:
 
 
 def unseen(rollout: NodeRollout) -> bool:
+    """Whether no operator has told anything of it."""
     return not rollout.status.observed_generation
+
+
+def mute(rollout: NodeRollout) -> bool:
+    """Whether an operator that has told nothing of it has looked at it all the same."""
+    return unseen(rollout) and FINALIZER in rollout.metadata.finalizers
 
 
 def _flies(record: NodeStatus) -> bool:
@@ -249,10 +262,14 @@ def line_of(record: NodeStatus, now: int) -> NodeLine:
     )
 
 
-def _hints(rollout: NodeRollout, *, silent: bool) -> Iterable[str]:
+def _hints(rollout: NodeRollout, heard: Heard | None, now: int) -> Iterable[str]:
     name, status = rollout.metadata.name, rollout.status
-    if silent:
+    if heard is not None and heard.silent(now) is not None:
         yield f"nothing happens until an operator runs again; {RUN_ONE} from here"
+    elif heard is not None and heard.not_acting:
+        yield f"the operator does nothing: {plain(heard.not_acting)}"
+    elif mute(rollout):
+        yield CANNOT_TELL
     elif unseen(rollout):
         yield f"no operator has looked at it yet; {RUN_ONE}"
     elif status.observed_generation < rollout.metadata.generation:

@@ -1,9 +1,9 @@
 """What the layer `workloads` is doing, as its objects tell: which pods are not to be evicted by anybody else.
 
 While workloads are moved, pods of a workload that a WorkloadPlacement lists are held, or are being moved by
-that layer, until they are on a target node. In mode Template placements list nobody: the status of the
-WorkloadMigration does, and a pod that tolerates target nodes may go. Nodes are counted again when a pod of
-theirs has changed.
+that layer, until they are on a target node. Of a namespace without a placement the status of the
+WorkloadMigration tells: in mode Template there are none, and a pod that tolerates target nodes may go; in
+mode Inject somebody may have deleted it. Nodes are counted again when a pod of theirs has changed.
 
 A migration that was made and has not told yet whose turn it is may hold any workload: until it has, nobody
 else evicts pods of what it could move.
@@ -88,7 +88,7 @@ def moving(migration: WorkloadMigration | None, placements: Iterable[Custom]) ->
     if status.state is not MigrationState.UPGRADE or status.target is None:
         return None
     template = status.mode is Mode.TEMPLATE
-    turns = _listed(status.workloads) if template else _placed(placements)
+    turns = _listed(status.workloads) | ({} if template else _placed(placements))
     return Moving(status.target, status.emptying, template, turns)
 
 

@@ -28,6 +28,9 @@ _ACTION = "Rollout"
 BLOCKED_SECONDS = 15.0
 """For how long a drain has to be blocked before that is told by an Event."""
 
+_REFUSED_TIMES = 3
+"""So often in a row a status is refused before an Event tells it: somebody else may have been faster."""
+
 _MOMENT = 5.0
 """For so many seconds a drain that was blocked still is: what is refused is tried again in between."""
 
@@ -50,6 +53,8 @@ class Publisher:
     ) -> None:
         self._client, self._recorder, self._pace, self._clock = client, recorder, pace, clock
         self._paces: dict[str, Pace] = {}
+        self._refused: dict[str, int] = {}
+        """How often in a row the status of a rollout, by uid, was refused."""
         self._blocked: dict[str, _Blocked] = {}
         """Since when the drains of nodes, by uid, have been blocked, and when they were last."""
 
@@ -57,6 +62,7 @@ class Publisher:
         """Write what differs; what the store must show before the next decision."""
         known = {one.rollout.metadata.uid for one in decision.told}
         self._paces = {uid: pace for uid, pace in self._paces.items() if uid in known}
+        self._refused = {uid: times for uid, times in self._refused.items() if uid in known}
         self._tell_blocked(decision)
         refused: list[str] = []
         for told in decision.told:
@@ -65,6 +71,7 @@ class Publisher:
             except (KubeError, ValueError) as error:
                 # a ValueError is of the text itself: it keeps this one from being written, and no other
                 refused.append(f"the status of NodeRollout {told.rollout.metadata.name}: {error}")
+                self._tell_refused(told, str(error))
         if refused:
             raise Retry(f"cannot be written: {'; '.join(refused)}")
 
@@ -80,6 +87,7 @@ class Publisher:
         if (written := self._write(told)) is None:
             return
         pace.told(began)
+        self._refused.pop(told.rollout.metadata.uid, None)
         self._tell(told, before, after)
         yield from barriers(written)
 
@@ -114,6 +122,15 @@ class Publisher:
             self._blocked[record.uid] = _Blocked(float("inf") if due else since, now)
             if due:
                 self._record(Regarding(NODE, record.name, uid=record.uid), told)
+
+    def _tell_refused(self, told: Told, why: str) -> None:
+        """Once, where a status is refused again and again: it is where that would be told."""
+        about = told.rollout.metadata
+        self._refused[about.uid] = times = self._refused.get(about.uid, 0) + 1
+        if times == _REFUSED_TIMES:
+            note = f"its status cannot be written: {why}"
+            refused = Happening("CannotTell", note, warning=True)
+            self._record(Regarding(NODE_ROLLOUT, about.name, uid=about.uid), refused)
 
     def _record(self, regarding: Regarding, one: Happening) -> None:
         kind = EventType.WARNING if one.warning else EventType.NORMAL

@@ -37,7 +37,7 @@ MOST_NODES = 1000
 _LONGEST = 1000
 _MOST_BLOCKERS, _LONGEST_BLOCKER = 200, 400
 _AT_REST = frozenset((Reason.COMPLETE, Reason.ABORTED))
-_AT_A_NODE = frozenset((Reason.DRAIN_BLOCKED, Reason.CONTESTED))
+_AT_A_NODE = frozenset((Reason.DRAIN_BLOCKED, Reason.CONTESTED, Reason.CANNOT_BE_DONE))
 """What stops a node that is begun: it goes on by itself once that is over."""
 _HALTED = frozenset((Reason.DRAIN_BLOCKED, Reason.DRAIN_TIMED_OUT, Reason.CONTESTED))
 _HALTED_FOR = timedelta(seconds=15)
@@ -283,6 +283,8 @@ def _phase(report: Report) -> RolloutPhase:
     if line.stalled and line.reason not in _AT_A_NODE:
         begun = report.rollout.status.start_time is not None or line.reason is Reason.STOPPED
         return RolloutPhase.STOPPED if begun else RolloutPhase.PENDING
+    if report.rollout.status.running_pass in _BEFORE_WORKERS and line.reason is Reason.AGENT_UNHEARD:
+        return RolloutPhase.RUNNING
     return _PHASES.get(line.reason, RolloutPhase.RUNNING)
 
 
