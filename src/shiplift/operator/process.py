@@ -36,7 +36,7 @@ from shiplift.kube.fence import Fence, Names, StaleEpoch, manager, refused
 from shiplift.kube.lease import Leader, NotLeading, Timing
 from shiplift.kube.led import Led
 from shiplift.kube.part import Closing, Context, Hearing, LayerPart, LettingGo
-from shiplift.kube.store import State, Store
+from shiplift.kube.store import KindHealth, State, Store
 from shiplift.kube.watch import Pace, Watch
 from shiplift.operator.metrics import Metrics
 from shiplift.operator.probing import Probing
@@ -48,6 +48,8 @@ _STUCK = timedelta(minutes=4)
 """Longer than a step or a look can take on a slow API server: the longest are four or five calls, and
 none takes longer than 30 s with its retries and 10 s more for a look at what became of it."""
 _RETRY_SECONDS = 1.0
+_OF_OURS = f'in API group "{kinds.GROUP}"'
+"""In what the API server says of a right that is missing: it is about objects of ours."""
 _LONGEST_PAUSE = 60.0
 _TO_NOTICE, _LAST_WORDS = 3.0, 3.0
 """Seconds to notice that it is time to stop, and for what layers have to say last."""
@@ -103,6 +105,15 @@ _News = _Stop | _Leads | _Lost | _Refused
 _Due = _Leads | _ProofDue | _AnotherTerm
 
 
+def blindness(health: Iterable[KindHealth], denied: str) -> str:
+    """Why an operator that leads does nothing, or cannot tell what it does; empty where it can."""
+    old = [one for one in health if one.state is State.STALE]
+    if old:
+        names = ", ".join(sorted(one.kind.kind for one in old)[:3])
+        return f"what is known of {names} is old{'; ' + old[0].error if old[0].error else ''}"
+    return f"it may not write what is its own: {denied}" if denied else ""
+
+
 class Operator:
     """One process of it. `run` returns when a signal, or `stop`, ends it."""
 
@@ -135,6 +146,8 @@ class Operator:
         self._acting: int | None = None
         """The epoch of the term in which the layers act now."""
         self._acting_since = self._proven_at = 0.0
+        self._denied = (float("-inf"), "")
+        """When a write of what is ours was last denied for want of a right, and in which words."""
         self._refusals = 0
         """Terms in a row that the fence ended soon after their start."""
         self._client: Client | None = None
@@ -285,6 +298,8 @@ class Operator:
         """On the thread of a step: only the fence's own refusals say something about the term."""
         if refused(error, self._settings.names):
             self._news.put(_Refused(epoch, error.message))
+        elif _OF_OURS in error.message:
+            self._denied = (time.monotonic(), error.message)
 
     def _heed_refusal(self, epoch: int, why: str) -> None:
         """The term is over, whoever took its epoch away; where that happens at once again, wait longer."""
@@ -315,12 +330,12 @@ class Operator:
         return self._plan(min(_RETRY_SECONDS, every) if blind else every, _ProofDue(epoch))
 
     def _say_blind(self, epoch: int) -> bool:
-        """Layers do nothing while what they go by is old, and may not even be able to write that down."""
-        old = [one for one in self.store.health() if one.state is State.STALE]
-        why = f"; {old[0].error}" if old and old[0].error else ""
-        names = ", ".join(sorted(one.kind.kind for one in old)[:3])
-        self._say_not_acting(f"what is known of {names} is old{why}" if old else "", epoch)
-        return bool(old)
+        """Layers do nothing while what they go by is old, and cannot write down that they may not write."""
+        at, message = self._denied
+        lately = time.monotonic() - at <= 2 * self._settings.prove_every
+        why = blindness(self.store.health(), message if lately else "")
+        self._say_not_acting(why, epoch)
+        return bool(why)
 
     def _say_not_acting(self, why: str, epoch: int = 0) -> None:
         """To whoever asks: readiness, the metric, the Lease; to the log only when it changes."""
