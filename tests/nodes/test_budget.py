@@ -41,6 +41,7 @@ def test_nodes_that_are_down_use_the_budget_up_and_are_named() -> None:
     assert stage.judge.cordoned == []
     assert stage.told.message.startswith("maxUnavailable is 1, and 1 unavailable: w-2; repair them, or")
     assert stage.told.unavailable == 1
+    assert [one.reason for one in stage.told.conditions if one.type == "Stalled"] == ["TooManyAway"]
 
 
 def test_canary_nodes_go_first_and_soak_before_the_others_follow() -> None:

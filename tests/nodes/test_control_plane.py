@@ -97,6 +97,9 @@ def test_one_that_is_drained_is_not_changed_while_another_is_down() -> None:
     assert len(stage.judge.ordered) == ordered
     assert stage.record("cp-1").reason == Reason.NO_HEALTHY_CONTROL_PLANE
     assert stage.record("cp-1").message == "control-plane node cp-2 is down"
+    stage.world.pass_time(300)
+    stage.operator.round()
+    assert [one.reason for one in stage.told.conditions if one.type == "Stalled"] == ["ControlPlaneUnhealthy"]
     other.ready = True
     stage.world.touched(other)
     stage.finish()

@@ -76,6 +76,8 @@ class Reason(AnyReason):
     """The control plane cannot be claimed: claims cannot be read, or one is of a node that is gone."""
     CANNOT_BE_DONE = "CannotBeDone"
     """What is to be done to every node in flight is refused."""
+    TOO_MANY_AWAY = "TooManyAway"
+    """As many workers are down, quarantined or in other hands as may be away: none can be begun."""
     NO_HEALTHY_CONTROL_PLANE = "ControlPlaneUnhealthy"
     """A control-plane node is down: no other is touched."""
 

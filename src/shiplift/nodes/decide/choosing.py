@@ -96,7 +96,7 @@ def _control_plane(course: Course, leg: Leg, found: list[Member]) -> Choice:
         return Choice()
     if others := [one.name for one in down if one.uid != chosen.uid]:
         text = f"control-plane node {others[0]} is down: no other is touched until it is Ready"
-        return Choice(line=Line(Reason.NO_HEALTHY_CONTROL_PLANE, text))
+        return Choice(line=Line(Reason.NO_HEALTHY_CONTROL_PLANE, text, stalled=_again(course, text)))
     return Choice((_record(course, leg, chosen),))
 
 
@@ -113,9 +113,12 @@ def _claimed(course: Course) -> Line | None:
 def _unclaimed(course: Course) -> Line:
     """The claims cannot be read: no event tells when they can; where that stays so, somebody has to know."""
     why = claiming.others(course.view)
-    return Line(
-        Reason.NOT_CLAIMED, why, stalled=course.status.message == why, due=course.now + claiming.READ_AGAIN
-    )
+    return Line(Reason.NOT_CLAIMED, why, stalled=_again(course, why), due=course.now + claiming.READ_AGAIN)
+
+
+def _again(course: Course, text: str) -> bool:
+    """Whether that was told already: it does not pass by itself, as far as anybody can tell."""
+    return course.status.message == text
 
 
 def _others_flying(course: Course) -> str:
@@ -178,9 +181,8 @@ def _none(course: Course, found: list[Member], free: list[Member], taken: Slots)
         text = (
             f"maxUnavailable is {taken.limit}, and {taken.unavailable} unavailable: {', '.join(taken.names)}"
         )
-        return Line(
-            Reason.ROLLING, f"{text}; repair them, or leave them out with node.shiplift.dev/skip-rollout"
-        )
+        text += "; repair them, or leave them out with node.shiplift.dev/skip-rollout"
+        return Line(Reason.TOO_MANY_AWAY, text, stalled=_again(course, text))
     return kept(course)
 
 

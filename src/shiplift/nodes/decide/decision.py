@@ -32,6 +32,8 @@ from shiplift.nodes.steps import SetFinalizer
 from shiplift.nodes.tell.report import Report, status_of
 
 _LOOK_AGAIN = timedelta(seconds=30)
+_LONELY = timedelta(minutes=5)
+"""For so long a control-plane node that is begun waits for others before somebody has to look."""
 _SOON = timedelta(seconds=1)
 """What is old now is fresh in a moment, and no event says so."""
 
@@ -151,11 +153,20 @@ def _all_stuck(course: Course, flying: list[NodeStatus]) -> Line | None:
     """What somebody has to help with, where no node in flight goes on by itself; those in line wait for
     them."""
     begun = [one for one in flying if one.reason != Reason.IN_LINE]
-    found = [untold.stuck(one, course.now) or draining.stuck(course.view, one, course.now) for one in begun]
+    found = [_stuck(course, one) for one in begun]
     if not found or found[0] is None or not all(found):
         return None
     reason, why = found[0]
     return Line(reason, f"node {begun[0].name}: {why}", stalled=True)
+
+
+def _stuck(course: Course, record: NodeStatus) -> tuple[Reason, str] | None:
+    """Why a node in flight needs somebody."""
+    since = record.last_transition_time or course.now
+    lonely = record.reason == Reason.NO_HEALTHY_CONTROL_PLANE and course.now - since >= _LONELY
+    if lonely:
+        return Reason.NO_HEALTHY_CONTROL_PLANE, record.message
+    return untold.stuck(record, course.now) or draining.stuck(course.view, record, course.now)
 
 
 def _ending(course: Course) -> Line:

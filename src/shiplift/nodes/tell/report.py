@@ -37,7 +37,15 @@ MOST_NODES = 1000
 _LONGEST = 1000
 _MOST_BLOCKERS, _LONGEST_BLOCKER = 200, 400
 _AT_REST = frozenset((Reason.COMPLETE, Reason.ABORTED))
-_AT_A_NODE = frozenset((Reason.DRAIN_BLOCKED, Reason.CONTESTED, Reason.CANNOT_BE_DONE))
+_AT_A_NODE = frozenset(
+    (
+        Reason.DRAIN_BLOCKED,
+        Reason.CONTESTED,
+        Reason.CANNOT_BE_DONE,
+        Reason.TOO_MANY_AWAY,
+        Reason.NO_HEALTHY_CONTROL_PLANE,
+    )
+)
 """What stops a node that is begun: it goes on by itself once that is over."""
 _HALTED = frozenset((Reason.DRAIN_BLOCKED, Reason.DRAIN_TIMED_OUT, Reason.CONTESTED))
 _HALTED_FOR = timedelta(seconds=15)
