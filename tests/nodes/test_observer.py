@@ -21,8 +21,8 @@ from shiplift.agent.protocol import (
 )
 from shiplift.api.base import ObjectMeta
 from shiplift.api.marks import CORDONED_BY, TARGET_LABEL
-from shiplift.api.nodes import NodeState, RolloutPass
-from shiplift.api.values import Condition, ConditionStatus
+from shiplift.api.nodes import Hooks, NodeState, RolloutPass
+from shiplift.api.values import Condition, ConditionStatus, Hook
 from shiplift.api.workloads import (
     MigrationState,
     Turn,
@@ -40,7 +40,9 @@ from shiplift.facts.kinds import Kind
 from shiplift.facts.meta import Labels
 from shiplift.kube.errors import Unreachable
 from shiplift.kube.store import Snapshot
+from shiplift.nodes.decide.hooks import jobs as hook_jobs
 from shiplift.nodes.model import Hooked, HookState, LeaseSeen, View
+from shiplift.nodes.observe.rollouts import in_flight, rollouts_of
 from tests.drain.pods import a_budget
 from tests.model.world import NEW
 from tests.nodes.seen import AT, Seen, record
@@ -330,6 +332,17 @@ def test_jobs_are_read_while_they_run_and_once_more_when_they_have_ended() -> No
     seen.observer.memory.jobs.forget(JOB)
     seen.time += 20
     assert look(seen).hooks == {}
+
+
+def test_jobs_that_an_operator_before_has_made_are_known_from_the_first_look_on() -> None:
+    seen = at_rest()
+    node = seen.named_node("a")
+    hook = Hook(name="tell", namespace="ops", service_account_name="hooks", job={})
+    seen.roll(record(node), hooks=Hooks(before=(hook,)))
+    (begun,) = in_flight(rollouts_of(seen.snapshot(kinds.NODE_ROLLOUT)))
+    (name,) = hook_jobs(*begun)
+    seen.jobs[name] = Hooked(*name, "u", 1, HookState.SUCCEEDED)
+    assert look(seen).hooks == {name: seen.jobs[name]}
 
 
 def test_a_job_that_somebody_deleted_is_gone() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from shiplift.api.nodes import NodeRollout, NodeStatus
 from shiplift.api.values import Hook, duration
 from shiplift.nodes.decide.case import Case
 from shiplift.nodes.model import Hooked, HookState, Reason
@@ -16,9 +17,20 @@ _LONGEST_NAME = 46
 """The rest of a Job's 63 characters tells which rollout, node and attempt it is for."""
 
 
+def jobs(rollout: NodeRollout, record: NodeStatus) -> Iterator[tuple[str, str]]:
+    """Namespaces and names of all Jobs that the hooks around a node may have."""
+    for after in (False, True):
+        for hook in rollout.spec.hooks.after if after else rollout.spec.hooks.before:
+            yield hook.namespace, _name(rollout, record, hook, after=after)
+
+
 def job_name(case: Case, hook: Hook, *, after: bool) -> str:
+    return _name(case.rollout, case.record, hook, after=after)
+
+
+def _name(rollout: NodeRollout, record: NodeStatus, hook: Hook, *, after: bool) -> str:
     """The same for the same rollout, node, attempt and hook: it is never made twice."""
-    parts = (case.rollout.metadata.uid, case.record.uid, str(case.record.attempt), str(after), hook.name)
+    parts = (rollout.metadata.uid, record.uid, str(record.attempt), str(after), hook.name)
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
     return f"{hook.name[:_LONGEST_NAME].rstrip('-')}-{digest}"
 

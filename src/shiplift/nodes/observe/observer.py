@@ -23,6 +23,7 @@ from shiplift.kube.collection import paused_collection
 from shiplift.kube.kept import Kept
 from shiplift.kube.store import Snapshot
 from shiplift.nodes.decide.case import cordoned_here
+from shiplift.nodes.decide.hooks import jobs as hook_jobs
 from shiplift.nodes.memory import Jobs, Leases, Memory, Watched
 from shiplift.nodes.model import Member, Unreadable, View
 from shiplift.nodes.observe.api_servers import api_servers
@@ -89,6 +90,8 @@ class Observer:
         self._own_pod = Kept(asking.own_pod, 300.0, monotonic)
         self._distrust = Kept(asking.distrust, 10.0, monotonic)
         self._watched, self._beats = Watched(monotonic), Watched(monotonic)
+        self._first = True
+        """Whether nothing was looked at yet: what an operator before this one has made is not known."""
         self._clean = False
         """Whether there is no rollout, and nothing of one on any node."""
         self.memory = Memory(Leases(), Jobs(monotonic), contested.Memory())
@@ -146,6 +149,7 @@ class Observer:
 
     def _look(self, snapshot: Snapshot, news: News, outcomes: Outcomes) -> View:
         rollouts = rollouts_of(snapshot)
+        self._remember_hooks(rollouts)
         members = self._members.look(snapshot.all(Node), snapshot.customs(kinds.MACHINE))
         under_way = moving(_migration(snapshot), snapshot.customs(kinds.WORKLOAD_PLACEMENT))
         under_way = under_way if rollouts else None
@@ -170,6 +174,14 @@ class Observer:
             unreadable=_unreadable(snapshot),
             outcomes=outcomes,
         )
+
+    def _remember_hooks(self, rollouts: Iterable[NodeRollout]) -> None:
+        """Jobs around nodes that another operator has begun: they are removed when these are through."""
+        if self._first:
+            for rollout, record in in_flight(rollouts):
+                for job in hook_jobs(rollout, record):
+                    self.memory.jobs.note(job)
+        self._first = False
 
     def _is_ours(self, pod: Pod) -> bool:
         return pod.uid == self._own_pod.get()
