@@ -11,6 +11,7 @@ from tests.until import until
 
 _CACHE = "/var/cache/shiplift-agent"
 _MANIFEST = "/etc/kubernetes/manifests/kube-apiserver.yaml"
+_ASIDE = "/var/tmp/kube-apiserver.yaml"
 _HOLDS = """
 import fcntl, time
 with open("/var/lib/dpkg/lock-frontend", "ab") as lock:
@@ -164,11 +165,11 @@ def _start_operator(scene: Scene) -> None:
 
 
 def _take_api_away(scene: Scene) -> None:
-    scene.rig.made.host("m1").run("mv", _MANIFEST, "/root/kube-apiserver.yaml")
+    scene.rig.made.host("m1").run("mv", _MANIFEST, _ASIDE)
 
 
 def _bring_api_back(scene: Scene) -> None:
-    scene.rig.made.host("m1").run("mv", "/root/kube-apiserver.yaml", _MANIFEST)
+    scene.rig.made.host("m1").run("mv", _ASIDE, _MANIFEST)
 
 
 def _close_sources(scene: Scene) -> None:

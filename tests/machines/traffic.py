@@ -20,7 +20,7 @@ _IMAGE = "registry.k8s.io/kube-proxy:v1.36.3"
 """Every node has it; what it serves is a file: the name of its pod."""
 _SERVE = ("kubectl", "proxy", "--address=0.0.0.0", "--accept-hosts=.*", "--www=/etc", "--www-prefix=/etc/")
 _PATH, _PORT = "/etc/hostname", 8001
-_UNIT, _SCRIPT, _TOLD = "asking", "/root/asking.py", "/root/asked.json"
+_UNIT, _SCRIPT, _TOLD = "asking", "/var/tmp/asking.py", "/var/tmp/asked.json"
 _ASKING = """
 import concurrent.futures, json, os, signal, sys, threading, time, urllib.request
 

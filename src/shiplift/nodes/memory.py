@@ -126,8 +126,9 @@ class Watched:
         found: dict[str, tuple[Hashable, datetime]] = {}
         for uid, state in states:
             known = self._seen.get(uid)
-            same = known is not None and known[0] == state
-            found[uid] = (state, known[1] + forward if known is not None and same else now)
+            found[uid] = (state, now)
+            if known is not None and known[0] == state:
+                found[uid] = (state, known[1] + forward)
         self._seen = found
         return {uid: at for uid, (_, at) in found.items()}
 

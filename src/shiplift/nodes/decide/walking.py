@@ -41,13 +41,12 @@ def walked(course: Course) -> Walked:
     taken = budget.slots(course.spec, course.scope, left, course.busy, leaving)
     crowded = {True: _control_plane_down(course), False: _over_budget(taken)}
     in_line = _in_line(cases, taken)
-    passed = {
-        uid: ended.get(uid)
-        or passage.passed(
-            msgspec.structs.replace(case, crowded=crowded[case.member.control_plane], in_line=uid in in_line)
+    passed: dict[str, Passed] = {}
+    for uid, case in cases.items():
+        now = msgspec.structs.replace(
+            case, crowded=crowded[case.member.control_plane], in_line=uid in in_line
         )
-        for uid, case in cases.items()
-    }
+        passed[uid] = ended[uid] if uid in ended else passage.passed(now)
     return Walked(passed, leaving)
 
 
