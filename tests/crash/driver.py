@@ -31,6 +31,8 @@ from tests.crash import layers
 from tests.crash.orders import Order
 
 LEASE = Timing(duration=4.0, renew_deadline=3.0, retry=0.5, follow=0.1)
+_ENDING: set[int] = set()
+"""Children that are to end by themselves."""
 PACE = Pace(backoff=Backoff(first=timedelta(seconds=0.1), cap=timedelta(seconds=1), jitter=0.5))
 
 
@@ -52,6 +54,7 @@ def _program(order: Order) -> Callable[[], None]:
 def fork(order: Order) -> int:
     program = _program(order)
     if child := os.fork():
+        _ENDING.update([child] if order.ends else [])
         return child
     code = 1
     try:
@@ -75,7 +78,7 @@ def _reap(_number: int, _frame: object) -> None:
     with contextlib.suppress(ChildProcessError):
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
             code = os.waitstatus_to_exitcode(ended[1])
-            if code != -signal.SIGKILL:
+            if code != -signal.SIGKILL and ended[0] not in _ENDING:
                 print(f"process {ended[0]} ended by itself with {code}", file=sys.stderr, flush=True)
 
 

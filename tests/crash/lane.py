@@ -11,6 +11,7 @@ import msgspec
 
 from shiplift.kube.account import acting_as
 from shiplift.local.cluster import Cluster
+from shiplift.local.components import Settings
 from tests.crash import layers, oracle
 from tests.crash.crew import Crew, Factory
 from tests.crash.director import PlanDirector
@@ -40,6 +41,9 @@ class Result(msgspec.Struct, frozen=True):
 
 class Lane:
     """Runs plans of one layer on its own cluster."""
+
+    settings = Settings()
+    """Of that cluster."""
 
     def __init__(self, cluster: Cluster, folder: Path, layer: str, patience: float = PATIENCE) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -73,7 +77,7 @@ class Lane:
 
     def run(self, plan: Plan, clean: Reference | None = None) -> tuple[Result, Evidence]:
         """One plan from start to verdict."""
-        clock = _Clock()
+        clock = Clock()
         scenario = layers.scenario(self._layer, plan.scenario)
         self.crew.layers = names = layers.run_by(self._layer, scenario)
         self.doors.use(scenario.outside)
@@ -99,7 +103,7 @@ class Lane:
         self.crew.companions = scenario.companions
         self.doors.lead_beside({one.name: acting_as(one.account, admin) for one in scenario.companions})
 
-    def _operate(self, plan: Plan, player: Player, clock: _Clock) -> Evidence:
+    def _operate(self, plan: Plan, player: Player, clock: Clock) -> Evidence:
         shutil.rmtree(self._folder / "run", ignore_errors=True)
         self.stage.recorder.begin()
         self.director.arm(plan.trouble)
@@ -113,7 +117,7 @@ class Lane:
         logs = tuple(path.read_text() for path in sorted((self._folder / "run").glob("*.log")))
         return Evidence(trace, book, logs, (*complaints, *player.complaints()), player.beyond())
 
-    def _play(self, player: Player, clock: _Clock) -> tuple[str, ...]:
+    def _play(self, player: Player, clock: Clock) -> tuple[str, ...]:
         if not self._wait(lambda: self.crew.led, self.patience):
             return (f"{oracle.STUCK}: nobody came to lead", *self._why())
         clock.lap("lead")
@@ -153,7 +157,7 @@ class Lane:
         return True
 
 
-class _Clock:
+class Clock:
     """Where the time of a run goes."""
 
     def __init__(self) -> None:

@@ -19,7 +19,9 @@ def _having(module: str) -> tuple[str, ...]:
 ALL: tuple[str, ...] = _having("suite")
 """The layers of the product that have a folder here. Others (`toy`) are found by name, and only where they
 are named."""
-OWN: tuple[str, ...] = _having("own")
+COMMANDS: tuple[str, ...] = ()
+"""Layers that no operator runs, but a command of the CLI."""
+OWN: tuple[str, ...] = (*_having("own"), *COMMANDS)
 """Those whose runs are their own: what they speak to is no API server, and no proxy stands in between."""
 
 
@@ -34,8 +36,13 @@ def suite(name: str) -> Suite[Any]:
         raise
 
 
+def lane(name: str) -> Any:
+    """Who runs plans of that layer, where it is not an operator that is run; else None."""
+    return getattr(importlib.import_module(f"tests.crash.{name}.suite"), "LANE", None)
+
+
 def own(name: str) -> Any:
-    """How a layer of `OWN` is run: `run(words, sample, mutants=…)` gives its figures."""
+    """How a layer of `OWN` is run: `run(arguments)` gives its figures."""
     return importlib.import_module(f"tests.crash.{name}.own")
 
 

@@ -20,3 +20,5 @@ class Order(msgspec.Struct, frozen=True):
     """`module:function` of a program beside the operator, which is given this; empty: an operator."""
     admin: str = ""
     """For such a program: the kubeconfig of an administrator, past all proxies."""
+    ends: bool = False
+    """Whether it is to end by itself."""

@@ -106,7 +106,44 @@ class Outage(msgspec.Struct, frozen=True, tag="outage"):
         return f"outage of {self.seconds:.0f} s: {self.at}"
 
 
-Trouble = Clean | Crash | Fault | Watching | Pause | Outage
+class How(StrEnum):
+    """What becomes of a command that is sent to a machine over SSH."""
+
+    REQUEST = "in the middle of the request"
+    ANSWER = "in the middle of the answer"
+    STALLED = "stalled before the answer"
+    REFUSED = "refused for a while"
+
+
+class Unsent(msgspec.Struct, frozen=True, tag="unsent"):
+    """The process is killed with a command for a machine on its way, which never arrives."""
+
+    at: Spot
+
+    def __str__(self) -> str:
+        return f"crash before the command arrives: {self.at}"
+
+
+class Cut(msgspec.Struct, frozen=True, tag="cut"):
+    """The connection to a machine breaks at a command."""
+
+    at: Spot
+    how: How
+
+    def __str__(self) -> str:
+        return f"cut {self.how}: {self.at}"
+
+
+class Restart(msgspec.Struct, frozen=True, tag="restart"):
+    """The machine loses its power in the middle of what a command began, and starts again."""
+
+    at: Spot
+
+    def __str__(self) -> str:
+        return f"power cut: {self.at}"
+
+
+Trouble = Clean | Crash | Fault | Watching | Pause | Outage | Unsent | Cut | Restart
 
 
 class Plan(msgspec.Struct, frozen=True):

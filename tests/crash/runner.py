@@ -50,9 +50,9 @@ class Done(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def own_cluster(name: str, folder: Path) -> Generator[Cluster]:
+def own_cluster(name: str, folder: Path, settings: Settings | None = None) -> Generator[Cluster]:
     cluster = Cluster(name, folder)
-    cluster.up(Settings())
+    cluster.up(settings or Settings())
     try:
         yield cluster
     finally:
@@ -92,8 +92,9 @@ def _said(evidence: Evidence) -> tuple[str, ...]:
 def _lane(layer: str, number: int, root: Path, tasks: Any, results: Any) -> None:
     """The main function of a lane's process: until there is nothing left to do."""
     with ExitStack() as closing:
-        cluster = closing.enter_context(own_cluster(f"lane-{number}", root))
-        lane = Lane(cluster, root / f"runs-{number}", layer)
+        kind = layers.lane(layer) or Lane
+        cluster = closing.enter_context(own_cluster(f"lane-{number}", root, kind.settings))
+        lane = kind(cluster, root / f"runs-{number}", layer)
         closing.callback(lane.close)
         for task in _until_orphaned(tasks):
             results.put(_on_its_code(lane, task, root / f"code-{number}"))

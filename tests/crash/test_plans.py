@@ -12,14 +12,18 @@ from tests.crash.director import Book, Entry
 from tests.crash.plans import (
     Crash,
     CrashPoint,
+    Cut,
     Disturbance,
     Failure,
     Fault,
+    How,
     Outage,
     Pause,
     Plan,
+    Restart,
     Spot,
     Trouble,
+    Unsent,
     Watching,
 )
 
@@ -41,6 +45,9 @@ BOOK = Book((entry(Sort.READ, Spot("get nodes", "new-0")), entry(Sort.WRITE, WRI
         Watching("pods", Disturbance.EXPIRED, 3),
         Pause(WRITE),
         Outage(WRITE, 6.0),
+        Unsent(WRITE),
+        Cut(WRITE, How.ANSWER),
+        Restart(WRITE),
     ],
 )
 def test_a_file_replays(trouble: Trouble, tmp_path: Path) -> None:

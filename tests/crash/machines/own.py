@@ -1,0 +1,42 @@
+"""`make crash LAYER=machines`: bootstrap interrupted at each command that it sends, and its mutants."""
+
+from __future__ import annotations
+
+import argparse
+
+from tests.crash import generate
+from tests.crash.campaign import Campaign, Figures
+from tests.crash.machines import making, mutants, scenarios
+from tests.crash.plans import Plan
+from tests.crash.runner import Lanes, say
+
+MUTANTS = mutants.ALL
+
+
+class Bootstraps(Campaign):
+    """With plans of its own."""
+
+    def _plans(self, name: str) -> list[Plan]:
+        scenario = next(one for one in scenarios.ALL if one.name == name)
+        every = making.plans(scenario, self._books[name])
+        kept = making.thinned(scenario, every)
+        self.figures.thinned += len(every) - len(kept)
+        say(f"{name}: {len(kept)} of {len(every)} plans, {len(every) - len(kept)} thinned")
+        return kept
+
+
+def run(asked: argparse.Namespace) -> Figures:
+    """As the arguments of `python -m tests.crash` say."""
+    with Lanes(asked.lanes, making.LAYER) as running:
+        campaign = Bootstraps(running, making.LAYER, asked.scenario)
+        campaign.learn()
+        if asked.command == "run":
+            every = [plan for plan in campaign.every_plan() if _matches(str(plan), asked)]
+            campaign.run(generate.sample(every, asked.sample, asked.seed) if asked.sample else every)
+        if asked.command == "mutants" or not asked.no_mutants:
+            campaign.hunt(lambda bug: asked.command == "run" or _matches(bug.name, asked))
+    return campaign.figures
+
+
+def _matches(text: str, asked: argparse.Namespace) -> bool:
+    return not asked.match or any(words in text for words in asked.match)
