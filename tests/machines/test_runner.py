@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import subprocess
 from pathlib import Path
@@ -75,6 +76,25 @@ def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
     put(tmp_path, "own")
     said = runner.answer({"op": "claim", "folder": str(tmp_path / "own"), "mark": {}})
     assert said["error"].endswith(f": {tmp_path}/own/journal")
+
+
+def test_what_is_to_be_forgotten_is_on_no_disk_and_gone_when_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry, memory = tmp_path / "join-1", tmp_path / "memory"
+    entry.mkdir()
+    monkeypatch.setattr(runner, "MEMORY", str(memory))
+    content = base64.b64encode(b"token").decode()
+    request = {"files": {"join.yaml": content, "other": content}, "forget": ["join.yaml"]}
+    for _ in range(2):
+        runner.put(entry, request)
+        assert [(entry / name).read_bytes() for name in request["files"]] == [b"token", b"token"]
+    assert (memory.stat().st_mode & 0o777, len(list(memory.iterdir()))) == (0o700, 1)
+    kept = [one for one in entry.iterdir() if not one.is_symlink()]
+    assert [one.name for one in kept] == ["other"]
+    runner.forget(entry, request)
+    assert [one.name for one in entry.iterdir()] == ["other"]
+    assert list(memory.iterdir()) == []
 
 
 def test_it_needs_nothing_but_python(tmp_path: Path) -> None:

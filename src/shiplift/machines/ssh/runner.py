@@ -30,6 +30,8 @@ MOST_TAIL = 2048
 MOST_COMMANDS = 500
 KUBECTL_SECONDS = 10
 ETC, ETCD = "etc/kubernetes", "var/lib/etcd/member"
+MEMORY = "/run/shiplift"
+"""In no file of a disk: without power it is gone."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 NAME = re.compile(r"[a-z]+(-[a-z0-9]+)*-[0-9]{1,6}")
 Json = dict[str, Any]
@@ -302,8 +304,26 @@ def begin(request: Json) -> Json:
 
 
 def put(entry: Path, request: Json) -> None:
+    """What is to be forgotten is on no disk: a command that a power cut ends cannot clear it away."""
+    forget(entry, request)
     for name, content in request.get("files", {}).items():
-        write(entry, ".file", base64.b64decode(content)).rename(entry / Path(name).name)
+        path = entry / Path(name).name
+        if name in request.get("forget", ()):
+            path.symlink_to(in_memory(entry, base64.b64decode(content)))
+        else:
+            write(entry, ".file", base64.b64decode(content)).rename(path)
+
+
+def in_memory(entry: Path, content: bytes) -> Path:
+    Path(MEMORY).mkdir(mode=0o700, parents=True, exist_ok=True)
+    return write(Path(MEMORY), entry.name, content)
+
+
+def forget(entry: Path, request: Json) -> None:
+    for name in request.get("forget", ()):
+        path = entry / Path(name).name
+        path.resolve().unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
 
 
 def detach(work: Any) -> None:
@@ -337,8 +357,7 @@ def attend(entry: Path, request: Json, lock: int) -> None:
             code, timed_out = follow(entry, words, deadline, tail, lock)
             if code != 0:
                 break
-    for name in request.get("forget", ()):
-        (entry / Path(name).name).unlink(missing_ok=True)
+    forget(entry, request)
     ended = {"code": code, "timed_out": timed_out, "tail": tail.text[-MOST_TAIL:]}
     write(entry, ".exit", json.dumps(ended).encode()).rename(entry / "exit.json")
     sync(entry)
@@ -428,8 +447,7 @@ def ask(request: Json) -> Json:
         said.append(output)
         if wrong:
             break
-    for name in request.get("forget", ()):
-        (entry / Path(name).name).unlink(missing_ok=True)
+    forget(entry, request)
     ended = {"code": 1 if wrong else 0, "timed_out": False, "tail": ""}
     write(entry, ".exit", json.dumps(ended).encode()).rename(entry / "exit.json")
     sync(entry)
