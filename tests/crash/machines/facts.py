@@ -18,7 +18,9 @@ _TOKEN = "bootstrap.kubernetes.io/token"
 
 
 def state(machines: Sequence[Machine], admin: Client, secrets: Sequence[str], logs: Iterable[str]) -> State:
-    found = {Key(MACHINE, "", one.name): machine(one.folder, one.name, secrets) for one in machines}
+    found = {
+        Key(MACHINE, "", one.name): machine(one.folder, one.name, secrets, one.memory) for one in machines
+    }
     found |= {Key(NODE, "", one["metadata"]["name"]): one for one in admin.list(kinds.NODE)}
     for one in admin.list(kinds.SECRET, "kube-system"):
         if one.get("type") == _TOKEN:
@@ -27,7 +29,7 @@ def state(machines: Sequence[Machine], admin: Client, secrets: Sequence[str], lo
     return found | {Key(SAID, "", str(number)): {} for number in range(len(said))}
 
 
-def machine(folder: Path, name: str, secrets: Sequence[str] = ()) -> Json:
+def machine(folder: Path, name: str, secrets: Sequence[str] = (), memory: Path = Path("/nowhere")) -> Json:
     """One by its disks, which no process of it can embellish."""
     own = folder / "lib/shiplift/bootstrap"
     etc = folder / "etc"
@@ -39,7 +41,7 @@ def machine(folder: Path, name: str, secrets: Sequence[str] = ()) -> Json:
         "kubeadm": sorted(str(one.relative_to(etc)) for one in (etc / "kubernetes").rglob("*")),
         "etcd": (folder / "lib/etcd/member").exists(),
         "unfinished": sorted(str(one.relative_to(own)) for one in own.rglob(".*")),
-        "secrets": sorted(_with_secrets((etc, folder / "lib"), folder, secrets)),
+        "secrets": sorted(_with_secrets((etc, folder / "lib", memory), secrets)),
     }
 
 
@@ -60,11 +62,12 @@ def _json(path: Path) -> Json:
         return {}
 
 
-def _with_secrets(places: Iterable[Path], folder: Path, secrets: Sequence[str]) -> Iterable[str]:
-    for path in (one for place in places for one in place.rglob("*") if one.is_file()):
-        content = path.read_bytes()
-        if any(secret.encode() in content for secret in secrets):
-            yield str(path.relative_to(folder))
+def _with_secrets(places: Iterable[Path], secrets: Sequence[str]) -> Iterable[str]:
+    for place in places:
+        for path in (one for one in place.rglob("*") if one.is_file() and not one.is_symlink()):
+            content = path.read_bytes()
+            if any(secret.encode() in content for secret in secrets):
+                yield f"{place.name}/{path.relative_to(place)}"
 
 
 def of_kind(found: State, kind: str) -> list[Json]:

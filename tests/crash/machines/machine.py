@@ -66,6 +66,7 @@ class Machine:
 
     def __init__(self, name: str, folder: Path, port: int, login: str, cluster: Cluster) -> None:
         self.name, self.folder, self.port = name, folder, port
+        self._sshd, self._libraries = program()
         self.host_key = asyncssh.generate_private_key("ssh-ed25519")
         self._login = login
         self._id = uuid.uuid4().hex
@@ -89,6 +90,13 @@ class Machine:
     def bootstrap(self) -> Path:
         """What is kept there for bootstrap."""
         return self.folder / "lib/shiplift/bootstrap"
+
+    @property
+    def memory(self) -> Path:
+        """What it has under `/run`, while it is on."""
+        process = self._process
+        children = _children(process.pid) if process is not None else []
+        return Path(f"/proc/{children[0]}/root/run") if children else Path("/nowhere")
 
     def _furnish(self, cluster: Cluster) -> None:
         (self.rig / "cache").mkdir(parents=True)
@@ -177,15 +185,14 @@ class Machine:
 
     def _keep(self) -> None:
         """The thread that starts a process lives as long as that."""
-        sshd, environment = program()
         while self._on.is_set():
             (self.folder / "boot_id").write_text(f"{uuid.uuid4()}\n")
             self.write_down(What.BOOTED)
             with (self.folder / "log").open("ab") as log:
-                command = [*ENDS_WITH_US, *_NAMESPACES, "sh", "-c", _BOOT, "sh", self.folder, sshd]
+                command = [*ENDS_WITH_US, *_NAMESPACES, "sh", "-c", _BOOT, "sh", self.folder, self._sshd]
                 self._process = subprocess.Popen(
                     command,
-                    env={**os.environ, **environment},
+                    env={**os.environ, **self._libraries},
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,

@@ -168,4 +168,12 @@ ALL: tuple[Mutant, ...] = (
         '        if silent is not None and silent.seen is not None:\n            text = f"whether',
         ("join", Cut(Spot("facts", "cp-1"), How.REFUSED)),
     ),
+    _mutant(
+        "a token outlives a power cut (M4)",
+        "what is to be forgotten is on no disk",
+        "ssh/runner.py",
+        "            path.symlink_to(in_memory(entry, base64.b64decode(content)))",
+        '            write(entry, ".file", base64.b64decode(content)).rename(path)',
+        ("init", Restart(Spot("begin join", "w-1"))),
+    ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tests.crash import generate
+from tests.crash import generate, layers
 from tests.crash.campaign import Campaign, Figures
 from tests.crash.machines import making, mutants, scenarios
 from tests.crash.plans import Plan
@@ -28,7 +28,8 @@ class Bootstraps(Campaign):
 def run(asked: argparse.Namespace) -> Figures:
     """As the arguments of `python -m tests.crash` say."""
     with Lanes(asked.lanes, making.LAYER) as running:
-        campaign = Bootstraps(running, making.LAYER, asked.scenario)
+        named = [layers.scenario(making.LAYER, name).name for name in asked.scenario]
+        campaign = Bootstraps(running, making.LAYER, named)
         campaign.learn()
         if asked.command == "run":
             every = [plan for plan in campaign.every_plan() if _matches(str(plan), asked)]

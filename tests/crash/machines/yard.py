@@ -10,6 +10,7 @@ from pathlib import Path
 import asyncssh
 import yaml
 
+from shiplift.facts import kinds
 from shiplift.local.cluster import Cluster
 from shiplift.local.ports import free_ports
 from shiplift.machines.decide.refusals import place
@@ -18,6 +19,7 @@ from tests.crash.machines import machine, scenarios
 from tests.crash.machines.machine import Machine
 from tests.crash.machines.relay import Asked, Keys, Relays
 from tests.crash.machines.scenarios import Scenario, Way
+from tests.until import until
 
 Content = dict[str, str]
 
@@ -34,6 +36,7 @@ class Yard:
         self.key.write_bytes(self._login.export_private_key())
         self.key.chmod(0o600)
         self._known = _known(cluster)
+        until(self._is_there)
         self._empty = cluster.etcd.content()
         self._built: dict[str, Content] = {}
         self.relays = Relays()
@@ -44,6 +47,11 @@ class Yard:
         public = self._login.export_public_key().decode()
         for name, port in zip(names, free_ports(len(names)), strict=True):
             yield name, Machine(name, self._folder / name, port, public, self._known)
+
+    def _is_there(self) -> bool:
+        """The API server makes its own namespaces a moment after it has begun to answer."""
+        names = {one["metadata"]["name"] for one in self.admin.list(kinds.NAMESPACE)}
+        return {"default", "kube-system", "kube-public", "kube-node-lease"} <= names
 
     def open(self, director: Asked) -> None:
         """From now on machines are reached, through relays."""
@@ -110,7 +118,7 @@ def _known(cluster: Cluster) -> machine.Cluster:
     authority = (cluster.layout.pki / "ca.crt").read_text()
     return machine.Cluster(
         cluster.state.programs["kubectl"],
-        cluster.kubeconfig.read_text(),
+        yaml.safe_dump(config),
         authority,
         ca_hash(authority),
         place(config["clusters"][0]["cluster"]["server"]),
