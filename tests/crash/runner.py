@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -59,7 +59,28 @@ def own_cluster(name: str, folder: Path, settings: Settings | None = None) -> Ge
         cluster.down()
 
 
-def perform(lane: Lane, task: Task) -> Done:
+class Crew(Protocol):
+    """The processes that a lane runs."""
+
+    def end(self) -> None:
+        """All of them."""
+        ...
+
+
+class Runs(Protocol):
+    """A lane, as a campaign knows it: of operators, or of what else a layer is run by."""
+
+    mutant: Mutant | None
+
+    @property
+    def crew(self) -> Crew: ...
+
+    def run(self, plan: Plan, clean: Reference | None = None) -> tuple[Result, Evidence]: ...
+
+    def use(self, source: Path | None, mutant: Mutant | None = None) -> None: ...
+
+
+def perform(lane: Runs, task: Task) -> Done:
     """One task; a spot that was not reached, or a rig that failed, is tried once more."""
     for attempt in range(_TRIES):
         last = attempt == _TRIES - 1
@@ -100,7 +121,7 @@ def _lane(layer: str, number: int, root: Path, tasks: Any, results: Any) -> None
             results.put(_on_its_code(lane, task, root / f"code-{number}"))
 
 
-def _on_its_code(lane: Lane, task: Task, folder: Path) -> Done:
+def _on_its_code(lane: Runs, task: Task, folder: Path) -> Done:
     """A code that does not even start is told like any other trouble of the rig."""
     try:
         if task.mutant != lane.mutant:

@@ -116,6 +116,7 @@ class MachineLane:
     def _until_complete(self) -> list[str]:
         """Run after run: one that was killed is started again, one that asks for a person gets one."""
         deadline = time.monotonic() + self.patience
+        said = ""
         for _ in range(_MOST_RUNS):
             laptop = self.crew.start()
             while not self._all_over() and time.monotonic() < deadline:
@@ -128,7 +129,8 @@ class MachineLane:
                 return [f"bootstrap ended with {laptop.code}: {_last_line(laptop)}"]
             if laptop.code == _ACT and not self._look_after(laptop) and not self._may_give_up:
                 return [f"it gave up: {_last_line(laptop)}"]
-        return [f"{oracle.STUCK}: {_MOST_RUNS} runs; {_last_line(laptop)}"]
+            said = _last_line(laptop)
+        return [f"{oracle.STUCK}: {_MOST_RUNS} runs; {said}"]
 
     def _all_over(self) -> bool:
         return all(one.over for one in self.crew.all)

@@ -18,8 +18,11 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
+Json = dict[str, Any]
 RIG = Path(os.environ.get("SHIPLIFT_RIG") or "/usr/local/sbin")
 ROOT = Path(os.environ.get("SHIPLIFT_ROOT") or "/")
 NAMES = ("kubeadm", "kubectl", "apt-get", "apt-mark", "dpkg", "dpkg-query", "systemctl")
@@ -36,14 +39,14 @@ class RefusedError(Exception):
     """The program ends with an exit code, and says why."""
 
 
-def world() -> dict:
+def world() -> Json:
     return json.loads((RIG / "world.json").read_text())
 
 
 # --- what is written down ---
 
 
-def note(what: str, began: dict | None = None, **more: object) -> dict:
+def note(what: str, began: Json | None = None, **more: object) -> Json:
     """A line in one piece."""
     now = time.monotonic_ns()
     line = {"at": now, "id": now, **(began or described()), "what": what, **more}
@@ -53,7 +56,7 @@ def note(what: str, began: dict | None = None, **more: object) -> dict:
     return line
 
 
-def described() -> dict:
+def described() -> Json:
     here = Path.cwd()
     try:
         mark = json.loads(MARK.read_text())
@@ -70,7 +73,7 @@ def described() -> dict:
 
 
 @contextlib.contextmanager
-def running(**more: object):
+def running(**more: object) -> Generator[Json]:
     """From the beginning of a program to its end, and how that was."""
     began = note("began", **more)
     try:
@@ -81,7 +84,7 @@ def running(**more: object):
     note("ended", began)
 
 
-def middle(began: dict) -> None:
+def middle(began: Json) -> None:
     """Long enough for somebody to pull the plug."""
     note("middle", began)
     time.sleep(world()["seconds"])
@@ -111,7 +114,7 @@ def kubectl(*words: str, given: object = None, admin: bool = True) -> str:
     return done.stdout.decode()
 
 
-def create_node(name: str, labels: dict, ready: bool) -> None:
+def create_node(name: str, labels: Json, ready: bool) -> None:
     """As a kubelet registers itself; one of that name that is there already is its own."""
     status = {
         "nodeInfo": {"machineID": (ROOT / "etc/machine-id").read_text().strip()},
@@ -133,7 +136,7 @@ def create_node(name: str, labels: dict, ready: bool) -> None:
 # --- kubeadm ---
 
 
-def kubeadm(words: list) -> None:
+def kubeadm(words: list[str]) -> None:
     if words[0] == "token":
         print(token(next(one for one in words if one.startswith("--ttl=")).partition("=")[2]))
     elif words[:3] == ["init", "phase", "upload-certs"]:
@@ -142,7 +145,7 @@ def kubeadm(words: list) -> None:
         {"init": init, "join": join, "reset": reset}[words[0]]()
 
 
-def documents(name: str) -> dict:
+def documents(name: str) -> Json:
     """By kind, as bootstrap writes them."""
     found = [json.loads(one) for one in Path(name).read_text().split("---\n")]
     return {one["kind"]: one for one in found}
@@ -159,7 +162,7 @@ def put(path: Path, text: str) -> None:
     path.write_text(text)
 
 
-def labels(registration: dict) -> dict:
+def labels(registration: Json) -> Json:
     given = [one["value"] for one in registration.get("kubeletExtraArgs", []) if one["name"] == "node-labels"]
     return dict(one.split("=", 1) for one in given[0].split(",")) if given else {}
 
@@ -198,7 +201,7 @@ def join() -> None:
         put(ETC / "kubelet.conf", "played: true\n")
 
 
-def check_discovery(given: dict) -> None:
+def check_discovery(given: Json) -> None:
     """The CA is known by its digest, and the token is one that the API server takes."""
     known = world()
     if given["caCertHashes"] != [known["ca_hash"]] or given["apiServerEndpoint"] != known["endpoint"]:
@@ -257,11 +260,11 @@ def reset() -> None:
 # --- packages ---
 
 
-def installed() -> dict:
+def installed() -> Json:
     return json.loads(PACKAGES.read_text()) if PACKAGES.exists() else {}
 
 
-def apt_get(words: list) -> None:
+def apt_get(words: list[str]) -> None:
     if "install" not in words:
         return
     asked = [one for one in words[words.index("install") + 1 :] if not one.startswith("--")]
@@ -272,26 +275,27 @@ def apt_get(words: list) -> None:
         fresh.rename(PACKAGES)
 
 
-def package(asked: str) -> tuple:
+def package(asked: str) -> tuple[str, str]:
     """A name with its version, or a file."""
     if "=" in asked:
         name, _, version = asked.partition("=")
         return name, version.replace("-*", "-1.1")
     shown = ["/usr/bin/dpkg-deb", "--show", "--showformat=${Package} ${Version}", asked]
-    return tuple(subprocess.run(shown, capture_output=True, text=True, check=True).stdout.split())
+    name, version = subprocess.run(shown, capture_output=True, text=True, check=True).stdout.split()
+    return name, version
 
 
-def apt_mark(words: list) -> None:
+def apt_mark(words: list[str]) -> None:
     with running():
         pass
 
 
-def dpkg(words: list) -> None:
+def dpkg(words: list[str]) -> None:
     if words[-2:] != ["--configure", "-a"]:
         raise RefusedError(f"dpkg {' '.join(words)} is not played")
 
 
-def dpkg_query(words: list) -> None:
+def dpkg_query(words: list[str]) -> None:
     found = installed()
     for name in (one for one in words if one in found):
         print(f"{name}\t{found[name]}\tinstalled")
@@ -300,7 +304,7 @@ def dpkg_query(words: list) -> None:
 # --- the rest ---
 
 
-def systemctl(words: list) -> None:
+def systemctl(words: list[str]) -> None:
     """The request is taken; a moment later every process of the machine ends."""
     if words != ["reboot"]:
         raise RefusedError(f"systemctl {' '.join(words)} is not played")
@@ -313,7 +317,7 @@ def systemctl(words: list) -> None:
         os._exit(0)
 
 
-def as_kubectl(words: list) -> None:
+def as_kubectl(words: list[str]) -> None:
     """The real one; when the pod network is there, kubelets say that their nodes are ready."""
     if "apply" not in words:
         os.environ["KUBECACHEDIR"] = str(RIG / "cache")
