@@ -22,7 +22,6 @@ from shiplift.cli.main import run
 from tests.crash.crew import Factory, Operator
 from tests.crash.machines.machine import Machine
 from tests.crash.orders import Order
-from tests.until import until
 
 IMPORTED = (
     shiplift.agent_package,
@@ -128,7 +127,7 @@ class Laptops:
         if entry:
             _wait(lambda: found.is_amid(entry) or _is_through(found, entry), _AMID_SECONDS)
         found.cut_power()
-        until(found.answers, 30)
+        found.wait_answering()
 
 
 def _is_through(machine: Machine, entry: str) -> bool:

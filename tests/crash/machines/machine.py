@@ -176,7 +176,11 @@ class Machine:
                     os.kill(child, signal.SIGKILL)
 
     def wait_answering(self) -> None:
-        until(self.answers, 30)
+        try:
+            until(self.answers, 30)
+        except AssertionError as error:
+            said = (self.folder / "log").read_text(errors="replace")[-2000:]
+            raise AssertionError(f"machine {self.name} does not answer: {said}") from error
 
     def answers(self) -> bool:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1) as found:
