@@ -5,7 +5,7 @@ usage: python -m tests.crash [--layer NAME]... [--scenario NAME]... [--sample N]
        python -m tests.crash mutants [--layer NAME]... [--scenario NAME]... [--match WORDS]...
        python -m tests.crash replay FILE [--times N]
 
-Layers run one after the other, all of the product's where none is named; each ends with one line of JSON.
+Layers run one after the other, all of the operator's where none is named; each ends with one line of JSON.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def run(layer: str, asked: argparse.Namespace) -> Figures:
 
 
 def _figures(layer: str, asked: argparse.Namespace) -> Figures:
-    if layer in layers.OWN:
+    if layers.is_own(layer):
         return layers.own(layer).run(asked)
     return hunt(layer, asked) if asked.command == "mutants" else run(layer, asked)
 
@@ -91,7 +91,7 @@ def each(asked: argparse.Namespace) -> int:
     chosen = asked.layer or [*layers.ALL, *layers.OWN]
     wrong = 0
     for layer in chosen:
-        mutants.check(layers.own(layer).MUTANTS if layer in layers.OWN else layers.suite(layer).mutants)
+        mutants.check(layers.own(layer).MUTANTS if layers.is_own(layer) else layers.suite(layer).mutants)
     for layer in chosen:
         figures = _figures(layer, asked)
         print(msgspec.json.encode(figures).decode(), flush=True)

@@ -19,10 +19,14 @@ def _having(module: str) -> tuple[str, ...]:
 ALL: tuple[str, ...] = _having("suite")
 """The layers of the product that have a folder here. Others (`toy`) are found by name, and only where they
 are named."""
-COMMANDS: tuple[str, ...] = ()
-"""Layers that no operator runs, but a command of the CLI."""
-OWN: tuple[str, ...] = (*_having("own"), *COMMANDS)
+OWN: tuple[str, ...] = _having("own")
 """Those whose runs are their own: what they speak to is no API server, and no proxy stands in between."""
+COMMANDS = ("machines",)
+"""Likewise; no operator runs them, but a command of the CLI. They run only where they are named."""
+
+
+def is_own(name: str) -> bool:
+    return name in (*OWN, *COMMANDS)
 
 
 def suite(name: str) -> Suite[Any]:
