@@ -41,6 +41,14 @@ CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.
 """The labels, and the taints, of nodes that run a control plane."""
 
 
+SIMULATED, FAKE = "kwok.x-k8s.io/node", "fake"
+"""The annotation, and its value, of nodes whose kubelet is played by kwok."""
+
+
+def is_simulated(node: Node) -> bool:
+    return node.annotations.get(SIMULATED) == FAKE
+
+
 def is_control_plane(node: Node) -> bool:
     return any(label in node.labels for label in CONTROL_PLANE)
 

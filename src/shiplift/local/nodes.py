@@ -10,7 +10,6 @@ import contextlib
 import functools
 import sys
 import time
-import zlib
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -20,6 +19,7 @@ from typing import Any, Protocol
 import msgspec
 
 from shiplift.facts.kinds import NODE, SERVICE_ACCOUNT
+from shiplift.kube import simulated
 from shiplift.kube.client import Client
 from shiplift.kube.errors import AlreadyExists, NotFound
 from shiplift.local.components import Layout
@@ -72,64 +72,19 @@ class Pool(msgspec.Struct, frozen=True):
         return range(self.first, self.first + self.count)
 
     def _manifest(self, number: int, name: str) -> Json:
-        capacity = {
-            "cpu": self.cpu,
-            "memory": self.memory,
-            "pods": str(self.pods),
-            "ephemeral-storage": "100Gi",
-        }
-        return {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {
-                "name": name,
-                "labels": self._labels(name, number),
-                "annotations": {"kwok.x-k8s.io/node": "fake", **self.annotations},
-            },
-            "spec": {"taints": list(self.taints)},
-            "status": {
-                "capacity": capacity,
-                "allocatable": capacity,
-                "addresses": [
-                    {"type": "InternalIP", "address": _address(self.name, number)},
-                    {"type": "Hostname", "address": name},
-                ],
-                "nodeInfo": _node_info(self.version, self.architecture),
-            },
-        }
-
-    def _labels(self, name: str, number: int) -> dict[str, str]:
-        zone = {"topology.kubernetes.io/zone": self.zones[number % len(self.zones)]} if self.zones else {}
-        return {
-            "kubernetes.io/hostname": name,
-            "kubernetes.io/os": "linux",
-            "kubernetes.io/arch": self.architecture,
-            "node-role.kubernetes.io/worker": "",
-            POOL_LABEL: self.name,
-            **zone,
-            **self.labels,
-        }
-
-
-def _address(pool: str, number: int) -> str:
-    """Different for each node of a pool; nothing ever connects to it."""
-    block = zlib.crc32(pool.encode()) % 240
-    return f"10.{block}.{number // 250 % 250}.{number % 250 + 1}"
-
-
-def _node_info(version: str, architecture: str) -> Json:
-    return {
-        "architecture": architecture,
-        "bootID": "",
-        "containerRuntimeVersion": "containerd://2.1.4",
-        "kernelVersion": "6.12.0",
-        "kubeProxyVersion": "",
-        "kubeletVersion": version,
-        "machineID": "",
-        "operatingSystem": "linux",
-        "osImage": "kwok",
-        "systemUUID": "",
-    }
+        zone = {simulated.ZONE: self.zones[number % len(self.zones)]} if self.zones else {}
+        return simulated.Simulated(
+            name=name,
+            version=self.version,
+            address=simulated.address(self.name, number),
+            labels={simulated.WORKER: "", POOL_LABEL: self.name, **zone, **self.labels},
+            annotations=self.annotations,
+            taints=self.taints,
+            cpu=self.cpu,
+            memory=self.memory,
+            pods=self.pods,
+            architecture=self.architecture,
+        ).manifest()
 
 
 class Home(Protocol):

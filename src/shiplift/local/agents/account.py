@@ -12,7 +12,6 @@ import contextlib
 from collections.abc import Iterable
 
 from shiplift.facts.kinds import NODE, SERVICE_ACCOUNT, Kind
-from shiplift.facts.nodes import Node
 from shiplift.kube.account import Account
 from shiplift.kube.client import Client
 from shiplift.kube.credentials import Impersonation
@@ -28,11 +27,6 @@ _CLUSTER_ROLE = Kind("ClusterRole", "clusterroles", "rbac.authorization.k8s.io",
 def node_user(name: str) -> Impersonation:
     """The node itself, to the API server."""
     return Impersonation(f"system:node:{name}", groups=(NODES,))
-
-
-def is_simulated(row: Node) -> bool:
-    """Whether kwok plays the kubelet of that node."""
-    return row.annotations.get("kwok.x-k8s.io/node") == "fake"
 
 
 def manifests(names: Iterable[str]) -> list[Manifest]:

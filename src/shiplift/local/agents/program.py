@@ -14,7 +14,7 @@ from typing import Self
 
 from shiplift.facts.kinds import NODE, Kind
 from shiplift.facts.meta import Row
-from shiplift.facts.nodes import Node
+from shiplift.facts.nodes import Node, is_simulated
 from shiplift.kube import account as accounts
 from shiplift.kube.client import Client
 from shiplift.kube.credentials import Credentials
@@ -84,7 +84,7 @@ class Agents:
 
     def _heard(self, _: Kind, old: Row | None, new: Row | None) -> None:
         """On the reader's thread."""
-        if isinstance(new, Node) and account.is_simulated(new):
+        if isinstance(new, Node) and is_simulated(new):
             self._rows[new.name] = new
             self._rounds.wake(new.name)
         elif isinstance(old, Node) and self._rows.pop(old.name, None):
