@@ -18,6 +18,7 @@ from shiplift.api.machines import MachinePool, Provider, Role, StaticHost, Stati
 from shiplift.api.registry import UnfitObjectError, decode
 from shiplift.engine.versions import kubelet_fits, parse
 from shiplift.facts.kinds import GROUP, MACHINE_POOL
+from shiplift.machines.claims import double_claims
 from shiplift.machines.names import KUBEADM_GROUP, PACKAGES
 
 Document = Mapping[str, Any]
@@ -290,15 +291,9 @@ def _own_rules(wanted: Wanted) -> None:
 def _each_once(wanted: Wanted) -> None:
     if twice := _twice(one.metadata.name for one in wanted.pools):
         raise PoolsError(f"there are two MachinePools {twice}", "give each a name of its own")
-    called: dict[str, str] = {}
-    for one in wanted.candidates:
-        pool, host = one.pool.metadata.name, one.host
-        for what in (f"machine {host.name}", f"address {host.address} port {host.port}"):
-            other = called.setdefault(what, pool)
-            if other != pool:
-                raise PoolsError(
-                    f"MachinePools {other} and {pool} both claim {what}", "leave it to one of them"
-                )
+    planes_first = sorted(wanted.pools, key=lambda one: one.spec.role is not Role.CONTROL_PLANE)
+    for claim in double_claims(planes_first):
+        raise PoolsError(str(claim), "leave it to one of them")
     for pool in wanted.pools:
         hosts = static(pool).hosts
         if twice := _twice(one.name for one in hosts) or _twice(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from shiplift.api.machines import MachinePool
+from shiplift.machines import replicas
 from shiplift.machines.model import Founding, View
 from shiplift.machines.pools import Candidate
 
@@ -25,12 +26,12 @@ def choose(view: View, founding: Founding) -> Chosen:
     too_many: set[str] = set()
     for pool in view.wanted.pools:
         taken, free = _told_apart(view, pool, founding)
-        left = max(pool.spec.replicas - len(taken), 0)
-        machines |= {*taken, *free[:left]}
-        too_many |= set(taken[pool.spec.replicas :])
+        choice = replicas.choose(taken, free, pool.spec.replicas)
+        machines |= set(choice.machines)
+        too_many |= set(choice.too_many)
     order = view.wanted.candidates
     return Chosen(
-        tuple(one for one in order if one.name in machines - too_many),
+        tuple(one for one in order if one.name in machines),
         tuple(one for one in order if one.name in too_many),
     )
 
