@@ -39,10 +39,13 @@ class Node(Row, frozen=True, gc=False, kw_only=True):
 
 CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 """The labels, and the taints, of nodes that run a control plane."""
-
-
 SIMULATED, FAKE = "kwok.x-k8s.io/node", "fake"
 """The annotation, and its value, of nodes whose kubelet is played by kwok."""
+GIVEN_LABELS = ("kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch")
+"""Labels that every node has: its name, its system, its architecture."""
+ZONE = "topology.kubernetes.io/zone"
+WORKER = "node-role.kubernetes.io/worker"
+"""By which a node that runs no control plane may say so."""
 
 
 def is_simulated(node: Node) -> bool:

@@ -12,15 +12,9 @@ from typing import Any
 import msgspec
 
 from shiplift.facts.kinds import NODE
-from shiplift.facts.nodes import FAKE, SIMULATED
+from shiplift.facts.nodes import FAKE, GIVEN_LABELS, SIMULATED
 
 Json = dict[str, Any]
-
-HOSTNAME, OS, ARCHITECTURE = "kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch"
-ZONE = "topology.kubernetes.io/zone"
-WORKER = "node-role.kubernetes.io/worker"
-GIVEN = (HOSTNAME, OS, ARCHITECTURE)
-"""Labels that every such node has."""
 
 
 class Simulated(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +45,7 @@ class Simulated(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def _given(self) -> dict[str, str]:
-        return dict(zip(GIVEN, (self.name, "linux", self.architecture), strict=True))
+        return dict(zip(GIVEN_LABELS, (self.name, "linux", self.architecture), strict=True))
 
     def _status(self) -> Json:
         capacity = {

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import msgspec
 
 from shiplift.facts.kinds import NODE, SERVICE_ACCOUNT
+from shiplift.facts.nodes import WORKER, ZONE
 from shiplift.kube import simulated
 from shiplift.kube.client import Client
 from shiplift.kube.errors import AlreadyExists, NotFound
@@ -72,12 +73,12 @@ class Pool(msgspec.Struct, frozen=True):
         return range(self.first, self.first + self.count)
 
     def _manifest(self, number: int, name: str) -> Json:
-        zone = {simulated.ZONE: self.zones[number % len(self.zones)]} if self.zones else {}
+        zone = {ZONE: self.zones[number % len(self.zones)]} if self.zones else {}
         return simulated.Simulated(
             name=name,
             version=self.version,
             address=simulated.address(self.name, number),
-            labels={simulated.WORKER: "", POOL_LABEL: self.name, **zone, **self.labels},
+            labels={WORKER: "", POOL_LABEL: self.name, **zone, **self.labels},
             annotations=self.annotations,
             taints=self.taints,
             cpu=self.cpu,

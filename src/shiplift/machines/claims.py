@@ -1,7 +1,7 @@
 """Which machine is whose: the names of a pool's machines, and what two pools claim at once. Pure.
 
-A pool of hosts claims those that it names. A pool that makes its machines claims every name that it could give
-one, `<pool>-<number>`, since it may grow.
+A pool of hosts claims those that it names. A pool that makes its machines claims every name that it could
+give one, `<pool>-<number>`, since it may grow.
 """
 
 from __future__ import annotations

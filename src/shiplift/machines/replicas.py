@@ -1,4 +1,4 @@
-"""Which machines a pool has: those that are there stay, others come in order, and what is more is named. Pure.
+"""Which machines a pool has: those that are there stay, others come in order, the rest is too many. Pure.
 
 Whoever leads a pool, laptop or cluster, goes by this.
 """

@@ -1,0 +1,183 @@
+"""Why nothing is made for a pool, in this order: what comes first is told. Each names the thing, and what
+would help; none has a step."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from shiplift.api.machines import Provider, Role
+from shiplift.facts.custom import Custom
+from shiplift.facts.kinds import GROUP, MACHINE, NODE
+from shiplift.facts.nodes import CONTROL_PLANE, GIVEN_LABELS, WORKER, ZONE
+from shiplift.facts.quantities import parse
+from shiplift.machines.in_cluster.decide.case import Case, own_node
+from shiplift.machines.in_cluster.model import Line, Reason, State, machine_of
+from shiplift.machines.in_cluster.names import POOL
+
+LONGEST_NAME = 58
+"""A node's name is a label's value too, of 63 characters; the number of a machine takes up to five."""
+MOST = 10_000
+"""Simulated machines of all pools together."""
+_LARGEST = {"cpu": "1024", "memory": "64Ti"}
+_KEY = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_ROLES = "node-role.kubernetes.io/"
+
+
+def _deleted(case: Case) -> Line | None:
+    if not case.row.deleting:
+        return None
+    stays = f"its nodes stay until `kubectl delete nodes -l {POOL}={case.name}`" if case.kept else ""
+    message = f"being deleted: nothing is made for it{'; ' if stays else ''}{stays}"
+    return Line(Reason.DELETED, message, State.ON_THE_WAY)
+
+
+def _claimed_twice(case: Case) -> Line | None:
+    if not case.claims:
+        return None
+    return Line(Reason.CLAIMED_TWICE, f"{case.claims[0]}: nothing is done; leave it to one of them")
+
+
+def _led_by_laptop(case: Case) -> Line | None:
+    if case.spec.provider is not Provider.STATIC:
+        return None
+    return Line(
+        Reason.LAPTOP_LEADS,
+        "whoever runs `shiplift bootstrap` leads these machines: that adds them, and the cluster does nothing"
+        " to them; that the cluster takes over is still to come",
+        State.NOT_OURS,
+    )
+
+
+def _to_come(case: Case) -> Line | None:
+    if case.spec.provider is Provider.KWOK:
+        return None
+    return Line(
+        Reason.PROVIDER_TO_COME,
+        f"no machines can be made with provider {case.spec.provider.value} yet: nothing is done;"
+        " `shiplift bootstrap` takes hosts that are there, with provider Static",
+    )
+
+
+def _too_long(case: Case) -> Line | None:
+    if len(case.name) <= LONGEST_NAME:
+        return None
+    return Line(
+        Reason.NAME_TOO_LONG,
+        f"the pool's name has {len(case.name)} characters, and a node's name would have more than a label"
+        f" takes: at most {LONGEST_NAME}; nothing is made",
+    )
+
+
+def _too_large(case: Case) -> Line | None:
+    for what, given in (("cpu", case.kwok.cpu), ("memory", case.kwok.memory)):
+        if parse(given) > parse(most := _LARGEST[what]):
+            return Line(
+                Reason.TOO_LARGE,
+                f"kwok.{what} is {given}, and no machine has that much: at most {most}; nothing is made",
+            )
+    if case.spec.replicas and (asked := case.before + case.spec.replicas) > MOST:
+        return Line(
+            Reason.TOO_LARGE,
+            f"with {case.before} simulated machines of older pools that makes {asked}: at most {MOST};"
+            " nothing is made, lower its replicas",
+        )
+    return None
+
+
+def _refused_label(case: Case) -> Line | None:
+    """Neither what shiplift or every node itself gives, nor what no node can have."""
+    given = [("label", key) for key in sorted(case.spec.labels)]
+    given += [("taint", one.key) for one in case.spec.taints]
+    for what, key in given:
+        if why := _wrong(case, key, of_label=what == "label"):
+            return Line(Reason.LABEL_REFUSED, f"{what} {key}: {why}; nothing is made")
+    return None
+
+
+def _wrong(case: Case, key: str, *, of_label: bool) -> str:
+    domain = key.rpartition("/")[0]
+    if not _KEY.fullmatch(key):
+        return "no node can have that"
+    if domain == GROUP or domain.endswith(f".{GROUP}"):
+        return "shiplift's own are for shiplift to give"
+    if of_label and (key in GIVEN_LABELS or (key == ZONE and case.kwok.zones)):
+        return "every node is given that already"
+    if key.startswith(_ROLES) and (of_label or key in CONTROL_PLANE):
+        return "the role of a machine is said by role"
+    return ""
+
+
+def _unreadable(case: Case) -> Line | None:
+    for name in _names(case):
+        for kind in (MACHINE, NODE):
+            if why := case.view.unreadable.get((kind, name)):
+                return Line(Reason.UNREADABLE, f"{kind} {name} cannot be read: {why}; nothing is made")
+    return None
+
+
+def _leaving(case: Case) -> Line | None:
+    """An earlier pool of this name had a machine of that name, and the garbage collector is about to come."""
+    for name in case.missing:
+        row = case.view.machines.get(name)
+        if row is not None and _is_of_earlier(case, row):
+            message = f"Machine {name} is of an earlier pool of this name, and still to be collected"
+            return Line(Reason.LEAVING, message, State.ON_THE_WAY)
+    return None
+
+
+def _taken(case: Case) -> Line | None:
+    for name in case.missing:
+        if (row := case.view.machines.get(name)) is not None:
+            return Line(
+                Reason.NAME_TAKEN,
+                f"Machine {name} is there and {_whose(row)}: nothing is made; delete it, or give this pool"
+                " another name",
+            )
+    for name in _names(case):
+        if name in case.view.nodes and own_node(case.view, case.name, name) is None:
+            return Line(
+                Reason.NAME_TAKEN,
+                f"Node {name} is there and is not a simulated one of this pool: nothing is made; give this"
+                " pool another name",
+            )
+    return None
+
+
+def _names(case: Case) -> Iterator[str]:
+    """Of all machines that it asks for."""
+    yield from (one.name for one in case.wanted)
+    yield from case.missing
+
+
+def _is_of_earlier(case: Case, row: Custom) -> bool:
+    owner = row.controller
+    return owner is not None and owner.name == case.name and machine_of(row).spec.pool == case.name
+
+
+def _whose(row: Custom) -> str:
+    owner = row.controller
+    return f"belongs to {owner.kind} {owner.name}" if owner else "belongs to no pool"
+
+
+GATES: tuple[Callable[[Case], Line | None], ...] = (
+    _deleted,
+    _claimed_twice,
+    _led_by_laptop,
+    _to_come,
+    _too_long,
+    _too_large,
+    _refused_label,
+    _unreadable,
+    _leaving,
+    _taken,
+)
+
+
+def stopped(case: Case) -> Line | None:
+    """The first reason why nothing is made."""
+    return next((line for gate in GATES if (line := gate(case)) is not None), None)
+
+
+ROLE_LABELS = {Role.CONTROL_PLANE: CONTROL_PLANE[0], Role.WORKER: WORKER}
+"""The label by which a node says its role."""

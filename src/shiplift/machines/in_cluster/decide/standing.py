@@ -1,0 +1,56 @@
+"""Where one machine stands: since when it is not ready, and whether that is too long."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from shiplift.api.machines import MachinePhase
+from shiplift.api.values import Condition, ConditionStatus, duration
+from shiplift.engine.conditions import READY
+from shiplift.machines.in_cluster.decide.case import Case
+from shiplift.machines.in_cluster.model import Kept, Reason
+
+Phase = tuple[MachinePhase, Reason, str]
+
+
+def since(one: Kept, now: datetime) -> datetime:
+    """Since when it is not ready, as it was told; a new one since it was written down."""
+    said = _said(one)
+    if said is None:
+        return datetime.fromtimestamp(one.row.created, UTC)
+    return now if said.status is ConditionStatus.TRUE else min(said.last_transition_time, now)
+
+
+def is_late(case: Case, one: Kept) -> bool:
+    return not one.ready and case.now >= since(one, case.now) + duration(case.spec.join_timeout)
+
+
+def _said(one: Kept) -> Condition | None:
+    return next((said for said in one.machine.status.conditions if said.type == READY), None)
+
+
+def phase_of(case: Case, one: Kept) -> Phase:
+    """One word, why, and the same for people."""
+    if one.row.deleting:
+        return MachinePhase.REMOVING, Reason.LEAVING, "being deleted"
+    return _of_wanted(case, one) if one.wanted else _of_too_many(one)
+
+
+def _of_wanted(case: Case, one: Kept) -> Phase:
+    if one.ready:
+        return MachinePhase.JOINED, Reason.JOINED, "its node is Ready"
+    if is_late(case, one):
+        said = f"its node was not Ready in {case.spec.join_timeout}"
+        return MachinePhase.FAILED, Reason.NOT_READY_IN_TIME, said
+    if one.node is None:
+        return MachinePhase.CREATING, Reason.CREATING, "its node is being made"
+    return MachinePhase.JOINING, Reason.JOINING, "its node is not Ready yet"
+
+
+def _of_too_many(one: Kept) -> Phase:
+    """Nothing is done for it, and nothing to it."""
+    fewer = "the pool asks for fewer machines"
+    if one.node is None:
+        return MachinePhase.PENDING, Reason.TOO_MANY, f"{fewer}: no node is made for it"
+    phase = MachinePhase.JOINED if one.ready else MachinePhase.JOINING
+    return phase, Reason.TOO_MANY, f"{fewer}: its node stays until somebody deletes it"

@@ -1,0 +1,1 @@
+"""Tells: status, Events, metrics."""
