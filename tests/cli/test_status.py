@@ -94,8 +94,8 @@ def test_without_a_migration_it_says_how_to_begin_and_that_works(
     code, said, errors = status()
     assert (code, said) == (1, "")
     assert errors == (
-        "error: there is no UpgradeConfig, WorkloadMigration, NodeRollout, AppType, OperatorCatalog"
-        " or QuorumService in this cluster\n"
+        "error: there is no UpgradeConfig, WorkloadMigration, NodeRollout, MachinePool, AppType,"
+        " OperatorCatalog or QuorumService in this cluster\n"
         "hint: shiplift upgrade --to VERSION begins an upgrade\n"
     )
     assert main.run(["migrate", "--to", "v1.36.3", "--kubeconfig", str(api_server.kubeconfig)]) == 0
@@ -111,8 +111,8 @@ def test_without_our_crds_it_says_how_to_install_them(
     cluster = private_cluster()
     assert main.run(["status", "--kubeconfig", str(cluster.kubeconfig)]) == 1
     assert capsys.readouterr().err == (
-        "error: this cluster does not know UpgradeConfigs, WorkloadMigrations, NodeRollouts, AppTypes,"
-        " OperatorCatalogs or QuorumServices\n"
+        "error: this cluster does not know UpgradeConfigs, WorkloadMigrations, NodeRollouts, MachinePools,"
+        " AppTypes, OperatorCatalogs or QuorumServices\n"
         "hint: shiplift crds | kubectl apply -f -\n"
     )
     with cluster.client() as client:

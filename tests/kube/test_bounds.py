@@ -11,6 +11,7 @@ from shiplift.facts.kinds import (
     DAEMON_SET,
     DEPLOYMENT,
     JOB,
+    NODE,
     POD,
     QUORUM_SERVICE,
     REPLICA_SET,
@@ -39,6 +40,7 @@ RIGHTS = [
         "resources": ["daemonsets", "deployments", "replicasets", "statefulsets"],
         "verbs": ["get", "patch"],
     },
+    {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "create"]},
     {"apiGroups": ["apps"], "resources": ["deployments/scale"], "verbs": ["get", "patch"]},
     {"apiGroups": ["batch"], "resources": ["jobs", "cronjobs"], "verbs": ["get", "patch"]},
 ]
@@ -277,9 +279,32 @@ def test_nothing_may_be_taken_away_either(bounded: Bounded) -> None:
 
 
 def test_while_it_cannot_be_asked_nothing_is_let_through() -> None:
-    policy, binding = bounds.manifests("someone")
-    assert policy["spec"]["failurePolicy"] == "Fail"
-    assert binding["spec"]["validationActions"] == ["Deny"]
+    printed = bounds.manifests("someone")
+    for policy, bound in zip(printed[::2], printed[1::2], strict=True):
+        assert policy["spec"]["failurePolicy"] == "Fail"
+        assert bound["spec"]["validationActions"] == ["Deny"]
+        assert bound["spec"]["policyName"] == policy["metadata"]["name"] == bound["metadata"]["name"]
+
+
+SIMULATED = {"annotations": {"kwok.x-k8s.io/node": "fake"}}
+OF_POOL = {"labels": {"machines.shiplift.dev/pool": "burst"}}
+
+
+def makes(client: Client, name: str, about: Json) -> str:
+    """How that node is refused; empty where it is not. Nothing is made."""
+    try:
+        client.create(NODE, {"metadata": {"name": name, **about}}, dry_run=True)
+    except Forbidden as error:
+        return error.message
+    return ""
+
+
+def test_of_nodes_only_simulated_ones_of_a_pool_may_be_made(bounded: Bounded) -> None:
+    until(lambda: makes(bounded.ours, "cp-9", {}))
+    for about in ({}, SIMULATED, OF_POOL, {**OF_POOL, "annotations": {"kwok.x-k8s.io/node": "real"}}):
+        assert "node cp-9 is not a simulated one of a pool" in makes(bounded.ours, "cp-9", about)
+    assert makes(bounded.ours, "burst-0", {**SIMULATED, **OF_POOL}) == ""
+    assert makes(bounded.admin, "cp-9", {}) == "", "others never meet it"
 
 
 def test_replicas_are_scaled_within_the_bounds(bounded: Bounded) -> None:

@@ -132,7 +132,7 @@ def test_who_edits_a_namespace_orders_workloads_and_nobody_gets_the_cluster_by_t
     upgrade = the("ClusterRole", printed(), inside.UPGRADE_ROLE)
     assert "labels" not in upgrade["metadata"]
     assert [rule["resources"] for rule in upgrade["rules"]] == [
-        ["noderollouts", "operatorcatalogs", "upgradeconfigs", "workloadmigrations"]
+        ["machinepools", "noderollouts", "operatorcatalogs", "upgradeconfigs", "workloadmigrations"]
     ]
     bound = [one["roleRef"]["name"] for one in printed() if one["kind"] == "ClusterRoleBinding"]
     assert not {inside.UPGRADE_ROLE, inside.READER_ROLE} & set(bound)

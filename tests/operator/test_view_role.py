@@ -24,7 +24,15 @@ def test_our_objects_are_read_by_whoever_has_the_role_view() -> None:
     operators = ["apptypes", "operatorcatalogs", "operatorversions"]
     workloads = ["workloadmigrations", "workloadorders", "workloadplacements"]
     assert sorted(ours["resources"]) == sorted(
-        ["machines", "noderollouts", "quorumservices", "upgradeconfigs", *operators, *workloads]
+        [
+            "machinepools",
+            "machines",
+            "noderollouts",
+            "quorumservices",
+            "upgradeconfigs",
+            *operators,
+            *workloads,
+        ]
     )
 
 

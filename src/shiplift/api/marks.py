@@ -37,6 +37,8 @@ QUARANTINED_BY = "node.shiplift.dev/quarantined-by"
 later rollout that changes the node uncordons it."""
 SKIP_ROLLOUT = "node.shiplift.dev/skip-rollout"
 """The annotation by which a node is left out of every rollout, with the value `true`."""
+POOL_LABEL = "machines.shiplift.dev/pool"
+"""The label of a Machine, and of the Node that was made for it: the MachinePool that it is of."""
 QUORUM_HOLD = "shiplift.dev/quorum-hold"
 """The annotation on a StatefulSet whose pods must stay while its binary is swapped; its value is the name of
 the QuorumService."""

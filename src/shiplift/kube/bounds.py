@@ -1,4 +1,5 @@
-"""The bounds of our user: of any pod spec it changes the tolerations, whatever RBAC lets it patch.
+"""The bounds of our user, whatever RBAC lets it do: of any pod spec it changes the tolerations, and the Nodes
+that it makes are simulated.
 
 RBAC grants a whole object. Whoever may patch pods or workloads can have any image run under any
 ServiceAccount of their namespaces, and in one of those is somebody who may do everything. So a
@@ -10,18 +11,24 @@ changed through `scale`, which has no template.
 One exception: where a Role of its namespace gives our user the verb `swap` on quorumservices, images of the
 containers of StatefulSets may be changed too, and nothing else of these containers.
 
-It fails closed (`Fail`), which the fence cannot: it needs no parameter, and its one match condition reads
-only who asks. So nobody but our user ever meets it.
+Of Nodes it makes those of simulated machines: marked as kwok's, and with the label of their pool. Whoever
+could make any Node could take the name of one that is still to join.
+
+Both fail closed (`Fail`), which the fence cannot: they need no parameter, and their one match condition
+reads only who asks. So nobody but our user ever meets them.
 """
 
 from __future__ import annotations
 
+from shiplift.api.marks import POOL_LABEL
 from shiplift.facts.kinds import (
+    NODE,
     QUORUM_SERVICE,
     VALIDATING_ADMISSION_POLICY,
     VALIDATING_ADMISSION_POLICY_BINDING,
 )
-from shiplift.kube.policies import Manifest, named, object_of, text
+from shiplift.facts.nodes import FAKE, SIMULATED
+from shiplift.kube.policies import Manifest, matched, named, object_of, text
 
 NAME = "shiplift-bounds"
 
@@ -37,18 +44,41 @@ SWAP = "swap"
 
 def manifests(username: str, name: str = NAME) -> list[Manifest]:
     """What an administrator installs, for that user."""
+    return [*_bound(name, _policy(username)), *_bound(f"{name}-of-nodes", _of_nodes(username))]
+
+
+def _bound(name: str, policy: Manifest) -> list[Manifest]:
     bound: Manifest = {"policyName": name, "validationActions": ["Deny"]}
     return [
-        object_of(VALIDATING_ADMISSION_POLICY, name, _policy(username)),
+        object_of(VALIDATING_ADMISSION_POLICY, name, policy),
         object_of(VALIDATING_ADMISSION_POLICY_BINDING, name, bound),
     ]
 
 
-def _policy(username: str) -> Manifest:
+def _for(username: str, *rules: Manifest) -> Manifest:
     return {
         "failurePolicy": "Fail",
-        "matchConstraints": {"resourceRules": _matched()},
+        "matchConstraints": {"resourceRules": list(rules)},
         "matchConditions": named({"sent-by-shiplift": f"request.userInfo.username == {text(username)}"}),
+    }
+
+
+def _of_nodes(username: str) -> Manifest:
+    simulated = f"object.metadata.?annotations[?{text(SIMULATED)}].orValue('') == {text(FAKE)}"
+    of_pool = f"{text(POOL_LABEL)} in object.metadata.?labels.orValue({{}})"
+    return _for(username, matched(NODE, "CREATE")) | {
+        "validations": [
+            {
+                "expression": f"{simulated} && {of_pool}",
+                "messageExpression": "'node ' + object.metadata.name + ' is not a simulated one of a pool'",
+                "reason": "Forbidden",
+            }
+        ],
+    }
+
+
+def _policy(username: str) -> Manifest:
+    return _for(username, *_matched()) | {
         "variables": named(_variables()),
         "validations": [
             {

@@ -77,5 +77,6 @@ PART = LayerPart(
     Machines,
     RULES,
     collector=MachinesCollector,
+    undone_without=(MACHINE,),
     written_by_people=(MACHINE_POOL,),
 )

@@ -42,6 +42,7 @@ LAYERS = Layers(
         "upgrade": "shiplift.upgrade",
         "workloads": "shiplift.workloads",
         "nodes": "shiplift.nodes",
+        "machines": "shiplift.machines",
         "policy": "shiplift.policy",
         "journal": "shiplift.journal",
         "operators": "shiplift.operators",

@@ -10,6 +10,7 @@ from typing import Any, cast
 import msgspec
 
 from benchmarks.rows import make
+from shiplift.api.marks import POOL_LABEL
 from shiplift.engine.layer import Retry
 from shiplift.engine.retries import wait
 from shiplift.engine.step import Outcomes
@@ -25,7 +26,7 @@ from shiplift.kube.statuses import Pace
 from shiplift.kube.store import Store
 from shiplift.machines.controller import Machines
 from shiplift.machines.in_cluster.model import Keeping, View
-from shiplift.machines.in_cluster.names import KEY, POOL
+from shiplift.machines.in_cluster.names import KEY
 from tests.operators.world import FakeClient, Killed, Server
 
 Json = dict[str, Any]
@@ -63,7 +64,7 @@ class Cluster(Server):
             self.made.append(f"{kind} {name}")
             body = {**body, "metadata": {**body["metadata"], "creationTimestamp": f"{self.now:%FT%TZ}"}}
         stored = super().put(kind, namespace, body)
-        ours = POOL in (body["metadata"].get("labels") or {})
+        ours = POOL_LABEL in (body["metadata"].get("labels") or {})
         if new and kind == NODE and ours and (MACHINE.plural, "", name) not in self.objects:
             self.wrong.append(f"Node {name} was made and its Machine is not written down")
         return stored

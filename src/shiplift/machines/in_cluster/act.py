@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from shiplift.api.marks import MANAGED_BY, MANAGER
+from shiplift.api.marks import MANAGED_BY, MANAGER, POOL_LABEL
 from shiplift.engine.step import Outcome, Step
 from shiplift.facts.kinds import MACHINE, MACHINE_POOL, NODE
 from shiplift.kube.client import Client
 from shiplift.kube.errors import KubeError
 from shiplift.kube.outcomes import Json, done, refusal, uid_of
 from shiplift.kube.simulated import Simulated, address
-from shiplift.machines.in_cluster.names import POOL
 from shiplift.machines.in_cluster.steps import MakeMachine, MakeNode
 
 
@@ -55,7 +54,7 @@ def machine_manifest(step: MakeMachine) -> Json:
     return {
         "metadata": {
             "name": step.name,
-            "labels": {MANAGED_BY: MANAGER, POOL: step.pool},
+            "labels": {MANAGED_BY: MANAGER, POOL_LABEL: step.pool},
             "ownerReferences": [owner],
         },
         "spec": {"pool": step.pool, "role": step.role.value, "provider": step.provider.value},

@@ -5,5 +5,3 @@ from __future__ import annotations
 NAME = "machines"
 KEY = "cluster"
 """The one key of its loop: two pools may claim the same, so all are decided together."""
-POOL = "machines.shiplift.dev/pool"
-"""The label of a Machine and of its Node: the pool."""

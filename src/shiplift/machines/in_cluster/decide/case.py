@@ -10,11 +10,11 @@ from itertools import count
 import msgspec
 
 from shiplift.api.machines import KwokSettings, MachinePool, MachinePoolSpec, Provider
+from shiplift.api.marks import POOL_LABEL
 from shiplift.facts.custom import Custom
 from shiplift.facts.nodes import Node, is_simulated
 from shiplift.machines.claims import DoubleClaim, double_claims, machine_name, number_of
 from shiplift.machines.in_cluster.model import Kept, View, pool_of
-from shiplift.machines.in_cluster.names import POOL
 from shiplift.machines.replicas import choose
 
 _LAST = 1_000_000
@@ -82,7 +82,7 @@ def cases(view: View, now: datetime) -> Iterator[Case]:
 def own_node(view: View, pool: str, name: str) -> Node | None:
     """The node of a simulated machine; None where there is none, or it is somebody else's."""
     node = view.nodes.get(name)
-    return node if node is not None and is_simulated(node) and node.labels.get(POOL) == pool else None
+    return node if node is not None and is_simulated(node) and node.labels.get(POOL_LABEL) == pool else None
 
 
 def _owned(view: View) -> Mapping[str, list[Custom]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from shiplift.api.machines import Role
+from shiplift.api.marks import POOL_LABEL
 from shiplift.api.values import duration
 from shiplift.engine import retries
 from shiplift.engine.step import Step
@@ -16,7 +17,6 @@ from shiplift.machines.in_cluster.decide import standing
 from shiplift.machines.in_cluster.decide.case import Case
 from shiplift.machines.in_cluster.decide.gates import ROLE_LABELS
 from shiplift.machines.in_cluster.model import Kept, Line, Reason, State
-from shiplift.machines.in_cluster.names import POOL
 from shiplift.machines.in_cluster.steps import MakeMachine, MakeNode
 from shiplift.machines.in_cluster.words import counted, some
 
@@ -73,7 +73,7 @@ def _make_node(case: Case, one: Kept) -> MakeNode:
 def _labels(case: Case, number: int) -> dict[str, str]:
     zones = case.kwok.zones
     zone = {ZONE: zones[number % len(zones)]} if zones else {}
-    return {**case.spec.labels, **zone, ROLE_LABELS[case.spec.role]: "", POOL: case.name}
+    return {**case.spec.labels, **zone, ROLE_LABELS[case.spec.role]: "", POOL_LABEL: case.name}
 
 
 def _taints(case: Case) -> tuple[dict[str, str], ...]:

@@ -7,13 +7,13 @@ import re
 from collections.abc import Callable, Iterator
 
 from shiplift.api.machines import Provider, Role
+from shiplift.api.marks import POOL_LABEL
 from shiplift.facts.custom import Custom
 from shiplift.facts.kinds import GROUP, MACHINE, NODE
 from shiplift.facts.nodes import CONTROL_PLANE, GIVEN_LABELS, WORKER, ZONE
 from shiplift.facts.quantities import parse
 from shiplift.machines.in_cluster.decide.case import Case, own_node
 from shiplift.machines.in_cluster.model import Line, Reason, State, machine_of
-from shiplift.machines.in_cluster.names import POOL
 
 LONGEST_NAME = 58
 """A node's name is a label's value too, of 63 characters; the number of a machine takes up to five."""
@@ -27,7 +27,7 @@ _ROLES = "node-role.kubernetes.io/"
 def _deleted(case: Case) -> Line | None:
     if not case.row.deleting:
         return None
-    stays = f"its nodes stay until `kubectl delete nodes -l {POOL}={case.name}`" if case.kept else ""
+    stays = f"its nodes stay until `kubectl delete nodes -l {POOL_LABEL}={case.name}`" if case.kept else ""
     message = f"being deleted: nothing is made for it{'; ' if stays else ''}{stays}"
     return Line(Reason.DELETED, message, State.ON_THE_WAY)
 
