@@ -78,9 +78,14 @@ def _of_hosts(case: Case) -> dict[str, object]:
 
 
 def machines_told(case: Case) -> Iterator[MachineTold]:
-    """Machines of which there is something new to tell."""
+    """Machines of which there is something new to tell. Of one that was written down a moment ago there is
+    not: its node is about to come, and a large pool would be told of twice."""
     for one in case.kept:
-        if not _is_settled(one) and (status := machine_status(case, one)) != one.machine.status:
+        if _is_settled(one):
+            continue
+        before, status = one.machine.status, machine_status(case, one)
+        fresh = before.phase is None and status.phase is MachinePhase.CREATING
+        if status != before and not fresh:
             yield MachineTold(one.row, status)
 
 
