@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shiplift.api.base import SINGLETON
+from shiplift.api.marks import POOL_LABEL
 
 UPGRADE = SINGLETON
 """The one UpgradeConfig of a cluster."""
@@ -13,13 +14,14 @@ FINALIZER = "shiplift.dev/undo"
 CLUSTER_VERSION_NAME = "version"
 """The one ClusterVersion of an OpenShift cluster."""
 POOLS = (
+    POOL_LABEL,
     "eks.amazonaws.com/nodegroup",
     "cloud.google.com/gke-nodepool",
     "kubernetes.azure.com/agentpool",
     "karpenter.sh/nodepool",
     "local.shiplift.dev/pool",
 )
-"""The labels by which clouds say which pool a node is of."""
+"""The labels by which we, and clouds, say which pool a node is of."""
 CONTROL_PLANE, WORKERS = "control-plane", "workers"
 """The parts of a cluster that have a NodeRollout each."""
 

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol, TypeVar
 
+from shiplift.api.marks import POOL_LABEL
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.facts.meta import Labels, Row, condition
@@ -41,6 +42,7 @@ READS = (
 )
 _ZONE = "topology.kubernetes.io/zone"
 _POOL_LABELS = (
+    POOL_LABEL,
     "local.shiplift.dev/pool",
     "eks.amazonaws.com/nodegroup",
     "karpenter.sh/nodepool",
