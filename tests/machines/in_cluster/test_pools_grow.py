@@ -203,6 +203,23 @@ def test_a_node_that_falls_ill_later_has_its_time_from_then_on() -> None:
     assert decision is not None
     assert decision.look_again_after is not None
     assert decision.look_again_after.total_seconds() <= 300
+    assert "burst NotReadyInTime" not in world.ears.heard
+
+
+def test_no_node_is_made_for_a_machine_that_was_replaced_after_the_look() -> None:
+    """By one that somebody wrote down by hand: it has the name, and is not the pool's."""
+    world = World()
+    world.pool("burst", 1)
+    world.round()
+
+    def replaced() -> None:
+        world.delete(MACHINE, "burst-0")
+        world.machine("burst-0", "burst")
+
+    world.round(between=replaced)
+    world.settle()
+    assert world.names(NODE) == []
+    assert world.said("burst", "Stalled") == ("True", "NameTaken")
 
 
 def test_labels_that_are_changed_later_are_named_and_nobody_is_held_up() -> None:
