@@ -77,6 +77,7 @@ VALIDATING_ADMISSION_POLICY_BINDING = Kind(
     "admissionregistration.k8s.io",
     namespaced=False,
 )
+CLUSTER_ROLE = Kind("ClusterRole", "clusterroles", "rbac.authorization.k8s.io", namespaced=False)
 CLUSTER_ROLE_BINDING = Kind(
     "ClusterRoleBinding", "clusterrolebindings", "rbac.authorization.k8s.io", namespaced=False
 )

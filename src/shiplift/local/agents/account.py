@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable
 
-from shiplift.facts.kinds import NODE, SERVICE_ACCOUNT, Kind
+from shiplift.facts.kinds import CLUSTER_ROLE, NODE, SERVICE_ACCOUNT
 from shiplift.kube.account import Account
 from shiplift.kube.client import Client
 from shiplift.kube.credentials import Impersonation
@@ -21,7 +21,6 @@ from shiplift.kube.rbac import Manifest, about, binding, role, rule
 
 ACCOUNT = Account("kube-system", "shiplift-simulated-agents")
 NODES = "system:nodes"
-_CLUSTER_ROLE = Kind("ClusterRole", "clusterroles", "rbac.authorization.k8s.io", namespaced=False)
 
 
 def node_user(name: str) -> Impersonation:
@@ -67,7 +66,7 @@ def install(admin: Client, names: Iterable[str]) -> None:
 
 def allow(admin: Client, names: Iterable[str]) -> None:
     """Let it act as these nodes, and no others."""
-    there = admin.get(_CLUSTER_ROLE, ACCOUNT.name)
+    there = admin.get(CLUSTER_ROLE, ACCOUNT.name)
     wanted = _role(names)["rules"]
     if there.get("rules") != wanted:
-        admin.patch(_CLUSTER_ROLE, ACCOUNT.name, {"rules": wanted}, uid=there["metadata"]["uid"])
+        admin.patch(CLUSTER_ROLE, ACCOUNT.name, {"rules": wanted}, uid=there["metadata"]["uid"])
