@@ -19,6 +19,7 @@ from tests.crash.runner import Task, own_cluster, perform
 SCENARIOS = {
     "workloads": ("budgets", "template-chain"),
     "nodes": ("rollout",),
+    "pools": ("lost",),
     "upgrade": ("upgrade",),
     "policy": ("ocm",),
     "operators": ("hand-over",),
