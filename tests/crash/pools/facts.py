@@ -27,7 +27,8 @@ def status(one: Json) -> Json:
 
 def condition(one: Json, about: str) -> Json:
     told: list[Json] = status(one).get("conditions", [])
-    return next((each for each in told if each["type"] == about), {})
+    nothing: Json = {}
+    return next((each for each in told if each["type"] == about), nothing)
 
 
 def ours(state: State) -> list[str]:
