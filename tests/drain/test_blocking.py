@@ -55,7 +55,7 @@ def test_nothing_keeps_a_pod_that_the_api_server_would_evict(
         (
             [a_budget()],
             Why.BUDGET_EXHAUSTED,
-            "PodDisruptionBudget shop/web needs 2 healthy pods and has 2",
+            "PodDisruptionBudget shop/web needs 2 healthy pods and has just 2",
             "1 more of its pods has to become Ready",
         ),
         (

@@ -118,7 +118,7 @@ def test_a_budget_blocks_until_a_replacement_is_ready_and_then_lets_go(rig: Rig)
     rig.cordon()
     process = rig.start()
     said = read_until(process, "is not Ready: no node takes it: ")
-    assert f"PodDisruptionBudget {rig.space}/web needs 1 healthy pod and has 1" in said
+    assert f"PodDisruptionBudget {rig.space}/web needs 1 healthy pod and has just 1" in said
     assert rig.here() == {"web"}
     rig.add_node()
     _, rest = process.communicate(timeout=60)

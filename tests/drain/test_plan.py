@@ -172,7 +172,7 @@ def test_what_is_in_the_way_is_told_as_a_status_wants_it() -> None:
         Blocker(
             pod="shop/web-1",
             budget="shop/web",
-            message="PodDisruptionBudget shop/web needs 2 healthy pods and has 2;"
+            message="PodDisruptionBudget shop/web needs 2 healthy pods and has just 2;"
             " 1 more of its pods has to become Ready",
         ),
         Blocker(pod="shop/bare", message="nobody brings it back"),
@@ -187,7 +187,7 @@ def test_where_all_pods_are_healthy_none_is_waited_for() -> None:
     found = plan(a_scene([a_pod()], NEVER, replicas=lambda _: None))
     (blocker,) = blockers(found, NOW)
     assert blocker.message == (
-        "PodDisruptionBudget shop/web needs 2 healthy pods and has 2;"
+        "PodDisruptionBudget shop/web needs 2 healthy pods and has just 2;"
         " run one replica more, or let the budget allow one pod to be unavailable"
     )
 
@@ -198,6 +198,15 @@ def test_an_eviction_that_was_granted_and_not_carried_out_is_no_call_for_more_po
     assert blocker.message == (
         "PodDisruptionBudget shop/web needs 2 healthy pods and has 1;"
         " an eviction of it was granted and not carried out; that counts for two minutes at most"
+    )
+
+
+def test_another_pod_that_is_taken_for_evicted_is_named() -> None:
+    budget = a_budget(disrupted_pods=("web-2",))
+    found = plan(a_scene([a_pod()], budget, taken=lambda one: one.disrupted_pods))
+    (blocker,) = blockers(found, NOW)
+    assert blocker.message.endswith(
+        "; it takes pod web-2, which is there, for evicted; that counts for two minutes at most"
     )
 
 

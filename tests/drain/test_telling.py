@@ -9,7 +9,7 @@ from shiplift.drain.telling import REMIND, Row, Standing, Teller, left, rows, su
 from tests.drain.pods import DAEMON_SET, NOW, a_budget, a_pod
 from tests.drain.test_plan import OTHER, a_scene
 
-EXHAUSTED = "PodDisruptionBudget shop/web needs 2 healthy pods and has 2"
+EXHAUSTED = "PodDisruptionBudget shop/web needs 2 healthy pods and has just 2"
 HELPS = "1 more of its pods has to become Ready"
 TIER = {"tier": "two"}
 

@@ -72,7 +72,7 @@ def test_what_blocks_names_pod_and_budget(seen: Seen) -> None:
     seen.put(a_budget())
     (blocker,) = drained(seen).blockers
     assert (blocker.pod, blocker.budget) == ("shop/web-1", "shop/web")
-    assert "needs 2 healthy pods and has 2" in blocker.message
+    assert "needs 2 healthy pods and has just 2" in blocker.message
     assert not drained(seen).never
 
 

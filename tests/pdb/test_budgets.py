@@ -250,7 +250,7 @@ def test_a_budget_that_has_no_room_only_now_is_not_one_of_those() -> None:
     nature.tick(world)
     view = look(world)
     assert never_evictable(view, tally(view, "web"), a_pod(view)) == ""
-    expected = f"PodDisruptionBudget {SPACE}/web needs 2 healthy pods and has 2"
+    expected = f"PodDisruptionBudget {SPACE}/web needs 2 healthy pods and has just 2"
     assert explained(view, tally(view, "web"), a_pod(view)) == expected
 
 
@@ -276,7 +276,7 @@ def test_a_pod_that_is_back_under_its_name_and_still_taken_for_evicted_is_named(
     lag(world, disruptions_allowed=0, current_healthy=2, disrupted_pods=(pod.name,))
     view = look(world)
     assert explained(view, tally(view, "web"), a_pod(view)) == (
-        f"PodDisruptionBudget {SPACE}/web needs 2 healthy pods and has 2;"
+        f"PodDisruptionBudget {SPACE}/web needs 2 healthy pods and has just 2;"
         f" it takes pod {pod.name}, which is there, for evicted"
     )
 

@@ -15,6 +15,7 @@ from shiplift.api.workloads import (
     Turn,
     WorkloadPlacement,
 )
+from shiplift.drain.steps import ForgetEviction
 from shiplift.engine.budgets import Disruptions
 from shiplift.engine.step import Outcome, Outcomes, Step
 from shiplift.facts.custom import Custom
@@ -155,7 +156,7 @@ class Judge:
                 self._everybody_has_a_place()
             case steps.MakeHold() | steps.HoldBudget():
                 self.held.append(step.describe())
-            case steps.ForgetEviction():
+            case ForgetEviction():
                 self.forgotten.append(step.pod)
             case steps.SetTolerations() if step.target:
                 self._may_move(step.workload, step)

@@ -12,6 +12,7 @@ import msgspec
 
 from shiplift.api.marks import HOLD_LEDGER, MANAGED_BY, MANAGER, UPGRADE_TAINT, label_value
 from shiplift.api.workloads import WorkloadKind, WorkloadPlacementSpec
+from shiplift.drain.steps import ForgetEviction
 from shiplift.engine import ledger
 from shiplift.engine.ledger import Change
 from shiplift.engine.step import Outcome, Step
@@ -74,7 +75,7 @@ def _take_over_budget(world: World, step: Step) -> None:
             _make_hold(world, step)
         case steps.DeleteHold():
             _delete_hold(world, step)
-        case steps.ForgetEviction():
+        case ForgetEviction():
             _forget_eviction(world, step)
         case _:
             raise TypeError(f"{type(step).__name__} is no step of this layer")
@@ -164,7 +165,7 @@ def _delete_hold(world: World, step: steps.DeleteHold) -> None:
     world.remove(row)
 
 
-def _forget_eviction(world: World, step: steps.ForgetEviction) -> None:
+def _forget_eviction(world: World, step: ForgetEviction) -> None:
     row, pod = world.get(PodDisruptionBudget, step.uid), world.get(Pod, step.pod_uid)
     noted = world.noted.get((step.uid, step.pod))
     if row is None or noted is None:

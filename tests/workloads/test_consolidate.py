@@ -10,6 +10,7 @@ import pytest
 
 from shiplift.api.marks import OFF_TARGET_LABEL, TARGET_LABEL
 from shiplift.api.workloads import OnNoCapacity, Turn, WorkloadState, WorkloadStatus
+from shiplift.drain.steps import ForgetEviction
 from shiplift.engine.step import Outcomes
 from shiplift.facts import kinds
 from shiplift.facts.meta import Labels
@@ -20,7 +21,7 @@ from shiplift.workloads.decide.consolidate import chosen, emptying_steps
 from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.model import Reason
 from shiplift.workloads.names import SKIP
-from shiplift.workloads.steps import Evict, ForgetEviction, WritePlacement
+from shiplift.workloads.steps import Evict, WritePlacement
 from shiplift.workloads.tell.report import status_of
 from tests.model import nature
 from tests.workloads.databases import a_database, a_pod, named

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from shiplift.api.workloads import Turn
+from shiplift.drain.steps import TIME_TO_NOTICE, ForgetEviction
 from shiplift.engine.contested import Memory
 from shiplift.engine.decision import Requeue
 from shiplift.engine.step import Answer
@@ -20,9 +21,8 @@ from shiplift.facts.workloads import PodDisruptionBudget
 from shiplift.kube.client import Client
 from shiplift.kube.errors import Conflict
 from shiplift.workloads.act.actor import Actor
-from shiplift.workloads.decide.forgetting import TIME_TO_NOTICE
 from shiplift.workloads.memory import InForce
-from shiplift.workloads.steps import Evict, ForgetEviction
+from shiplift.workloads.steps import Evict
 from tests.model import nature
 from tests.operated import OLD
 from tests.workloads.rig import Scene

@@ -415,7 +415,7 @@ def test_what_is_waited_for_is_the_budget_of_a_pod_that_may_go_later() -> None:
     world.put(msgspec.structs.replace(named(world, "replica"), disruptions_allowed=0, current_healthy=1))
     line = decided(world).lines[DB]
     assert line.reason is Reason.BUDGET_EXHAUSTED
-    assert "PodDisruptionBudget shop/replica needs 1 healthy pod and has 1" in line.message
+    assert "PodDisruptionBudget shop/replica needs 1 healthy pod and has just 1" in line.message
 
 
 def test_a_release_waits_until_every_budget_of_its_pods_is_given_back() -> None:

@@ -168,8 +168,8 @@ def test_whose_budget_has_no_room_now() -> None:
     nature.tick(world)
     broken = next(pod.name for pod in world.pods(WEB) if not pod.ready)
     assert line(world, "web") == (
-        "Moving BudgetExhausted: 2 pods to move; PodDisruptionBudget shop/web needs 2 healthy pods and has 2;"
-        f" pod {broken} on new-1 is not Ready (CrashLoopBackOff)"
+        "Moving BudgetExhausted: 2 pods to move; PodDisruptionBudget shop/web needs 2 healthy pods and has"
+        f" just 2; pod {broken} on new-1 is not Ready (CrashLoopBackOff)"
     )
 
 

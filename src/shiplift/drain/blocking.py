@@ -20,6 +20,7 @@ _UNBLOCKS = {
 _FOLLOWS = "let the budget allow one pod to be unavailable: what it needs grows with the replicas"
 _NOTED = "it counts an eviction that is still under way, for two minutes at most"
 _GRANTED = "an eviction of it was granted and not carried out; that counts for two minutes at most"
+_TAKEN = "it takes pod {}, which is there, for evicted; that counts for two minutes at most"
 _NOT_SEEN = "its controller looks at it within seconds, where one runs"
 
 
@@ -28,6 +29,13 @@ Replicas = Callable[[PodDisruptionBudget], int | None]
 
 def not_known(_: PodDisruptionBudget) -> None:
     return None
+
+
+Taken = Callable[[PodDisruptionBudget], Sequence[str]]
+
+
+def none_taken(_: PodDisruptionBudget) -> Sequence[str]:
+    return ()
 
 
 class Refusal(NamedTuple):
@@ -47,6 +55,8 @@ class Question(NamedTuple):
     """How many Ready pods its budget has left to give in this plan."""
     replicas: Replicas = not_known
     """See `plan.Scene`."""
+    taken: Taken = none_taken
+    """Likewise."""
     hold: Hold | None = None
     refusal: Refusal | None = None
     """One that still counts."""
@@ -85,7 +95,7 @@ def _exhausted(asked: Question) -> Wait | None:
         others = f"PodDisruptionBudget {asked.names[0]} lets other pods go first"
         return Wait(asked.pod, Why.AFTER_OTHERS, others, asked.names)
     needs = explained_alone(budget)
-    return Wait(asked.pod, Why.BUDGET_EXHAUSTED, needs, asked.names, _lets_go(budget, asked.pod))
+    return Wait(asked.pod, Why.BUDGET_EXHAUSTED, needs, asked.names, _lets_go(budget, asked))
 
 
 def _refused(asked: Question) -> Wait | None:
@@ -111,10 +121,13 @@ def is_free(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> bool:
     return len(budgets) == 1 and not pod.ready and lets_unready_go(budgets[0])
 
 
-def _lets_go(budget: PodDisruptionBudget, pod: Pod) -> str:
+def _lets_go(budget: PodDisruptionBudget, asked: Question) -> str:
     if budget.observed_generation < budget.generation:
         return _NOT_SEEN
-    if pod.ready and pod.name in budget.disrupted_pods:
+    taken = asked.taken(budget) if budget.disrupted_pods else ()
+    if others := [name for name in taken if name != asked.pod.name]:
+        return _TAKEN.format(others[0])
+    if asked.pod.ready and asked.pod.name in budget.disrupted_pods:
         # whoever asked for it was cut off before the API server had deleted the pod
         return _GRANTED
     missing = budget.desired_healthy + 1 - budget.current_healthy

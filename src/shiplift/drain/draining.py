@@ -161,6 +161,7 @@ class Draining:
             covering=_covering(snapshot.all(PodDisruptionBudget)),
             now=self._clock(),
             replicas=self._looking.replicas,
+            taken=lambda row: [one.name for one in self._looking.taken(row) if one.uid not in evicting],
             hold=self._looking.holds(snapshot),
             evicting=evicting,
             refusals=refusals,

@@ -55,6 +55,8 @@ class Looking:
         """By budget: when its pods were looked at, and whom it waits for."""
         self._replicas: dict[str, tuple[float, int | None]] = {}
         """By budget: when its owners were looked at, and how many pods they ask for."""
+        self._taken: dict[str, tuple[float, tuple[Sibling, ...]]] = {}
+        """By budget: when its pods were looked at, and which of those it counts as going were there."""
         self._quorum: dict[str, tuple[float, Hold | None]] = {}
         """By owner: when it was looked at, and who holds it."""
 
@@ -185,6 +187,15 @@ class Looking:
         found = self.client.list(kinds.POD, budget.namespace, label_selector=text, limit=_SIBLINGS)
         return list(islice(found, _SIBLINGS))
 
+    def taken(self, budget: PodDisruptionBudget) -> tuple[Sibling, ...]:
+        """Pods that are there and Ready, and that a budget counts as going."""
+        at, found = self._taken.get(budget.uid, (float("-inf"), ()))
+        if time.monotonic() - at >= _SOON:
+            siblings = (one for one in self._siblings(budget) if one.name in budget.disrupted_pods)
+            found = tuple(one for one in siblings if one.ready and not one.leaving)
+            self._taken[budget.uid] = time.monotonic(), found
+        return found
+
     def replicas(self, budget: PodDisruptionBudget) -> int | None:
         """How many pods the owners of what a budget covers ask for; None where that may not be read, or where
         one of them does not say so."""
@@ -247,4 +258,7 @@ def as_sibling(live: Json) -> Sibling:
     leaving = "deletionTimestamp" in live["metadata"] or status.get("phase") in ("Succeeded", "Failed")
     why: str = next((one["reason"] for one in waiting if one.get("reason")), "")
     ready = said.get("Ready", {}).get("status") == "True"
-    return Sibling(live["metadata"]["name"], ready, leaving, cut(unplaced, _LONGEST), cut(why, _LONGEST))
+    about = live["metadata"]
+    return Sibling(
+        about["name"], ready, leaving, cut(unplaced, _LONGEST), cut(why, _LONGEST), about.get("uid", "")
+    )

@@ -14,7 +14,16 @@ from itertools import chain
 import msgspec
 
 from shiplift.api.nodes import Blocker
-from shiplift.drain.blocking import Question, Refusal, Replicas, is_free, keeping, not_known
+from shiplift.drain.blocking import (
+    Question,
+    Refusal,
+    Replicas,
+    Taken,
+    is_free,
+    keeping,
+    none_taken,
+    not_known,
+)
 from shiplift.drain.model import IN_TURN, Hold, Judgement, Verdict, Wait, Why, full_name
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import PodDisruptionBudget
@@ -48,6 +57,9 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     replicas: Replicas = not_known
     """How many pods the owners of what a budget covers ask for, None where that is not known: a budget with a
     number as its `minAvailable` is then not said to let no pod go for ever. Asked only where it decides."""
+    taken: Taken = none_taken
+    """Pods, by name, that a budget counts as going though they are there and Ready: one of a StatefulSet that
+    is back under its name, or one whose eviction was cut off. Asked only where a budget has such a list."""
     hold: Callable[[Pod], Hold | None] = _nobody
     """Who, besides budgets, keeps a pod for a while."""
     evicting: Collection[str] = ()
@@ -170,7 +182,13 @@ class _Allotment:
         refusal = self._scene.refusals.get(pod.uid)
         counts = refusal is not None and refusal.again > self._scene.now
         return Question(
-            pod, budgets, left, self._scene.replicas, self._scene.hold(pod), refusal if counts else None
+            pod,
+            budgets,
+            left,
+            self._scene.replicas,
+            self._scene.taken,
+            self._scene.hold(pod),
+            refusal if counts else None,
         )
 
 

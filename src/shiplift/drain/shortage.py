@@ -28,6 +28,7 @@ class Sibling(NamedTuple):
     """The scheduler's words, where it found no node."""
     waiting: str = ""
     """Why a container does not run."""
+    uid: str = ""
 
 
 def sibling(pod: Pod) -> Sibling:

@@ -93,6 +93,8 @@ RULES = (
     rule("", ["nodes"], ["get", "patch"]),
     rule("", ["pods"], ["get", "delete"]),
     rule("", ["pods/eviction"], ["create"]),
+    rule("policy", ["poddisruptionbudgets"], ["get"]),
+    rule("policy", ["poddisruptionbudgets/status"], ["patch"]),
     rule(kinds.GROUP, ["noderollouts"], ["get", "patch"]),
     rule(kinds.GROUP, ["noderollouts/status"], ["patch"]),
     rule(

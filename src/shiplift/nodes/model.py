@@ -191,6 +191,18 @@ class Evictable(msgspec.Struct, frozen=True):
     """The uid of the budget that covers it."""
 
 
+class Noted(msgspec.Struct, frozen=True):
+    """A pod that is there and Ready, and that its budget, which lets none go, counts as going."""
+
+    namespace: str
+    budget: str
+    budget_uid: str
+    pod: str
+    pod_uid: str
+    ready_since: int
+    """In seconds since 1970."""
+
+
 class Drain(msgspec.Struct, frozen=True):
     """What is left to do before a node is empty."""
 
@@ -209,6 +221,8 @@ class Drain(msgspec.Struct, frozen=True):
     blocked: tuple[Evictable, ...] = ()
     """Pods that only a budget keeps, held workloads apart: those that `onBlocked: Force` ends."""
 
+    noted: tuple[Noted, ...] = ()
+    """What budgets that keep pods have to forget; of what several nodes wait for, the first has it."""
     only_late: bool = False
     """Whether nothing is in the way but pods that end and take too long: nobody on a dead node ends them."""
 

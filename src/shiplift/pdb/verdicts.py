@@ -196,14 +196,14 @@ def explained(books: Books, owner: Owner, pod: Pod) -> str:
     needs = _needs(budget)
     if (seen := healthy(books, budget)[0]) <= budget.desired_healthy < budget.current_healthy:
         return f"{needs}; its status says {budget.current_healthy}, and {seen} are Ready"
-    has = f"{needs} and has {budget.current_healthy}"
+    has = f"{needs} and has {_number(budget)}"
     there = taken_for_evicted(books, budget)
     return f"{has}; it takes pod {there[0].name}, which is there, for evicted" if there else has
 
 
 def explained_alone(budget: PodDisruptionBudget) -> str:
     """As `explained`, by what the budget says of itself."""
-    return _not_known(budget) or f"{_needs(budget)} and has {budget.current_healthy}"
+    return _not_known(budget) or f"{_needs(budget)} and has {_number(budget)}"
 
 
 def _not_known(budget: PodDisruptionBudget) -> str:
@@ -219,6 +219,12 @@ def _not_known(budget: PodDisruptionBudget) -> str:
 def _needs(budget: PodDisruptionBudget) -> str:
     many = budget.desired_healthy
     return f"PodDisruptionBudget {_names([budget])} needs {many} healthy pod{'s' * (many != 1)}"
+
+
+def _number(budget: PodDisruptionBudget) -> str:
+    """How many it has: that these are just enough is why none may go."""
+    many = budget.current_healthy
+    return f"just {many}" if many == budget.desired_healthy else str(many)
 
 
 def taken_for_evicted(books: Books, budget: PodDisruptionBudget) -> list[Pod]:

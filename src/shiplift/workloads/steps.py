@@ -162,32 +162,6 @@ class DeletePlacement(Step, frozen=True):
         return f"let new pods of {self.namespace} go anywhere"
 
 
-class ForgetEviction(Step, frozen=True):
-    """Take a pod's name off a budget's list of pods that are going, though it is there.
-
-    The disruption controller does that itself where it sees the pod go. Where the next of a StatefulSet was
-    there before it looked, or an eviction was granted and never carried out, the budget would let nobody go
-    for two minutes.
-    """
-
-    namespace: str
-    budget: str
-    uid: str
-    pod: str
-    pod_uid: str
-    """The pod that is there now."""
-
-    @property
-    def key(self) -> str:
-        return f"forget eviction {self.uid} {self.pod_uid}"
-
-    def describe(self) -> str:
-        return (
-            f"let PodDisruptionBudget {self.namespace}/{self.budget} forget the eviction of {self.pod},"
-            " which is there"
-        )
-
-
 class PodStep(Step, frozen=True):
     """A step that ends or changes one pod."""
 

@@ -284,7 +284,7 @@ SEEN: tuple[Situation, ...] = (
         exhausted,
         "its PodDisruptionBudget lets it go",
         Reason.BUDGET_EXHAUSTED,
-        "3 pods to move; PodDisruptionBudget shop/web needs 2 healthy pods and has 2",
+        "3 pods to move; PodDisruptionBudget shop/web needs 2 healthy pods and has just 2",
     ),
     (
         an_older_template,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from shiplift.drain.steps import ForgetEviction
 from shiplift.engine import clock
 from shiplift.engine.step import Outcome, Step
 from shiplift.kube.client import Client
@@ -48,8 +49,8 @@ class Actor:
         match step:
             case steps.NodeStep():
                 return self._nodes.take(step)
-            case steps.Evict():
-                return pods.end(self._client, step)
+            case steps.Evict() | ForgetEviction():
+                return pods.take(self._client, step)
             case steps.CheckLease():
                 return leases.check(self._client, self._memory.leases, step)
             case steps.MakeHook() | steps.DeleteHook():

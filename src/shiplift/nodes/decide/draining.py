@@ -6,10 +6,11 @@ pods are asked to go all the same.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from shiplift.api.nodes import NodeState, NodeStatus, OnBlockedDrain
 from shiplift.api.values import duration
+from shiplift.drain.steps import TIME_TO_NOTICE, ForgetEviction
 from shiplift.engine.step import Step
 from shiplift.nodes.decide import failing
 from shiplift.nodes.decide.case import Case, Passed
@@ -82,7 +83,21 @@ def drained(case: Case, drain: Drain) -> Passed:
     told = case.to(
         NodeState.DRAINING, _reason(drain, late), _told(drain), blockers=drain.blockers[:MOST_BLOCKERS]
     )
-    return Passed(told.record, tuple(steps), None if late else case.drained_since + limit)
+    forget, due = _forgetting(case, drain)
+    times = [*due, *([] if late else [case.drained_since + limit])]
+    return Passed(told.record, (*steps, *forget), min(times, default=None))
+
+
+def _forgetting(case: Case, drain: Drain) -> tuple[list[Step], list[datetime]]:
+    """What budgets have to forget now, and when others have had time to notice by themselves."""
+    steps, due = list[Step](), list[datetime]()
+    for one in drain.noted:
+        since = min(datetime.fromtimestamp(one.ready_since, UTC), case.now)
+        if (at := since + timedelta(seconds=TIME_TO_NOTICE)) > case.now:
+            due.append(at)
+        else:
+            steps.append(ForgetEviction(one.namespace, one.budget, one.budget_uid, one.pod, one.pod_uid))
+    return steps, due
 
 
 def _reason(drain: Drain, late: bool) -> Reason:

@@ -11,6 +11,8 @@ from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
 
+import msgspec
+
 from shiplift.api.nodes import NodeRolloutSpec, NodeState, NodeStatus
 from shiplift.api.values import duration
 from shiplift.api.workloads import Turn
@@ -29,7 +31,7 @@ from shiplift.facts.pods import Pod
 from shiplift.facts.storage import PersistentVolume, PersistentVolumeClaim, VolumeAttachment
 from shiplift.facts.workloads import DaemonSet, PodDisruptionBudget, StatefulSet
 from shiplift.kube.store import Snapshot
-from shiplift.nodes.model import Drain, Evictable
+from shiplift.nodes.model import Drain, Evictable, Noted
 from shiplift.nodes.observe.holding import Moving
 
 _EVICT, _FORCE = "evict ", "force "
@@ -81,6 +83,8 @@ class Drains:
         self._refusals = dict(_refusals(outcomes))
         self._taken: Counter[str] = Counter()
         """What the nodes that were asked about so far take of budgets."""
+        self._noted: set[str] = set()
+        """Pods, by uid, that budgets have to forget, of nodes that were asked about so far."""
 
     @cached_property
     def _budgets(self) -> dict[str, list[PodDisruptionBudget]]:
@@ -108,6 +112,7 @@ class Drains:
             judged=judged,
             covering=self.covering,
             now=self._now.timestamp(),
+            taken=lambda budget: [one.name for one in self._counted_as_going(budget)],
             hold=lambda pod: self._hold(asked.node, pod),
             evicting=self.evicting,
             spent=self._spent(asked.node.name),
@@ -116,9 +121,27 @@ class Drains:
             volumes=self._attached(asked.node, judged),
         )
         found = plan(scene)
-        if asked.record.state in DRAINED:
-            self._taken.update(spending(found))
-        return _drain(found, self._seconds)
+        if asked.record.state not in DRAINED:
+            return _drain(found, self._seconds)
+        self._taken.update(spending(found))
+        return msgspec.structs.replace(_drain(found, self._seconds), noted=tuple(self._to_forget(found)))
+
+    def _to_forget(self, found: Plan) -> Iterator[Noted]:
+        """What budgets that keep pods of this plan have to forget, and no plan before it has asked for."""
+        waits = [one for one in found.waits if one.why is Why.BUDGET_EXHAUSTED]
+        for budget in {row.uid: row for one in waits for row in self.covering(one.pod)}.values():
+            for pod in self._counted_as_going(budget):
+                if pod.uid not in self._noted:
+                    self._noted.add(pod.uid)
+                    yield Noted(budget.namespace, budget.name, budget.uid, pod.name, pod.uid, pod.ready_since)
+
+    def _counted_as_going(self, budget: PodDisruptionBudget) -> list[Pod]:
+        """Pods that are there and Ready, that nobody here evicts, and that a budget counts as going."""
+        if not budget.disrupted_pods:
+            return []
+        pods = self._snapshot.pods_matching(budget.namespace, budget.selector)
+        named = (pod for pod in pods if pod.name in budget.disrupted_pods)
+        return [pod for pod in named if pod.ready and not pod.deleting and pod.uid not in self.evicting]
 
     def judged(self, node: str, settings: Settings) -> tuple[Judgement, ...]:
         """What would become of the pods of a node that is not begun yet, as far as the store knows: nothing

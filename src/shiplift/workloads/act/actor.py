@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shiplift.drain.steps import ForgetEviction
 from shiplift.engine import clock, contested
 from shiplift.engine.ledger import LedgerError
 from shiplift.engine.step import Outcome, Step
@@ -59,7 +60,7 @@ class Actor:
                 | steps.MakeHold()
                 | steps.RestoreBudget()
                 | steps.DeleteHold()
-                | steps.ForgetEviction()
+                | ForgetEviction()
             ):
                 return budgets.take(self._client, step)
             case steps.PodStep() | steps.LetOn():

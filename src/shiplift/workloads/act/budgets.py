@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
 
 from shiplift.api.marks import HELD_LABEL, HOLD_LEDGER, MANAGED_BY, MANAGER
+from shiplift.drain.forgetting import forget
+from shiplift.drain.steps import ForgetEviction
 from shiplift.engine import ledger
 from shiplift.engine.ledger import Change, Entry, Ledger
 from shiplift.engine.pointer import ABSENT, get, patch, pointer
@@ -13,8 +14,8 @@ from shiplift.engine.step import Outcome
 from shiplift.facts import kinds
 from shiplift.kube.changing import Edit, Subject, change
 from shiplift.kube.client import Client
-from shiplift.kube.outcomes import LATER, Json, done, selector_json
-from shiplift.workloads.steps import DeleteHold, ForgetEviction, HoldBudget, MakeHold, RestoreBudget
+from shiplift.kube.outcomes import Json, done, selector_json
+from shiplift.workloads.steps import DeleteHold, HoldBudget, MakeHold, RestoreBudget
 
 _AT_LEAST, _AT_MOST = "minAvailable", "maxUnavailable"
 _NOTHING: Json = {_AT_LEAST: "100%", _AT_MOST: 0}
@@ -25,15 +26,12 @@ _PERCENT = "pct"
 _LIMIT = re.compile(rf"[0-9]{{1,9}}({_PERCENT})?|")
 BudgetStep = HoldBudget | MakeHold | RestoreBudget | DeleteHold | ForgetEviction
 _KIND = kinds.POD_DISRUPTION_BUDGET
-CUT_OFF = timedelta(seconds=10)
-"""The API server notes an evicted pod and deletes it right after. One that is still there so long after its
-note was not deleted: whoever asked for it was cut off in between."""
 
 
 def take(client: Client, step: BudgetStep) -> Outcome:
     match step:
         case ForgetEviction():
-            return _forget_eviction(client, step)
+            return forget(client, step)
         case MakeHold():
             return _make_hold(client, step)
         case HoldBudget():
@@ -104,29 +102,3 @@ def _by_label(text: Json) -> Ledger:
         return Ledger((label,))
     said = int(limit) if limit.isdecimal() else limit.replace(_PERCENT, "%") or ABSENT
     return Ledger((Entry(pointer("spec", field), said, _NOTHING[field]), label))
-
-
-def _forget_eviction(client: Client, step: ForgetEviction) -> Outcome:
-    subject = Subject(_KIND, step.budget, step.namespace, step.uid, "budget", "status")
-    return change(client, step, subject, lambda live: _forgotten(client, step, live))
-
-
-def _forgotten(client: Client, step: ForgetEviction, live: Json) -> Edit | Outcome:
-    path = pointer("status", "disruptedPods", step.pod)
-    noted = get(live, path)
-    if noted is ABSENT:
-        return Edit([], "it is forgotten already")
-    if not _stays(client, step, datetime.fromisoformat(noted)):
-        return Outcome.refused(step, f"pod {step.pod} may be about to go", LATER)
-    return Edit([{"op": "test", "path": path, "value": noted}, {"op": "remove", "path": path}])
-
-
-def _stays(client: Client, step: ForgetEviction, evicted: datetime) -> bool:
-    """Whether the pod was made after that eviction, or the eviction was never carried out; read after the
-    budget, so nothing is missed."""
-    about = client.get(kinds.POD, step.pod, step.namespace)["metadata"]
-    if about["uid"] != step.pod_uid or about.get("deletionTimestamp"):
-        return False
-    return (
-        datetime.fromisoformat(about["creationTimestamp"]) > evicted or datetime.now(UTC) > evicted + CUT_OFF
-    )

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from shiplift.drain.steps import TIME_TO_NOTICE, ForgetEviction
 from shiplift.engine.step import Step
 from shiplift.pdb.allowances import budget_of
 from shiplift.pdb.verdicts import taken_for_evicted
 from shiplift.workloads.decide.candidates import first_of_each
 from shiplift.workloads.model import Tally, View
-from shiplift.workloads.steps import ForgetEviction
-
-TIME_TO_NOTICE = 5
-"""Seconds that the disruption controller has to see by itself that a pod went and another came."""
 
 
 def forget_evictions(view: View, tally: Tally, now: datetime) -> tuple[tuple[Step, ...], tuple[float, ...]]:
