@@ -28,7 +28,7 @@ def test_the_page_has_every_kind_field_and_rule() -> None:
 def test_the_page_says_what_this_release_acts_on() -> None:
     owned = {kind.kind for part in chosen(()) for kind in part.own_kinds}
     head = reference.page().partition("\n## ")[0]
-    sentence = head[head.index("This release acts on") : head.index("Objects of the")]
+    sentence = head[head.index("This release acts on") : head.index("`shiplift crds --layers")]
     assert {
         kind.kind for kind in TYPES if kind.kind in sentence.replace(",", "").replace(".", "").split()
     } == owned

@@ -92,9 +92,10 @@ def test_no_answer_is_told_and_counted_and_the_last_one_stays() -> None:
 
 
 def test_a_question_that_hangs_holds_up_no_other_and_is_not_heard_after_the_term() -> None:
-    woken, released, ended = Woken(), threading.Event(), threading.Event()
+    woken, began, released, ended = Woken(), threading.Event(), threading.Event(), threading.Event()
 
     def hang() -> int:
+        began.set()
         released.wait(20)
         ended.set()
         return 1
@@ -102,12 +103,12 @@ def test_a_question_that_hangs_holds_up_no_other_and_is_not_heard_after_the_term
     hanging = woken.probing.open(Question(name="hangs", ask=hang, max_age=HOUR, keys=("hangs",)))
     other = woken.probing.open(Question(name="other", ask=lambda: 2, max_age=HOUR, keys=("other",)))
     hanging.again()
-    until(lambda: hanging.pending)
+    assert began.wait(30)
     other.again()
     assert woken.next() == "other"
     woken.probing.close()
     released.set()
-    assert ended.wait(10)
+    assert ended.wait(30)
     until(lambda: not hanging.pending)
     assert woken.keys.empty()
     assert hanging.probe.taken is None

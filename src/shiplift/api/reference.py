@@ -23,10 +23,9 @@ _HEAD = """\
 All are in the API group `shiplift.dev`, version `v1alpha1`; `kubectl get shiplift` shows them all.
 `shiplift crds` prints their CustomResourceDefinitions. A field in **bold** must be given.
 
-This release acts on UpgradeConfig, NodeRollout, WorkloadMigration, WorkloadOrder, AppType, OperatorCatalog
-and QuorumService, and keeps WorkloadPlacement and OperatorVersion for itself. Objects of the other kinds are
-stored, and nothing acts on them yet; `shiplift crds --layers upgrade,workloads,nodes,policy,operators,quorum`
-leaves out those that nothing reads.
+This release acts on UpgradeConfig, MachinePool, NodeRollout, WorkloadMigration, WorkloadOrder, AppType,
+OperatorCatalog and QuorumService, and keeps Machine, WorkloadPlacement and OperatorVersion for itself.
+`shiplift crds --layers machines,nodes` prints the kinds of the layers that are named, and no others.
 """
 _BOUNDS = (
     ("minimum", "at least {}"),
