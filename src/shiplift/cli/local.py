@@ -82,7 +82,7 @@ def up(  # noqa: PLR0913  one flag each
     machines
         Instead of simulated nodes, this many real machines, a cluster by kubeadm; needs root.
     kubernetes
-        Of which version that cluster is: v1.36.3, or another patch of that minor.
+        Of which version that cluster is: v1.36.3, v1.35.4, or another patch of these minors.
     bare
         No cluster: the machines alone.
     """
@@ -201,7 +201,7 @@ def programs(*, machines: Annotated[bool, _PLAIN] = False, kubernetes: Annotated
     machines
         Those that real machines run: kubelet, kubeadm and kube-proxy too.
     kubernetes
-        With --machines, of which version: v1.36.3, or another patch of that minor.
+        With --machines, of which version: v1.36.3, v1.35.4, or another patch of these minors.
     """
     with _terminable():
         if kubernetes and not machines:

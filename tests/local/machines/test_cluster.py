@@ -145,4 +145,4 @@ def test_a_machine_that_is_added_joins_the_cluster(cluster):
     assert is_ready(node(cluster, "m3"))
     assert cluster.state.kubernetes == programs.NEWEST
     with pytest.raises(LocalError, match=r"are a cluster of v1\.36\.3 already"):
-        cluster.make_cluster("v1.36.4")
+        cluster.make_cluster("v1.35.4")

@@ -1,7 +1,7 @@
 """The programs that machines run, by version of Kubernetes: built from Go modules, or re-stamped, and cached.
 
-One version of a minor is built; other patches of it are the same code with another version stamped on it:
-what an upgrade compares and reports is real.
+Two versions are built: what differs between minors is real. Other patches of the same minors are the same
+code with another version stamped on it: what an upgrade compares and reports is real.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NAMES = (
     *("kube-proxy", "kubeadm", "kubectl", "kubelet"),
 )
 PAUSE = "pause"
-_MODULE_FILES = {"v1.36.3": "go.mod"}
+_MODULE_FILES = {"v1.36.3": "go.mod", "v1.35.4": "v1.35.4.mod"}
 BUILT = tuple(_MODULE_FILES)
 NEWEST = BUILT[0]
 _VERSION = re.compile(r"v1\.(\d{2})\.\d", re.ASCII)
@@ -50,7 +50,7 @@ def base_of(version: str) -> str:
             return one
     raise LocalError(
         f"machines cannot have Kubernetes {version!r}",
-        f"{' or '.join(BUILT)}, or another patch of that minor, of one digit",
+        f"{' or '.join(BUILT)}, or another patch of theirs with one digit",
     )
 
 
