@@ -1,4 +1,5 @@
-"""`make e2e`: real machines, a cluster made by `shiplift bootstrap`, and faults at every step of its upgrade.
+"""`make e2e`: real machines, clusters made by `shiplift bootstrap`; one of three control planes goes to the next
+minor undisturbed, then faults strike at every step of the upgrade of another.
 
 The last line is one JSON object; the exit code is 0 when every plan ended as it should and no request failed.
 """
@@ -16,7 +17,9 @@ import msgspec
 
 from shiplift.local import guard
 from shiplift.local.machines import Machines, refusal
+from tests.e2e import minor
 from tests.e2e.campaign import Played, Report, campaign
+from tests.e2e.minor import Minor
 from tests.e2e.plans import PLANS, End, Plan
 from tests.machines import traffic
 from tests.machines.rig import Rig
@@ -53,13 +56,28 @@ def main() -> int:
         guard.own(folder)
         guard.start_once(folder)
         try:
-            return _run(folder, plans, left)
+            undisturbed = _minor(folder) if given.minor else None
+            return _run(folder, plans, left, undisturbed)
         finally:
             guard.sweep(folder)
             guard.stop(folder)
 
 
-def _run(folder: Path, plans: list[Plan], left: Time) -> int:
+def _minor(folder: Path) -> Minor:
+    """The upgrade of a cluster of four machines, which are gone when this returns."""
+    made = Machines("minor", folder)
+    made.up(4, _say)
+    (folder / "minor-rig").mkdir()
+    try:
+        found = minor.play(made, folder / "minor-rig")
+    finally:
+        made.down()
+    told = "; ".join(found.wrong) or "well"
+    _say(f"from {minor.FROM} to {minor.TO} with three control planes: {found.seconds:.0f} s, {told}")
+    return found
+
+
+def _run(folder: Path, plans: list[Plan], left: Time, undisturbed: Minor | None) -> int:
     made = Machines("e2e", folder)
     made.up(3, _say)
     (folder / "rig").mkdir()
@@ -72,23 +90,30 @@ def _run(folder: Path, plans: list[Plan], left: Time) -> int:
         rig.start()
         played = campaign(rig, plans, _say, left.over)
         seen = asking.stop()
-    for one in seen.failed[:20]:
+    asked = [seen, *([undisturbed.seen] if undisturbed else [])]
+    for one in [failed for each in asked for failed in each.failed][:20]:
         _say(f"a request failed: {one}")
-    report = _report(played, seen, len(plans) - len(played), left.minutes)
+    report = _report(played, undisturbed, asked, len(plans) - len(played), left.minutes)
     sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
     return 1 if report.failed or report.failed_requests else 0
 
 
-def _report(played: list[Played], seen: Asked, left_out: int, minutes: float) -> Report:
+def _report(
+    played: list[Played], undisturbed: Minor | None, asked: list[Asked], left_out: int, minutes: float
+) -> Report:
     right = [one for one in played if not one.wrong]
+    wrong = undisturbed.wrong if undisturbed else ()
+    overhead = undisturbed.overhead if undisturbed else None
     return Report(
-        plans=len(played),
+        plans=len(played) + (undisturbed is not None),
         left_out=left_out,
-        ended_well=sum(one.plan.end is End.WELL for one in right),
+        ended_well=sum(one.plan.end is End.WELL for one in right) + (undisturbed is not None and not wrong),
         ended_named=sum(one.plan.end is End.NAMED for one in right),
-        failed=tuple(f"{one.plan.name}: {one.wrong}" for one in played if one.wrong),
-        failed_requests=len(seen.failed),
-        requests=seen.asked,
+        failed=(*wrong, *(f"{one.plan.name}: {one.wrong}" for one in played if one.wrong)),
+        failed_requests=sum(len(one.failed) for one in asked),
+        requests=sum(one.asked for one in asked),
+        overhead_per_node_s=round(overhead.whole, 2) if overhead else None,
+        minor_minutes=round(undisturbed.seconds / 60, 1) if undisturbed else None,
         minutes=minutes,
     )
 
@@ -99,6 +124,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--first", type=int, default=1, help="the number of the first plan")
     parser.add_argument("--minutes", type=float, default=65, help="no plan is begun after so many")
     parser.add_argument("--most", type=int, default=len(PLANS), help="at most so many plans")
+    parser.add_argument(
+        "--no-minor", dest="minor", action="store_false", help="leave out the upgrade to the next minor"
+    )
     return parser.parse_args()
 
 

@@ -42,6 +42,10 @@ class Report(msgspec.Struct, frozen=True):
     failed: tuple[str, ...]
     failed_requests: int
     requests: int
+    overhead_per_node_s: float | None
+    """Of the undisturbed upgrade: what the operator itself adds to a node's way, the median in seconds."""
+    minor_minutes: float | None
+    """How long the undisturbed upgrade to the next minor took; none where it was left out."""
     minutes: float
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
-from shiplift.local.machines import Machines, kubeadm, programs
+from shiplift.local.machines import Machines, kubeadm, packages, programs
 
 NETWORK = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: pod-network, namespace: kube-system}\n"
 JOIN = """---
@@ -17,19 +18,21 @@ nodeRegistration: {ignorePreflightErrors: [SystemVerification]}
 SHIPLIFT = (sys.executable, "-c", "from shiplift.cli import main; main()")
 
 
-def publish(made: Machines) -> None:
+def publish(made: Machines, *versions: str) -> None:
     """Machines find packages; containerd is there, and brings the pods' network."""
-    made.publish(programs.NEWEST)
+    wanted = versions or (programs.NEWEST,)
+    for version in wanted:
+        made.publish(version)
+    sources = [f"deb [trusted=yes] {made.repository}/{packages.channel(one)}/ ./\n" for one in wanted]
     for host in made.hosts:
-        source = f"deb [trusted=yes] {made.repository}/v1.36/ ./\n"
-        host.write("/etc/apt/sources.list.d/kubernetes.list", source.encode())
+        host.write("/etc/apt/sources.list.d/kubernetes.list", "".join(sources).encode())
 
 
-def pool(made: Machines, name: str, role: str, hosts: list[str]) -> str:
+def pool(made: Machines, name: str, role: str, hosts: list[str], version: str = programs.NEWEST) -> str:
     keys = dict(line.split(" ", 1) for line in made.known_hosts.read_text().splitlines())
     lines = [
         f"---\napiVersion: shiplift.dev/v1alpha1\nkind: MachinePool\nmetadata: {{name: {name}}}\nspec:",
-        f"  role: {role}\n  provider: Static\n  replicas: {len(hosts)}\n  version: {programs.NEWEST}",
+        f"  role: {role}\n  provider: Static\n  replicas: {len(hosts)}\n  version: {version}",
         "  static:\n    sshKeySecret: key\n    hosts:",
     ]
     for one in hosts:
@@ -39,14 +42,32 @@ def pool(made: Machines, name: str, role: str, hosts: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def asked(made: Machines, workers: list[str], folder: Path, *, dns: bool = True) -> tuple[str, ...]:
+class Wanted(NamedTuple):
+    """Which cluster is to be made."""
+
+    version: str = programs.NEWEST
+    planes: tuple[str, ...] = ("m1",)
+    endpoint: str = ""
+    """Where all control planes answer; empty where there is one."""
+    dns: bool = True
+
+
+ONE = Wanted()
+WITHOUT_DNS = Wanted(dns=False)
+
+
+def asked(made: Machines, workers: list[str], folder: Path, wanted: Wanted = ONE) -> tuple[str, ...]:
     """The words of the command."""
-    documents = kubeadm.documents(programs.NEWEST, made.host("m1").address)
-    if not dns:
+    first = made.host(wanted.planes[0]).address
+    documents = kubeadm.documents(wanted.version, first)
+    if wanted.endpoint:
+        documents = documents.replace(f'"{first}:{kubeadm.PORT}"', f'"{wanted.endpoint}"')
+    if not wanted.dns:
         without = "kind: InitConfiguration\nskipPhases: [addon/coredns]"
         documents = documents.replace("kind: InitConfiguration", without)
     ignored = "nodeRegistration: {ignorePreflightErrors: [SystemVerification], "
-    file = pool(made, "control-plane", "ControlPlane", ["m1"]) + pool(made, "workers", "Worker", workers)
+    file = pool(made, "control-plane", "ControlPlane", [*wanted.planes], wanted.version)
+    file += pool(made, "workers", "Worker", workers, wanted.version)
     file += f"---\n{documents.replace('nodeRegistration: {', ignored)}{JOIN}"
     (folder / "pools.yaml").write_text(file)
     (folder / "network.yaml").write_text(NETWORK)
@@ -55,4 +76,4 @@ def asked(made: Machines, workers: list[str], folder: Path, *, dns: bool = True)
 
 
 def run(words: tuple[str, ...], *more: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*words, *more], capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run([*words, *more], capture_output=True, text=True, timeout=600, check=False)

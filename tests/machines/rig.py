@@ -16,7 +16,7 @@ from shiplift.kube.client import Client
 from shiplift.kube.errors import KubeError, NotFound
 from shiplift.local.machines import Host, Machines
 from shiplift.nodes.controller import PART
-from tests.machines.bare import SHIPLIFT, asked, publish, run
+from tests.machines.bare import ONE, SHIPLIFT, Wanted, asked, publish, run
 from tests.minio.servers import ENDS_WITH_US
 from tests.operated import install_shiplift
 from tests.until import until
@@ -37,7 +37,7 @@ class Rig:
 
     def __enter__(self) -> Self:
         """Bare machines become a cluster with an agent on each; shiplift is installed, no operator runs."""
-        publish(self.made)
+        self.prepare()
         self.bootstrap()
         self.client = Client(credentials.load(self.admin))
         self.account = install_shiplift(self.client, self.admin, self.folder, [PART])
@@ -48,9 +48,18 @@ class Rig:
         self.stop()
         self.client.close()
 
+    @property
+    def wanted(self) -> Wanted:
+        """The cluster that is made of the machines."""
+        return ONE
+
+    def prepare(self) -> None:
+        """What machines find before they are a cluster."""
+        publish(self.made)
+
     def bootstrap(self) -> None:
-        workers = [host.name for host in self.made.hosts[1:]]
-        said = run(asked(self.made, workers, self.folder), "--kubeconfig-to", str(self.admin))
+        workers = [host.name for host in self.made.hosts if host.name not in self.wanted.planes]
+        said = run(asked(self.made, workers, self.folder, self.wanted), "--kubeconfig-to", str(self.admin))
         assert said.returncode == 0, said.stderr
 
     def publish_news(self) -> str:

@@ -13,7 +13,7 @@ import pytest
 
 from shiplift.local.errors import LocalError
 from shiplift.local.machines import Machines
-from tests.machines.bare import asked, publish, run
+from tests.machines.bare import WITHOUT_DNS, asked, publish, run
 from tests.until import until
 
 pytestmark = pytest.mark.crash
@@ -64,7 +64,7 @@ def boots(made: Machines) -> list[str]:
 
 
 def test_bare_machines_become_one_cluster_though_bootstrap_is_killed(made: Machines, tmp_path: Path) -> None:
-    words, before = asked(made, ["m2"], tmp_path, dns=False), boots(made)
+    words, before = asked(made, ["m2"], tmp_path, WITHOUT_DNS), boots(made)
 
     plan = run(words, "--dry-run")
     assert (plan.returncode, plan.stderr) == (0, "nothing was changed\n")
@@ -94,7 +94,7 @@ def test_bare_machines_become_one_cluster_though_bootstrap_is_killed(made: Machi
 
 
 def test_no_token_is_left_on_a_machine_or_said(made: Machines, tmp_path: Path) -> None:
-    said = run(asked(made, ["m2"], tmp_path, dns=False))
+    said = run(asked(made, ["m2"], tmp_path, WITHOUT_DNS))
     assert (said.returncode, said.stdout) == (0, "")
     assert not re.search(TOKEN, said.stderr)
     for name in ("m1", "m2"):
@@ -104,7 +104,7 @@ def test_no_token_is_left_on_a_machine_or_said(made: Machines, tmp_path: Path) -
 
 def test_a_machine_that_is_added_joins_and_the_others_are_left_alone(made: Machines, tmp_path: Path) -> None:
     before = journal(made, "m2")
-    said = run(asked(made, ["m2", "m3"], tmp_path, dns=False))
+    said = run(asked(made, ["m2", "m3"], tmp_path, WITHOUT_DNS))
     assert said.returncode == 0, said.stderr
     assert ready(made) == {"m1": True, "m2": True, "m3": True}
     assert journal(made, "m2") == before
@@ -112,7 +112,7 @@ def test_a_machine_that_is_added_joins_and_the_others_are_left_alone(made: Machi
 
 def test_a_silent_control_plane_lets_no_second_cluster_begin(made: Machines, tmp_path: Path) -> None:
     """The only machine that knows of the cluster among those that are named."""
-    words = asked(made, ["m2"], tmp_path, dns=False)
+    words = asked(made, ["m2"], tmp_path, WITHOUT_DNS)
     file = (tmp_path / "pools.yaml").read_text()
     (tmp_path / "pools.yaml").write_text(
         file.replace(f"address: {made.host('m2').address}", "address: 192.0.2.1")

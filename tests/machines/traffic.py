@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from shiplift.facts import kinds
+from shiplift.facts.nodes import CONTROL_PLANE
 from shiplift.kube.client import Client
 from shiplift.local.machines import Host
 from tests.until import until
@@ -84,10 +85,11 @@ class Asked(msgspec.Struct, frozen=True):
         return self.asked / self.seconds
 
 
-def serve(client: Client) -> None:
-    """The workload, its budget and its door; both replicas are ready when this returns."""
+def serve(client: Client, *, anywhere: bool = False) -> None:
+    """The workload, its budget and its door; both replicas are ready when this returns. With `anywhere` they
+    may run on control planes, too."""
     client.create(kinds.NAMESPACE, {"metadata": {"name": SPACE}})
-    client.create(kinds.DEPLOYMENT, {"metadata": {"name": NAME}, "spec": _deployment()}, SPACE)
+    client.create(kinds.DEPLOYMENT, {"metadata": {"name": NAME}, "spec": _deployment(anywhere)}, SPACE)
     budget = {"selector": {"matchLabels": _LABELS}, "minAvailable": 1}
     client.create(kinds.POD_DISRUPTION_BUDGET, {"metadata": {"name": NAME}, "spec": budget}, SPACE)
     ports = [{"port": 80, "targetPort": _PORT, "nodePort": NODE_PORT}]
@@ -113,7 +115,7 @@ def _names(client: Client) -> set[str]:
     return {one["metadata"]["name"] for one in client.list(kinds.POD, SPACE)}
 
 
-def _deployment() -> dict[str, Any]:
+def _deployment(anywhere: bool) -> dict[str, Any]:
     container = {
         "name": NAME,
         "image": _IMAGE,
@@ -122,6 +124,8 @@ def _deployment() -> dict[str, Any]:
         "lifecycle": {"preStop": {"sleep": {"seconds": 5}}},
     }
     pod = {"containers": [container], "automountServiceAccountToken": True}
+    if anywhere:
+        pod["tolerations"] = [{"key": CONTROL_PLANE[0], "operator": "Exists"}]
     template = {"metadata": {"labels": _LABELS}, "spec": pod}
     return {"replicas": 2, "selector": {"matchLabels": _LABELS}, "template": template}
 
