@@ -1,5 +1,5 @@
-"""`make e2e`: real machines, clusters made by `shiplift bootstrap`; one of three control planes goes to the next
-minor undisturbed, then faults strike at every step of the upgrade of another.
+"""`make e2e`: real machines, and clusters made by `shiplift bootstrap`; one with three control planes goes to
+the next minor undisturbed, then faults strike at every step of the upgrade of another.
 
 The last line is one JSON object; the exit code is 0 when every plan ended as it should and no request failed.
 """
@@ -18,11 +18,11 @@ import msgspec
 from shiplift.local import guard
 from shiplift.local.machines import Machines, refusal
 from tests.e2e import minor
-from tests.e2e.campaign import Played, Report, campaign
+from tests.e2e.campaign import Report, campaign
+from tests.e2e.doors import Doors, Ended
 from tests.e2e.minor import Minor
 from tests.e2e.plans import PLANS, End, Plan
 from tests.machines import traffic
-from tests.machines.rig import Rig
 from tests.machines.traffic import Asked, Asking
 
 
@@ -81,8 +81,10 @@ def _run(folder: Path, plans: list[Plan], left: Time, undisturbed: Minor | None)
     made = Machines("e2e", folder)
     made.up(3, _say)
     (folder / "rig").mkdir()
-    with Rig(made, folder / "rig") as rig:
+    with Doors(made, folder / "rig") as rig:
         _say(f"a cluster of three machines after {left.minutes} minutes")
+        for one in rig.doors:
+            _say(f"  {one.name}: {f'WRONG: {one.wrong}' if one.wrong else one.end.value}")
         rig.publish_news()
         traffic.serve(rig.client)
         asking = Asking(made.depot, made.host("m3").address)
@@ -93,23 +95,31 @@ def _run(folder: Path, plans: list[Plan], left: Time, undisturbed: Minor | None)
     asked = [seen, *([undisturbed.seen] if undisturbed else [])]
     for one in [failed for each in asked for failed in each.failed][:20]:
         _say(f"a request failed: {one}")
-    report = _report(played, undisturbed, asked, len(plans) - len(played), left.minutes)
+    ended = [
+        *_ends(undisturbed),
+        *rig.doors,
+        *(Ended(one.plan.name, one.plan.end, one.wrong) for one in played),
+    ]
+    report = _report(ended, undisturbed, asked, len(plans) - len(played), left.minutes)
     sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
     return 1 if report.failed or report.failed_requests else 0
 
 
+def _ends(undisturbed: Minor | None) -> list[Ended]:
+    return [Ended(minor.ROLLOUT, End.WELL, "; ".join(undisturbed.wrong))] if undisturbed else []
+
+
 def _report(
-    played: list[Played], undisturbed: Minor | None, asked: list[Asked], left_out: int, minutes: float
+    ended: list[Ended], undisturbed: Minor | None, asked: list[Asked], left_out: int, minutes: float
 ) -> Report:
-    right = [one for one in played if not one.wrong]
-    wrong = undisturbed.wrong if undisturbed else ()
+    right = [one.end for one in ended if not one.wrong]
     overhead = undisturbed.overhead if undisturbed else None
     return Report(
-        plans=len(played) + (undisturbed is not None),
+        plans=len(ended),
         left_out=left_out,
-        ended_well=sum(one.plan.end is End.WELL for one in right) + (undisturbed is not None and not wrong),
-        ended_named=sum(one.plan.end is End.NAMED for one in right),
-        failed=(*wrong, *(f"{one.plan.name}: {one.wrong}" for one in played if one.wrong)),
+        ended_well=right.count(End.WELL),
+        ended_named=right.count(End.NAMED),
+        failed=tuple(f"{one.name}: {one.wrong}" for one in ended if one.wrong),
         failed_requests=sum(len(one.failed) for one in asked),
         requests=sum(one.asked for one in asked),
         overhead_per_node_s=round(overhead.whole, 2) if overhead else None,
