@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import shutil
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -29,21 +28,30 @@ class Mutant(msgspec.Struct, frozen=True):
 
 def mutated(mutant: Mutant, folder: Path) -> Path:
     """A copy of the source with that bug in it."""
+    changed = _changed(mutant)
     shutil.rmtree(folder, ignore_errors=True)
-    source = Path(str(importlib.import_module(mutant.package).__file__)).parent
-    shutil.copytree(source, folder / mutant.package, ignore=shutil.ignore_patterns("__pycache__"))
-    path = folder / mutant.package / mutant.file
-    text = path.read_text()
-    if text.count(mutant.old) != 1:
-        raise ValueError(f"mutant {mutant.name}: its text is {text.count(mutant.old)} times in {mutant.file}")
-    changed = text.replace(mutant.old, mutant.new)
-    compile(changed, str(path), "exec")
-    path.write_text(changed)
+    copied = folder / mutant.package
+    shutil.copytree(_source(mutant), copied, ignore=shutil.ignore_patterns("__pycache__"))
+    (copied / mutant.file).write_text(changed)
     return folder
 
 
 def check(mutants: Iterable[Mutant]) -> None:
     """Every mutant fits the code as it is; else an error says which does not."""
-    with tempfile.TemporaryDirectory() as folder:
-        for mutant in mutants:
-            mutated(mutant, Path(folder) / "code")
+    for mutant in mutants:
+        _changed(mutant)
+
+
+def _source(mutant: Mutant) -> Path:
+    return Path(str(importlib.import_module(mutant.package).__file__)).parent
+
+
+def _changed(mutant: Mutant) -> str:
+    """The text of its file with that bug in it."""
+    path = _source(mutant) / mutant.file
+    text = path.read_text()
+    if text.count(mutant.old) != 1:
+        raise ValueError(f"mutant {mutant.name}: its text is {text.count(mutant.old)} times in {mutant.file}")
+    changed = text.replace(mutant.old, mutant.new)
+    compile(changed, str(path), "exec")
+    return changed
