@@ -30,7 +30,7 @@ from tests.nodes.world import NEW
         (
             {"windows": (Window(schedule="0 22 * * *", duration="10m"),), "expected_node_duration": "15m"},
             Reason.WINDOW_TOO_SHORT,
-            "window '0 22 * * *' for 0:10:00 in UTC is shorter than the 0:15:00 that is expected",
+            "window '0 22 * * *' for 10m in UTC is shorter than the 15m that is expected",
         ),
         (
             {"windows": (Window(schedule="0 99 * * *", duration="1h"),)},
