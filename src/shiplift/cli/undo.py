@@ -102,7 +102,7 @@ def _installed(client: Client, parts: tuple[LayerPart, ...]) -> list[LayerPart]:
             raise access.UnknownKindError(unknown[part.name][0])
     missing = dict.fromkeys(kind for part in parts for kind in unknown[part.name][:1])
     if not installed and missing:
-        raise access.UnknownKindError(*missing)
+        raise access.UnknownKindError(*missing, hint=access.WRONG_CLUSTER)
     return installed
 
 
