@@ -144,6 +144,16 @@ def test_hints_say_what_could_be_done(rollout: object, heard: Heard | None, hint
     assert any(said.startswith(hint) for said in one(rollout, heard=heard).hints)
 
 
+def test_the_node_that_is_explained_is_the_first_that_is_shown() -> None:
+    two = a_rollout(a_record("a", NodeState.DRAINING, 1), a_record("b", NodeState.DRAINING, 9))
+    assert one(two).lines[0].name == "b"
+    assert one(two).hints[-1].startswith("`shiplift explain node/b` tells all")
+
+
+def test_of_a_rollout_that_is_over_nobody_waits_for_an_operator() -> None:
+    assert one(a_rollout(**ABORTED), heard=Heard(NOW - 100)).hints == ()
+
+
 @pytest.mark.parametrize(
     ("rollout", "phase"),
     [

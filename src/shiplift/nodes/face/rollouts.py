@@ -264,7 +264,9 @@ def line_of(record: NodeStatus, now: int) -> NodeLine:
 
 def _hints(rollout: NodeRollout, heard: Heard | None, now: int) -> Iterable[str]:
     name, status = rollout.metadata.name, rollout.status
-    if heard is not None and heard.silent(now) is not None:
+    if _arrival(rollout) is not Arrival.NOT_YET:
+        pass
+    elif heard is not None and heard.silent(now) is not None:
         yield f"nothing happens until an operator runs again; {RUN_ONE} from here"
     elif heard is not None and heard.not_acting:
         yield f"the operator does nothing: {plain(heard.not_acting)}"
@@ -276,7 +278,7 @@ def _hints(rollout: NodeRollout, heard: Heard | None, now: int) -> Iterable[str]
         yield "the operator has not seen the last change of the spec yet"
     if rollout.spec.paused and not rollout.spec.abort:
         yield f"`shiplift resume rollout/{name}` goes on"
-    if worst := next((one for one in _lines(status.nodes, 0) if one.state is not NodeState.SKIPPED), None):
+    if worst := next((one for one in _lines(status.nodes, now) if one.state is not NodeState.SKIPPED), None):
         yield f"`shiplift explain node/{worst.name}` tells all about the first of them"
 
 
