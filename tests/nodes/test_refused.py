@@ -24,9 +24,13 @@ from tests.nodes.world import NEW
         (
             {"node_selector": LabelSelector(match_labels={"tier": "gold"})},
             Reason.NO_NODES,
-            "selector and pools of NodeRollout next match no node",
+            "no node matches nodeSelector tier=gold of NodeRollout next; no node has label tier",
         ),
-        ({"pools": ("gold",)}, Reason.NO_NODES, "selector and pools of NodeRollout next match no node"),
+        (
+            {"pools": ("gold",)},
+            Reason.NO_NODES,
+            "no node matches pools gold of NodeRollout next; no node is in a pool",
+        ),
         (
             {"windows": (Window(schedule="0 22 * * *", duration="10m"),), "expected_node_duration": "15m"},
             Reason.WINDOW_TOO_SHORT,
