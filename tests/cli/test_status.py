@@ -102,7 +102,7 @@ def test_without_a_migration_it_says_how_to_begin_and_that_works(
     code, said, _ = status()
     assert code == 0
     assert said.startswith("Workloads  not begun: the move to v1.36.3\n")
-    assert "hint: no operator has looked at it yet" in said
+    assert "hint: no operator with the layer workloads has looked at it yet" in said
 
 
 WRONG = "hint: shiplift is not installed here; is another cluster meant? --context names it\n"

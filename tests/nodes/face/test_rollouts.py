@@ -133,7 +133,7 @@ def test_a_pause_stalls_it_once_what_was_in_flight_is_finished(rollout: object, 
 @pytest.mark.parametrize(
     ("rollout", "heard", "hint"),
     [
-        (a_rollout(observed_generation=0), None, "no operator has looked at it yet"),
+        (a_rollout(observed_generation=0), None, "no operator with the layer nodes has looked at it yet"),
         (a_rollout(about={"generation": 2}), None, "the operator has not seen the last change"),
         (a_rollout(), Heard(NOW - 100), "nothing happens until an operator runs again"),
         (a_rollout(spec={"paused": True}), None, "`shiplift resume rollout/r` goes on"),

@@ -219,9 +219,8 @@ def _resting(rollout: NodeRollout) -> str:
     on only when somebody resumes it."""
     if unseen(rollout):
         name = rollout.metadata.name
-        return (
-            CANNOT_TELL if mute(rollout) else f"no operator has looked at NodeRollout {name} yet: {RUN_ONE}"
-        )
+        nobody = f"no operator with the layer nodes has looked at NodeRollout {name} yet: {RUN_ONE}"
+        return CANNOT_TELL if mute(rollout) else nobody
     if not rollout.spec.paused or rollout.spec.abort or rollout.status.phase is not RolloutPhase.PAUSED:
         return ""
     flying = any(_flies(one) for one in rollout.status.nodes)
@@ -273,7 +272,7 @@ def _hints(rollout: NodeRollout, heard: Heard | None, now: int) -> Iterable[str]
     elif mute(rollout):
         yield CANNOT_TELL
     elif unseen(rollout):
-        yield f"no operator has looked at it yet; {RUN_ONE}"
+        yield f"no operator with the layer nodes has looked at it yet; {RUN_ONE}"
     elif status.observed_generation < rollout.metadata.generation:
         yield "the operator has not seen the last change of the spec yet"
     if rollout.spec.paused and not rollout.spec.abort:
