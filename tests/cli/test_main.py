@@ -52,6 +52,8 @@ def test_every_command_has_help(command: main.Command, capsys: pytest.CaptureFix
     said = capsys.readouterr()
     assert said.out.startswith(f"Usage: shiplift {command.name}")
     assert said.err == ""
+    assert "--empty-" not in said.out, "nobody needs an option for nothing"
+    assert "[default: False]" not in said.out, "a flag that is not given is off"
 
 
 def test_the_overview_imports_no_library() -> None:
