@@ -147,7 +147,7 @@ def test_nodes_are_changed_in_place_and_what_happened_is_told(
     assert {f"{name}: changed, it runs {TARGET}" for name in names} <= set(told)
     lines = shown.splitlines()
     assert lines[0] == "shiplift demo · nodes: 11 on v1.36.3"
-    assert "[####################] 11/11 nodes run v1.36.3" in lines
+    assert "[####################] 11/11 nodes are changed to v1.36.3" in lines
     assert sum("✓ changed" in line for line in lines) == 11
     assert "nodes     11 changed in place from v1.35.4 to v1.36.3: each once" in lines
     assert "away      at most 2 of 8 workers and 1 of 3 control planes at once" in lines

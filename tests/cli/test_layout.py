@@ -12,7 +12,7 @@ from rich.console import Console, RenderableType
 from shiplift.cli.stage_layout import Drawn, stage
 from shiplift.face import layout
 from shiplift.view.cluster import ClusterView, NodeState, NodeView, Pods, Totals, VersionView
-from shiplift.view.values import Share
+from shiplift.view.values import Eta, Share
 from shiplift.workloads.face.movement import Movement, Mover, Stand
 from shiplift.workloads.face.movement_layout import headline, movers
 
@@ -137,3 +137,19 @@ def test_the_bar_is_full_only_when_all_is_done_and_empty_only_when_nothing_is(
     done: int, total: int, text: str
 ) -> None:
     assert layout.bar(Share(done, total)) == text
+
+
+@pytest.mark.parametrize(
+    ("eta", "words"),
+    [
+        (Eta(13, 13, 14), "13 s to go"),
+        (Eta(13, 13, 13), "13 s to go"),
+        (Eta(13, 5, 40), "13 s to go (5 s to 40 s)"),
+        (Eta(3600, 3400, 3900), "60 min to go"),
+        (Eta(3600, 2400, 6300), "60 min to go (40 min to 105 min)"),
+        (Eta(8000, 7300, 10000), "2 h to go"),
+    ],
+)
+def test_bounds_that_say_no_more_than_what_is_likely_are_left_out(eta: Eta, words: str) -> None:
+    assert layout.to_go(eta) == words
+    assert layout.expected(eta) == words.replace(" to go", "")

@@ -52,6 +52,8 @@ def test_every_command_has_help(command: main.Command, capsys: pytest.CaptureFix
     said = capsys.readouterr()
     assert said.out.startswith(f"Usage: shiplift {command.name}")
     assert said.err == ""
+    assert "--empty-" not in said.out, "nobody needs an option for nothing"
+    assert "[default: False]" not in said.out, "a flag that is not given is off"
 
 
 def test_the_overview_imports_no_library() -> None:
@@ -85,6 +87,7 @@ def test_kubectl_users_see_the_command_that_they_typed(
     ("words", "message", "hint"),
     [
         (["lcal"], "there is no command 'lcal'", "did you mean local?"),
+        (["watch"], "there is no command 'watch'", "did you mean shiplift status -w?"),
         (["xyzzy"], "there is no command 'xyzzy'", "shiplift --help lists the commands"),
         (["--bogus"], "there is no command '--bogus'", "shiplift --help lists the commands"),
         (["local", "dwn"], 'unknown command "dwn"', 'did you mean "down"?'),
@@ -117,8 +120,18 @@ def test_kubectl_users_see_the_command_that_they_typed(
         ),
         (
             ["local", "up", "--nodes", "many"],
-            'invalid value for --nodes: unable to convert "many" into int',
+            "--nodes 'many' is no number",
             "shiplift local up --help shows how",
+        ),
+        (
+            ["drain", "a", "--grace-period", "abc"],
+            "--grace-period 'abc' is no number",
+            "shiplift drain --help shows how",
+        ),
+        (
+            ["drain", "a", "--timeout", "-5s"],
+            "--timeout '-5s' is less than nothing",
+            "shiplift drain --help shows how",
         ),
         (["migrate"], "--to is missing", "shiplift migrate --help shows how"),
         (["local", "nodes", "add"], "COUNT is missing", "shiplift local nodes add --help shows how"),

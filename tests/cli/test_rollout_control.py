@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from shiplift.facts.kinds import NODE_ROLLOUT
+from shiplift.facts.kinds import LEASE, NODE_ROLLOUT
 from shiplift.kube.client import Client
 from shiplift.local.cluster import Cluster
 
@@ -41,9 +42,9 @@ def spec(client: Client) -> dict[str, Any]:
     return client.get(NODE_ROLLOUT, "one")["spec"]
 
 
-def tell(client: Client, *nodes: dict[str, str]) -> None:
+def tell(client: Client, *nodes: dict[str, str], **more: str) -> None:
     about = client.get(NODE_ROLLOUT, "one")["metadata"]
-    status = {"nodes": list(nodes), "progress": {"done": 1, "total": 3, "summary": "1/3"}}
+    status = {"nodes": list(nodes), "progress": {"done": 1, "total": 3, "summary": "1/3"}, **more}
     client.patch(
         NODE_ROLLOUT,
         "one",
@@ -100,3 +101,44 @@ def test_what_cannot_be_taken_in_hand_is_named(run: Run, what: str) -> None:
     code, said = run("pause", what)
     assert code == 1
     assert f"error: {what!r} is nothing that can be paused" in said
+
+
+@pytest.mark.parametrize("words", [("pause",), ("resume",), ("abort", "--yes")])
+def test_without_a_name_a_rollout_that_is_under_way_is_named(
+    run: Run, rollout: str, words: tuple[str, ...], client: Client
+) -> None:
+    before = client.get(NODE_ROLLOUT, "one")["metadata"]["resourceVersion"]
+    assert run(*words) == (
+        1,
+        f"error: no upgrade and no move of workloads is under way, but {rollout}\n"
+        f"hint: shiplift {words[0]} {rollout}\n",
+    )
+    assert client.get(NODE_ROLLOUT, "one")["metadata"]["resourceVersion"] == before
+
+
+def test_a_rollout_that_is_over_is_not_meant(run: Run, rollout: str, client: Client) -> None:
+    tell(client, phase="Complete")
+    code, said = run("pause")
+    assert code == 1
+    assert "there is no WorkloadMigration" in said
+
+
+@pytest.mark.parametrize("verb", ["pause", "resume", "abort"])
+def test_help_says_of_what_a_reason_is_written_down(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main.run([verb, "--help"])
+    assert "of an upgrade only" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(("holder", "noted"), [("", True), ("somebody", False)])
+def test_where_no_operator_runs_that_is_said(
+    run: Run, rollout: str, client: Client, space: Callable[[str], str], holder: str, noted: bool
+) -> None:
+    lease = {"metadata": {"name": "shiplift"}, "spec": {"renewTime": f"{datetime.now(UTC):%FT%T.%fZ}"}}
+    lease["spec"] |= {"holderIdentity": holder} if holder else {}
+    made = client.create(LEASE, lease, space("shiplift-system")).object["metadata"]
+    try:
+        code, said = run("pause", rollout)
+    finally:
+        client.delete(LEASE, "shiplift", "shiplift-system", uid=made["uid"])
+    assert code == 0
+    assert ("note: no operator runs, and what was asked for is done by one" in said) is noted

@@ -152,3 +152,13 @@ def test_a_layer_without_anything_to_tell_is_left_out_until_it_has_begun() -> No
 
     assert sections.told(PARTS, nothing, 0, None) == ()
     assert [one.layer for one in sections.told(PARTS, nothing, 0, None, {"two"})] == ["two"]
+
+
+def test_where_nothing_conducts_each_layer_that_is_installed_says_how_it_would_begin() -> None:
+    parts = sections.parts_of_layers()
+    few = {name: parts[name] for name in ("workloads", "nodes")}
+    assert sections.absent(few).hint == (
+        "WorkloadMigration: shiplift migrate --to VERSION makes one;"
+        " NodeRollout: kubectl apply -f rollout.yaml makes one, docs/nodes.md shows how"
+    )
+    assert sections.absent(parts).hint == "shiplift upgrade --to VERSION begins an upgrade"

@@ -102,7 +102,28 @@ def test_without_a_migration_it_says_how_to_begin_and_that_works(
     code, said, _ = status()
     assert code == 0
     assert said.startswith("Workloads  not begun: the move to v1.36.3\n")
-    assert "hint: no operator has looked at it yet" in said
+    assert "hint: no operator with the layer workloads has looked at it yet" in said
+
+
+WRONG = "hint: shiplift is not installed here; is another cluster meant? --context names it\n"
+
+
+def test_who_wants_to_stop_something_where_nothing_of_ours_is_may_mean_another_cluster(
+    private_cluster: Callable[[], Cluster], capsys: pytest.CaptureFixture[str]
+) -> None:
+    access = ["--kubeconfig", str(private_cluster().kubeconfig)]
+    for words, said in (
+        (["undo", "--yes"], "this cluster does not know "),
+        (["pause"], f"there is nothing to pause: this cluster does not know WorkloadMigrations\n{WRONG}"),
+        (
+            ["abort", "--yes"],
+            f"there is nothing to abort: this cluster does not know WorkloadMigrations\n{WRONG}",
+        ),
+    ):
+        assert main.run([*words, *access]) == 1
+        errors = capsys.readouterr().err
+        assert errors.startswith(f"error: {said}")
+        assert errors.endswith(WRONG)
 
 
 def test_without_our_crds_it_says_how_to_install_them(

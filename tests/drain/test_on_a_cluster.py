@@ -246,7 +246,10 @@ def test_a_node_that_a_rollout_has_taken_meanwhile_is_not_uncordoned(rig: Rig) -
     rig.client.patch(NODE, rig.node, {"metadata": {"annotations": {CORDONED_BY: "all"}}}, uid=uid)
     assert cordon.put_back() == f"{rig.node} stays cordoned until NodeRollout all gives it back"
     assert rig.is_cordoned()
-    assert f"note: NodeRollout all has cordoned node {rig.node}, and drains it itself" in rig.drain().err
+    said = rig.drain().err
+    assert f"note: NodeRollout all has cordoned node {rig.node}, and drains it itself" in said
+    assert "NodeRollout all opens it again when it is through with it" in said
+    assert "kubectl uncordon" not in said, "its agent may be at work"
 
 
 def test_a_rollout_that_found_the_node_cordoned_by_a_drain_is_told_that_it_is_over(rig: Rig) -> None:
@@ -292,6 +295,14 @@ def account(rig: Rig, folder: Path, *rules: rbac.Rule) -> Path:
     rig.manifest(CLUSTER_ROLE, role)
     rig.manifest(CLUSTER_ROLE_BINDING, rbac.binding(role, name, rig.space))
     return kubeconfig_of(Account(rig.space, name), rig.cluster.kubeconfig, folder / name)
+
+
+def test_every_right_that_is_missing_is_named(rig: Rig, tmp_path: Path) -> None:
+    rig.deployment("web")
+    user = account(rig, tmp_path, *READS)
+    until(lambda: "cannot read" not in rig.drain("--dry-run", kubeconfig=user).err)
+    said = rig.drain(kubeconfig=user).err
+    assert f"patch nodes, and to create pods/eviction in namespace {rig.space}; nothing was changed" in said
 
 
 def test_a_user_who_may_not_evict_is_told_so_before_anything_is_changed(rig: Rig, tmp_path: Path) -> None:

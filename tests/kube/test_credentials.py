@@ -164,7 +164,7 @@ def test_a_mistake_is_named_with_its_file_and_field(
         ("", "no current-context"),
         ("current-context: x", "no context 'x'"),
         ("[1, 2", r"not YAML, line \d"),
-        ("- a\n- b", "kubeconfig is expected"),
+        ("- a\n- b", "is no kubeconfig: Expected object, got array"),
         ("clusters: 5", "clusters"),
         ("a: &a [b]\nb: [*a, *a]\ncurrent-context: x", "no context 'x'"),
         ("a: &a [*a]", "nested too deeply"),
@@ -397,3 +397,16 @@ def test_no_content_makes_anything_but_a_clear_error(
     path.write_text(text, encoding="utf-8", errors="replace")
     with pytest.raises(CredentialsError):
         load(path)
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [("/nope", "which does not exist"), ("/nope:/none", "and none of these files exists")],
+)
+def test_a_kubeconfig_that_is_not_there_is_named_with_the_option_that_names_another(
+    monkeypatch: pytest.MonkeyPatch, names: str, said: str
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", names)
+    with pytest.raises(CredentialsError, match=f"KUBECONFIG names {names}, {said}") as raised:
+        load()
+    assert raised.value.hint == "name a file that is there with --kubeconfig"

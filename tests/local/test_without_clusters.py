@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -54,7 +55,10 @@ def run(project: Path, *options: str, **files: str) -> tuple[int, str]:
     for name, text in files.items():
         (project / f"test_{name}.py").write_text(text)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options, str(project)]
-    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False, timeout=120)
+    own = os.environ | {"SHIPLIFT_STATE": str(project / "state")}  # clusters of the user are none of its own
+    done = subprocess.run(
+        command, cwd=project, env=own, capture_output=True, text=True, check=False, timeout=120
+    )
     return done.returncode, done.stdout
 
 

@@ -94,6 +94,23 @@ def test_nodes_are_begun_in_windows_only_and_only_where_one_fits() -> None:
     assert [one.name for one in stage.told.nodes] == ["w-0"]
 
 
+def test_a_window_that_is_closed_says_nothing_of_a_duration_that_nobody_knows() -> None:
+    stage = Stage(1, windows=(Window(schedule="0 22 * * *", duration="30m"),))
+    stage.until(lambda: "window" in stage.told.message)
+    assert stage.told.message == "no window is open; the next one opens at 2026-05-04 22:00 UTC"
+
+
+def test_a_window_that_is_refused_is_not_waited_for() -> None:
+    window = Window(schedule="0 22 * * *", duration="1h")
+    stage = Stage(1, windows=(window,), expected_node_duration="2h30m")
+    stage.finish()
+    assert stage.told.message == (
+        "spec.windows of NodeRollout next: window '0 22 * * *' for 1h in UTC is shorter than the 2h30m that"
+        " is expected; let it last at least 2h30m, or lower spec.expectedNodeDuration"
+    )
+    assert stage.told.next_window_time is None
+
+
 def test_how_long_a_node_takes_is_measured() -> None:
     stage = Stage(3)
     stage.finish()
@@ -105,7 +122,7 @@ def test_how_long_a_node_takes_is_measured() -> None:
     stage.node("w-0").kubelet = OLD
     reason, message, stalled = told(decided(stage))
     assert (reason, stalled) == (Reason.WINDOW_CLOSED, False), "what was measured keeps nobody out for ever"
-    assert "for the 0:02:30 that a node takes" in message
+    assert "for the 2m30s that a node takes" in message
 
 
 def test_a_pause_begins_no_more_nodes_and_finishes_those_in_flight() -> None:

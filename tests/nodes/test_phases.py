@@ -32,3 +32,10 @@ def test_one_that_is_deleted_says_so() -> None:
     stage.world.delete()
     stage.operator.round()
     assert stage.phase() is RolloutPhase.DELETING
+
+
+def test_a_node_that_is_cordoned_at_this_moment_does_not_say_that_it_will_be() -> None:
+    stage = Stage(1)
+    stage.until(lambda: any("cordoned" in one.message for one in stage.told.nodes))
+    (record,) = stage.told.nodes
+    assert (record.state, record.message) == (NodeState.CORDONED, "it is being cordoned")

@@ -24,13 +24,17 @@ from tests.nodes.world import NEW
         (
             {"node_selector": LabelSelector(match_labels={"tier": "gold"})},
             Reason.NO_NODES,
-            "selector and pools of NodeRollout next match no node",
+            "no node matches nodeSelector tier=gold of NodeRollout next; no node has label tier",
         ),
-        ({"pools": ("gold",)}, Reason.NO_NODES, "selector and pools of NodeRollout next match no node"),
+        (
+            {"pools": ("gold",)},
+            Reason.NO_NODES,
+            "no node matches pools gold of NodeRollout next; no node is in a pool",
+        ),
         (
             {"windows": (Window(schedule="0 22 * * *", duration="10m"),), "expected_node_duration": "15m"},
             Reason.WINDOW_TOO_SHORT,
-            "window '0 22 * * *' for 0:10:00 in UTC is shorter than the 0:15:00 that is expected",
+            "window '0 22 * * *' for 10m in UTC is shorter than the 15m that is expected",
         ),
         (
             {"windows": (Window(schedule="0 99 * * *", duration="1h"),)},

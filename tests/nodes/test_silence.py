@@ -12,7 +12,7 @@ from shiplift.api.values import ConditionStatus
 from shiplift.nodes.model import Reason
 from shiplift.nodes.observe.rollouts import kept_for
 from tests.nodes.face.rollouts import a_rollout
-from tests.nodes.players import SILENT, STUCK
+from tests.nodes.players import SILENT, STUCK, Operator
 from tests.nodes.stage import Stage
 
 
@@ -77,6 +77,24 @@ def test_an_agent_that_dies_at_work_is_told_with_since_when(claims: bool) -> Non
     stage.node("w-0").annotations[AGENT] = Agent("1", 7).written()
     later(stage, 0)
     assert stage.record("w-0").reason == wanted, "it was heard of"
+
+
+@pytest.mark.parametrize("listens", [0, 40])
+def test_who_has_just_begun_to_listen_believes_what_was_told_of_its_silence(listens: int) -> None:
+    """An operator that comes back, or `shiplift undo`."""
+    stage = Stage(1)
+    stage.until(lambda: stage.told.running_pass is RolloutPass.WORKERS)
+    stage.node("w-0").fails = STUCK
+    stage.until(lambda: stage.told.nodes and stage.told.nodes[0].reason == Reason.CHANGING)
+    later(stage, 31)
+    told = stage.record("w-0").message
+    assert "nothing was heard of it since 09:00:" in told
+    stage.operator = Operator(stage.world)
+    later(stage, listens)
+    assert (stage.record("w-0").reason, stage.record("w-0").message) == ("AgentUnheard", told)
+    stage.node("w-0").annotations[AGENT] = Agent("1", 7).written()
+    later(stage, 0)
+    assert stage.record("w-0").message == "its agent is at work"
 
 
 def test_a_pass_is_over_when_its_last_node_was_given_back() -> None:

@@ -260,6 +260,7 @@ class World:
             leases=dict(self._leases(members.values(), memory)),
             watched=memory.watched.look(states(self.rollouts.values(), members), self.now),
             heard=memory.heard.look(beats(members.values()), self.now),
+            unheard=memory.heard.unchanged,
             hooks=dict(self.jobs),
             claims=tuple(self.claims.values()),
             changes=dict(memory.changes),

@@ -52,5 +52,8 @@ class Snapshot:
     def all(self, rows: type[R]) -> Iterable[R]:
         return [row for row in self._rows if isinstance(row, rows)]
 
+    def customs(self, _kind: Kind) -> Iterable[Any]:
+        return ()
+
     def stale(self, *of: Kind) -> tuple[Kind, ...]:
         return tuple(kind for kind in self._stale if kind in of)

@@ -21,6 +21,7 @@ from shiplift.api.workloads import (
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.workloads.decide.decision import decide
+from shiplift.workloads.decide.waiting import how_far
 from shiplift.workloads.model import Evicted
 from shiplift.workloads.names import SKIP
 from shiplift.workloads.steps import HoldBudget
@@ -70,6 +71,22 @@ def test_who_waits_for_a_dependency() -> None:
         "Held WaitsForDependency: waits for StatefulSet shop/db, 0 of 2 pods moved"
         " (said by WorkloadOrder shop/order)"
     )
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ({"ready": 2}, "0 of 2 pods moved"),
+        ({"away": (), "ready": 1}, "1 of 2 pods that have moved are Ready"),
+        ({"away": (), "leaving": 1}, "all of whose pods have moved, until those that leave have ended (1)"),
+        ({"away": ()}, "all of whose pods have moved, until they have been Ready for a while"),
+    ],
+)
+def test_a_dependency_whose_pods_have_all_moved_says_what_is_missing(
+    known: dict[str, Any], said: str
+) -> None:
+    tally = look(a_shop()).tallies[DB]
+    assert how_far(msgspec.structs.replace(tally, **{"ready": 2, "leaving": 0} | known)) == said
 
 
 def test_who_waits_for_several() -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Kubeconfig = Annotated[Path | None, Parameter(help="Default: as kubectl, then in-cluster.")]
 Context = Annotated[str | None, Parameter(help="Which context of the kubeconfig.")]
 
+WRONG_CLUSTER = "shiplift is not installed here; is another cluster meant? --context names it"
 _UNLIMITED = 1000
 """Columns where no terminal limits them: a line stays a line."""
 _SYNC_SECONDS = 60.0
@@ -55,9 +56,9 @@ def credentials_of(kubeconfig: Path | None, context: str | None) -> Credentials:
 class UnknownKindError(CommandError):
     """The cluster has no such kind of ours: it is not installed there."""
 
-    def __init__(self, *kinds: Kind) -> None:
+    def __init__(self, *kinds: Kind, hint: str = "shiplift crds | kubectl apply -f -") -> None:
         names = either(f"{kind}s" for kind in kinds)
-        super().__init__(f"this cluster does not know {names}", "shiplift crds | kubectl apply -f -")
+        super().__init__(f"this cluster does not know {names}", hint)
 
 
 def either(names: Iterable[str]) -> str:

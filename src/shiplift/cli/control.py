@@ -7,18 +7,19 @@ WorkloadMigration, by its uid and in the version that was read.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
 from shiplift.cli import access, rollout_control, upgrade_control
-from shiplift.cli.access import Context, Kubeconfig
+from shiplift.cli.access import WRONG_CLUSTER, Context, Kubeconfig
 from shiplift.cli.confirming import Yes, confirm
 from shiplift.cli.output import CommandError, say
-from shiplift.cli.upgrade_control import Reason
 
 if TYPE_CHECKING:
+    from shiplift.api.nodes import NodeRollout
     from shiplift.api.workloads import WorkloadMigration, WorkloadMigrationSpec
     from shiplift.kube.client import Client
 
@@ -45,6 +46,13 @@ What = Annotated[
         show_default=False,
     ),
 ]
+Reason = Annotated[
+    str,
+    Parameter(
+        help="Why; of an upgrade only, where it is written down with who asked.",
+        show_default=False,
+    ),
+]
 _MIGRATION_WORDS = ("wm", "migration", "workloadmigration")
 """What people type for the WorkloadMigration."""
 _TRIES = 10
@@ -57,19 +65,22 @@ def pause(
 ) -> None:
     """Let what is in flight end, and start nothing new."""
     with access.client_of(kubeconfig, context) as client:
-        if what and what not in _MIGRATION_WORDS:
-            _refuse(reason)
-            return rollout_control.pause(client, what)
-        if not what and (upgrade := upgrade_control.meant(client)) is not None:
-            return upgrade_control.pause(client, upgrade, reason)
+        _pause(client, what, reason)
+        _tell_absence(client)
+
+
+def _pause(client: Client, what: str, reason: str) -> None:
+    if what and what not in _MIGRATION_WORDS:
         _refuse(reason)
-        migration = _the_migration(
-            client, "pause", "shiplift migrate --to VERSION --paused makes one that waits"
-        )
-        if migration.spec.abort:
-            raise _aborted("it is aborted: there is nothing to pause")
-        if not _write(client, migration, {"paused": True}):
-            return say("it was paused already")
+        return rollout_control.pause(client, what)
+    if not what and (upgrade := upgrade_control.meant(client)) is not None:
+        return upgrade_control.pause(client, upgrade, reason)
+    _refuse(reason)
+    migration = _the_migration(client, "pause", "shiplift migrate --to VERSION --paused makes one that waits")
+    if migration.spec.abort:
+        raise _aborted("it is aborted: there is nothing to pause")
+    if not _write(client, migration, {"paused": True}):
+        return say("it was paused already")
     say(f"paused: what is in flight ends{_in_flight(migration)}; nothing new starts")
     return say("hint: shiplift resume goes on")
 
@@ -80,17 +91,22 @@ def resume(
 ) -> None:
     """Go on after a pause, and try again what has failed."""
     with access.client_of(kubeconfig, context) as client:
-        if what and what not in _MIGRATION_WORDS:
-            _refuse(reason)
-            return rollout_control.resume(client, what)
-        if not what and (upgrade := upgrade_control.meant(client)) is not None:
-            return upgrade_control.resume(client, upgrade, reason)
+        _resume(client, what, reason)
+        _tell_absence(client)
+
+
+def _resume(client: Client, what: str, reason: str) -> None:
+    if what and what not in _MIGRATION_WORDS:
         _refuse(reason)
-        migration = _the_migration(client, "resume")
-        if migration.spec.abort:
-            raise _aborted("it is aborted, not paused")
-        if not _write(client, migration, {"paused": False}):
-            return say("it was not paused")
+        return rollout_control.resume(client, what)
+    if not what and (upgrade := upgrade_control.meant(client)) is not None:
+        return upgrade_control.resume(client, upgrade, reason)
+    _refuse(reason)
+    migration = _the_migration(client, "resume")
+    if migration.spec.abort:
+        raise _aborted("it is aborted, not paused")
+    if not _write(client, migration, {"paused": False}):
+        return say("it was not paused")
     say("resumed: workloads move again as their turn comes")
     return say(f"hint: {_WATCH}")
 
@@ -107,22 +123,38 @@ def abort(
 ) -> None:
     """Stop an upgrade, a move of workloads or a rollout, and undo what it needed; what has moved stays."""
     with access.client_of(kubeconfig, context) as client:
-        if what and what not in _MIGRATION_WORDS:
-            _refuse(reason)
-            return rollout_control.abort(client, what, yes=yes)
-        if not what and (upgrade := upgrade_control.meant(client)) is not None:
-            return upgrade_control.abort(client, upgrade, reason, yes=yes)
+        _abort(client, what, reason, yes=yes)
+        _tell_absence(client)
+
+
+def _abort(client: Client, what: str, reason: str, *, yes: bool) -> None:
+    if what and what not in _MIGRATION_WORDS:
         _refuse(reason)
-        migration = _migration_to_abort(client)
-        if migration.spec.abort:
-            return say("it was aborted already")
-        if _is_at_rest(migration):
-            say("there is nothing to abort: nothing is being moved, and nothing of ours is left")
-            return say("hint: shiplift pause keeps another move from beginning")
-        _confirm(migration, yes)
-        _write(client, migration, {"abort": True})
+        return rollout_control.abort(client, what, yes=yes)
+    if not what and (upgrade := upgrade_control.meant(client)) is not None:
+        return upgrade_control.abort(client, upgrade, reason, yes=yes)
+    _refuse(reason)
+    migration = _migration_to_abort(client)
+    if migration.spec.abort:
+        return say("it was aborted already")
+    if _is_at_rest(migration):
+        say("there is nothing to abort: nothing is being moved, and nothing of ours is left")
+        for one in _rollouts_under_way(client)[:1]:
+            say(f"hint: shiplift abort rollout/{one.metadata.name} aborts that rollout")
+        return say("hint: shiplift pause keeps another move from beginning")
+    _confirm(migration, yes)
+    _write(client, migration, {"abort": True})
     say("aborted: nothing more is evicted, what was changed is undone, workloads stay where they are")
     return say(f"hint: {_WATCH}; without an operator, shiplift undo does that")
+
+
+def _tell_absence(client: Client) -> None:
+    """What was asked for is done by an operator: where surely none runs, that is said."""
+    from shiplift.cli.hearing import Ear
+
+    heard = Ear(client).surely()
+    if heard is not None and heard.silent(int(time.time())) is not None:
+        say("note: no operator runs, and what was asked for is done by one; `shiplift operator` runs one")
 
 
 def _refuse(reason: str) -> None:
@@ -148,10 +180,39 @@ def _the_migration(client: Client, verb: str, hint: str = "") -> WorkloadMigrati
     from shiplift.facts.kinds import WORKLOAD_MIGRATION
     from shiplift.workloads.face.words import HOW_TO_BEGIN, NO_MIGRATION
 
-    found: WorkloadMigration | None = next(iter(access.objects(client, WORKLOAD_MIGRATION)), None)
-    if found is None:
-        raise CommandError(f"there is nothing to {verb}: {NO_MIGRATION}", hint or HOW_TO_BEGIN)
-    return found
+    try:
+        found: WorkloadMigration | None = next(iter(access.objects(client, WORKLOAD_MIGRATION)), None)
+    except access.UnknownKindError as error:
+        found, missing, hint = None, error.message, WRONG_CLUSTER
+    else:
+        missing = NO_MIGRATION
+    if found is not None:
+        return found
+    if names := [one.metadata.name for one in _rollouts_under_way(client)]:
+        raise _rollout_instead(verb, names)
+    raise CommandError(f"there is nothing to {verb}: {missing}", hint or HOW_TO_BEGIN)
+
+
+def _rollouts_under_way(client: Client) -> list[NodeRollout]:
+    """Those that are not over, by name; none where their kind is not known."""
+    from shiplift.api.nodes import RolloutPhase
+    from shiplift.facts.kinds import NODE_ROLLOUT
+
+    over = (RolloutPhase.COMPLETE, RolloutPhase.ABORTED)
+    try:
+        found: list[NodeRollout] = access.objects(client, NODE_ROLLOUT)
+    except access.UnknownKindError:
+        return []
+    return sorted((one for one in found if one.status.phase not in over), key=lambda one: one.metadata.name)
+
+
+def _rollout_instead(verb: str, names: list[str]) -> CommandError:
+    """There is no upgrade and no move of workloads, and a rollout is under way: that may be meant."""
+    more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
+    return CommandError(
+        f"no upgrade and no move of workloads is under way, but rollout/{names[0]}{more}",
+        f"shiplift {verb} rollout/{names[0]}",
+    )
 
 
 def _migration_to_abort(client: Client) -> WorkloadMigration:

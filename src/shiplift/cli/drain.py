@@ -207,9 +207,8 @@ def _check_rights(client: Client, found: Plan) -> None:
 
     namespaces = {one.pod.namespace for one in (*found.evictions, *found.waits)}
     if missing := missing_rights(client, namespaces):
-        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         raise CommandError(
-            f"you lack the right to {missing[0]}{more}; nothing was changed",
+            f"you lack the right to {', and to '.join(missing)}; nothing was changed",
             "an administrator can grant it; kubectl auth can-i --list tells what you may do",
         )
 

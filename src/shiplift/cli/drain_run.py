@@ -50,8 +50,15 @@ def run(work: Draining, cordon: Cordon, node: str, limit: float) -> None:
             end = _follow(work, screen, node, limit)
     say(
         f"node {node} is drained after {time.monotonic() - began:.0f} s: {counted(end.gone)} went,"
-        f" {end.stay} stay; kubectl uncordon {node} opens it again"
+        f" {end.stay} stay; {_opened_by(cordon, node)}"
     )
+
+
+def _opened_by(cordon: Cordon, node: str) -> str:
+    """A node of a rollout is not to be uncordoned by hand: it may be changed at this moment."""
+    if cordon.rollout:
+        return f"NodeRollout {cordon.rollout} opens it again when it is through with it"
+    return f"kubectl uncordon {node} opens it again"
 
 
 def _follow(work: Draining, screen: Screen, node: str, limit: float) -> End:

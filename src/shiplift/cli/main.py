@@ -135,6 +135,10 @@ COMMANDS = (
 )
 
 
+_MEANT = {"watch": "status -w"}
+"""What is called otherwise here, and like none of the commands."""
+
+
 def main() -> None:
     """Run the command that the arguments name, then exit."""
     sys.exit(run(sys.argv[1:], _program(sys.argv[0])))
@@ -180,6 +184,8 @@ def _command(name: str, program: str) -> Command:
     for command in COMMANDS:
         if command.name == name:
             return command
+    if name in _MEANT:
+        raise CommandError(f"there is no command {name!r}", f"did you mean {program} {_MEANT[name]}?")
     import difflib  # only after a slip
 
     close = difflib.get_close_matches(name, [command.name for command in COMMANDS], n=1)
@@ -216,7 +222,7 @@ def _in_our_words(error: CycloptsError, program: str) -> CommandError:
     from shiplift.cli import slips  # only after a slip
 
     more, meant_by_it = slips.too_many(error)
-    message, _, hint = (more or _missing(error) or str(error)).partition("\nhint: ")
+    message, _, hint = (more or _missing(error) or slips.value(error) or str(error)).partition("\nhint: ")
     message, _, commands = message.partition(" Available commands: ")
     message, _, meant = message.partition(" Did you mean ")
     if meant:

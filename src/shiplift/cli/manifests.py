@@ -50,7 +50,11 @@ def manifests(  # noqa: PLR0913 - what an administrator can choose
     user: User = "",
     template: Annotated[
         bool,
-        Parameter(help="Also the right to change pod templates, which mode Template takes.", negative=""),
+        Parameter(
+            help="Also the right to change pod templates, which mode Template takes.",
+            negative="",
+            show_default=False,
+        ),
     ] = False,
     grant: Annotated[
         tuple[str, ...],
@@ -95,6 +99,7 @@ def manifests(  # noqa: PLR0913 - what an administrator can choose
         Parameter(
             help="Also what runs the operator inside the cluster: Deployment, Service, roles of users.",
             negative="",
+            show_default=False,
         ),
     ] = False,
     image: Annotated[

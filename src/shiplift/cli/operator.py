@@ -38,6 +38,7 @@ def operator(  # noqa: PLR0913 - what can be chosen
             help="Answer over TLS, with a certificate of its own; metrics only to whom the API server lets"
             " read them.",
             negative="",
+            show_default=False,
         ),
     ] = False,
     tls_folder: Annotated[
@@ -47,7 +48,7 @@ def operator(  # noqa: PLR0913 - what can be chosen
     user: User = "",
     kubeconfig: Kubeconfig = None,
     context: Context = None,
-    verbose: Annotated[bool, Parameter(help="Log more.", negative="")] = False,
+    verbose: Annotated[bool, Parameter(help="Log more.", negative="", show_default=False)] = False,
 ) -> None:
     """Run until SIGTERM, then hand the Lease over at once."""
     from shiplift.kube.credentials import load

@@ -87,7 +87,7 @@ def journal_of(client: Client) -> Journal:
             f"it is ConfigMap shiplift-journal in namespace {space}: the role view there is enough",
         ) from error
     except KubeError as error:
-        raise CommandError(str(error), error.hint or "shiplift manifests | kubectl apply -f -") from error
+        raise CommandError(error.message, error.hint or "shiplift manifests | kubectl apply -f -") from error
 
 
 def _chapter(journal: Journal, number: int) -> Chapter:

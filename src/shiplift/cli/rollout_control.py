@@ -28,7 +28,8 @@ def named(what: str) -> str:
     if kind.lower() not in ROLLOUT_WORDS or not name:
         raise CommandError(
             f"{what!r} is nothing that can be paused, resumed or aborted",
-            "rollout/NAME is a NodeRollout, wm the move of workloads; without a name it is the upgrade",
+            "rollout/NAME is a NodeRollout, wm the move of workloads; without a name it is the upgrade,"
+            " or the move of workloads where no upgrade is under way",
         )
     return name
 

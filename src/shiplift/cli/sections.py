@@ -5,7 +5,7 @@ A layer that has nothing to tell has no section. One that had something and has 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shiplift.cli import access
@@ -113,9 +113,15 @@ def absent(parts: Parts) -> CommandError:
     """No layer has anything to tell: what there is none of, and how an upgrade of everything would begin."""
     from shiplift.view.section import Advice
 
-    first = next((part for part in parts.values() if part.conducts), next(iter(parts.values())))
+    first = [part for part in parts.values() if part.conducts] or list(parts.values())
+    hints = [first[0].absent.hint] if len(first) == 1 else _of_each(first)
     kinds = dict.fromkeys(str(kind) for part in parts.values() for kind in part.reads)
-    return refusal(Advice(f"there is no {access.either(kinds)} in this cluster", first.absent.hint))
+    return refusal(Advice(f"there is no {access.either(kinds)} in this cluster", "; ".join(hints)))
+
+
+def _of_each(parts: Iterable[StatusPart[Any]]) -> list[str]:
+    """How each would begin, with what it is about."""
+    return [f"{part.reads[0]}: {part.absent.hint}" for part in parts]
 
 
 def refusal(advice: Advice) -> CommandError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,6 +39,22 @@ def too_many(error: CycloptsError) -> tuple[str, str]:
     if before.lower() in _KINDS:
         return message, f"did you mean {before}/{unused[0]}?"
     return message, _TAKES.get(_command(error), "")
+
+
+def value(error: CycloptsError) -> str:
+    """A value that an option cannot have: what was given, and what it is not; empty for any other error."""
+    from cyclopts import CoercionError, MissingArgumentError
+
+    if isinstance(error, CoercionError) and error.token is not None and error.target_type in (int, float):
+        named = error.token.keyword or (error.argument.name if error.argument else "it")
+        return f"{named} {error.token.value!r} is no number"
+    if not isinstance(error, MissingArgumentError) or error.argument is None:
+        return ""
+    given = list(error.root_input_tokens or ())
+    for name, after in pairwise(given):
+        if name in error.argument.names and after[:1] == "-" and after[1:2].isdigit():
+            return f"{name} {after!r} is less than nothing"
+    return ""
 
 
 def option(error: CycloptsError) -> str:

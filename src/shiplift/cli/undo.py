@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 app = App(name="undo", help="Undo all that was changed in a cluster, even without the operator.")
 _QUESTION = (
-    "abort what runs, and undo all that shiplift has changed in this cluster? workloads stay where they are"
+    "abort what runs, and undo all that shiplift has changed in this cluster? workloads stay where they are,"
+    " nodes keep what they run"
 )
 release_app = App(name="release", help="The old name of undo, with --all.")
 
@@ -102,7 +103,7 @@ def _installed(client: Client, parts: tuple[LayerPart, ...]) -> list[LayerPart]:
             raise access.UnknownKindError(unknown[part.name][0])
     missing = dict.fromkeys(kind for part in parts for kind in unknown[part.name][:1])
     if not installed and missing:
-        raise access.UnknownKindError(*missing)
+        raise access.UnknownKindError(*missing, hint=access.WRONG_CLUSTER)
     return installed
 
 

@@ -49,6 +49,7 @@ def upgrade(  # noqa: PLR0913 - the options of the command
     window: Annotated[
         tuple[str, ...],
         Parameter(
+            negative="",
             show_default=False,
             help="When steps may be begun, as '0 22 * * 1-5 for 4h in Europe/Madrid'; may be given again.",
         ),

@@ -23,12 +23,15 @@ class Cordon:
         self._client, self._name = client, name
         self._uid = ""
         self.ours = False
+        self.rollout = ""
+        """The NodeRollout whose cordon it is."""
 
     def take(self) -> None:
         """Cordon the node, unless it is."""
         for _ in range(_TRIES):
             live = self._client.get(NODE, self._name)
             if is_cordoned(live):
+                self.rollout = cordoned_by(live)
                 return None
             self._uid, self.ours = uid_of(live), True  # before it is sent: an answer may be lost
             try:

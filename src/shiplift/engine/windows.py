@@ -19,6 +19,8 @@ from zoneinfo import ZoneInfo
 import msgspec
 from cronsim import CronSim, CronSimError
 
+from shiplift.engine.durations import as_written
+
 SHORTEST = timedelta(minutes=5)
 HORIZON = timedelta(days=8)
 """A run of windows that goes on for longer than this counts as one that does not close."""
@@ -48,7 +50,8 @@ class Window(msgspec.Struct, frozen=True):
         _zone(self.zone)
         if self.duration < SHORTEST:
             raise WindowError(
-                f"window {self.cron!r} lasts {self.duration}", f"let it last at least {SHORTEST}"
+                f"window {self.cron!r} lasts {as_written(self.duration)}",
+                f"let it last at least {as_written(SHORTEST)}",
             )
 
     def last_start(self, now: datetime) -> datetime | None:
@@ -93,7 +96,7 @@ class Window(msgspec.Struct, frozen=True):
         return minute.startswith("*") or hour.startswith("*")
 
     def __str__(self) -> str:
-        return f"{self.cron!r} for {self.duration} in {self.zone}"
+        return f"{self.cron!r} for {as_written(self.duration)} in {self.zone}"
 
 
 def _check_cron(cron: str) -> None:
@@ -193,8 +196,8 @@ class Windows(msgspec.Struct, frozen=True):
         for window in self.windows:
             if window.duration < expected:
                 raise WindowError(
-                    f"window {window} is shorter than the {expected} that is expected",
-                    "let it last longer, or do less at once",
+                    f"window {window} is shorter than the {as_written(expected)} that is expected",
+                    f"let it last at least {as_written(expected)}",
                 )
 
     def _end_of_those_open(self, now: datetime) -> datetime | None:

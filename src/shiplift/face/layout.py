@@ -8,9 +8,11 @@ from rich.console import OverflowMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from shiplift.view.values import Share
+from shiplift.view.values import Eta, Share
 
 _BAR = 20
+_NARROW = 0.2
+"""Bounds that are apart by less than this part of what is likely say nothing."""
 _DOTS = 12
 """More pods than this are counted, not drawn one by one."""
 MOVED, BETWEEN, LEFT = ("●", "green"), ("◐", "yellow"), ("○", "cyan")
@@ -22,6 +24,23 @@ def duration(seconds: int) -> str:
     if seconds < 120:
         return f"{seconds} s"
     return f"{seconds // 60} min" if seconds < 7200 else f"{seconds // 3600} h"
+
+
+def expected(eta: Eta) -> str:
+    """When it is likely to end, and between which bounds."""
+    return f"{duration(eta.likely)}{_bounds(eta)}"
+
+
+def to_go(eta: Eta) -> str:
+    """The same of what is under way."""
+    return f"{duration(eta.likely)} to go{_bounds(eta)}"
+
+
+def _bounds(eta: Eta) -> str:
+    """Only where they say more than what is likely does."""
+    narrow = eta.latest - eta.earliest <= max(eta.likely * _NARROW, 1)
+    first, last = duration(eta.earliest), duration(eta.latest)
+    return "" if narrow or first == last else f" ({first} to {last})"
 
 
 def bar(share: Share) -> str:

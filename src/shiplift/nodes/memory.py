@@ -118,6 +118,8 @@ class Watched:
         self._passed = passed
         self._last: tuple[datetime, float] | None = None
         self._seen: dict[str, tuple[Hashable, datetime]] = {}
+        self.unchanged: frozenset[str] = frozenset()
+        """Those that have been in one state for as long as they were looked at."""
 
     def look(self, states: Iterable[tuple[str, Hashable]], now: datetime) -> dict[str, datetime]:
         """All that are under way now; others are forgotten."""
@@ -129,7 +131,9 @@ class Watched:
             found[uid] = (state, now)
             if known is not None and known[0] == state:
                 found[uid] = (state, known[1] + forward)
-        self._seen = found
+        changed = self._seen.keys() - self.unchanged
+        changed |= {uid for uid, (state, _) in found.items() if self._seen.get(uid, (state, now))[0] != state}
+        self._seen, self.unchanged = found, frozenset(found.keys() - changed)
         return {uid: at for uid, (_, at) in found.items()}
 
     def is_past(self, now: datetime) -> bool:

@@ -320,6 +320,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     heard: Mapping[str, datetime] = {}
     """By uid of the node, of those with an order: when this operator last heard of their agents, or since
     when it has listened."""
+    unheard: frozenset[str] = frozenset()
+    """By uid of the node, of those: of whose agents it has heard nothing for as long as it has listened."""
     hooks: Mapping[tuple[str, str], Hooked] = {}
     """Jobs of ours, by namespace and name."""
     claims: Claims | None = ()

@@ -82,7 +82,7 @@ def test_a_number_of_machines_that_cannot_be_is_refused(tmp_path, count):
 
 @pytest.mark.parametrize("name", ["", "Upper", "a/b", "../x", "x" * 60])
 def test_a_name_that_cannot_be_is_refused(name):
-    with pytest.raises(LocalError, match="cannot be the name of machines"):
+    with pytest.raises(LocalError, match="cannot be the name of a cluster"):
         Machines(name)
 
 

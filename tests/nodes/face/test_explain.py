@@ -16,6 +16,9 @@ from shiplift.facts.kinds import NODE_ROLLOUT, Kind
 from shiplift.kube.store import Snapshot
 from shiplift.kube.watch import Watch
 from shiplift.nodes.face.explain import EXPLAIN
+from shiplift.nodes.face.others import ExplainedRollout, others
+from shiplift.nodes.face.rollouts import rollouts_view
+from shiplift.nodes.observe.members import Members
 from tests.nodes.face.rollouts import NOW, a_record, a_rollout
 from tests.view.rows import Snapshot as Rows
 from tests.view.rows import node
@@ -59,6 +62,27 @@ def test_a_rollout_says_what_it_is_at_what_it_needs_and_which_nodes(word: str) -
     assert "Needs you  1 node failed; `shiplift resume rollout/r` tries it again\n" in said
     assert "\nb     Quarantined  3 min  no space left" in said
     assert "other" not in said
+
+
+def test_all_nodes_of_a_rollout_are_there_also_those_to_which_nothing_is_done() -> None:
+    said = explained("rollout/r", STOPPED)
+    assert "\nOTHER NODE  VERSION  WAITS FOR\nworker-1    v1.35.4  its turn" in said
+    over = a_rollout(phase=RolloutPhase.ABORTED)
+    assert "worker-1    v1.35.4  nothing: the rollout is over" in explained("rollout/r", over)
+    through = a_rollout(phase=RolloutPhase.COMPLETE, spec={"version": "v1.35.4"})
+    assert "worker-1    v1.35.4  nothing: it runs what it should" in explained("rollout/r", through)
+    assert "worker-1" not in explained("rollout/r", a_rollout(spec={"pools": ("gold",)}))
+
+
+def test_of_many_other_nodes_those_come_first_that_are_still_to_be_changed() -> None:
+    rows = [node(f"a-{one:02}", "v1.36.3") for one in range(60)] + [node("z", "v1.35.4")]
+    found = others(a_rollout(), Members().look(rows, ()).values())
+    assert (found[0].name, found[0].waits_for) == ("z", "its turn")
+    out = io.StringIO()
+    view = rollouts_view([a_rollout()], NOW, None)
+    assert view is not None
+    Console(file=out, width=110, no_color=True).print(EXPLAIN.picture(ExplainedRollout(view, found)))
+    assert out.getvalue().rstrip().endswith("and 11 more")
 
 
 @pytest.mark.parametrize(

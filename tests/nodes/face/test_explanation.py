@@ -56,6 +56,11 @@ def test_every_state_says_what_is_next() -> None:
         ),
         ((a_rollout(stalled="b failed"),), a_member(), "somebody: NodeRollout r does not go on: b failed"),
         ((a_rollout(),), a_member({SKIP_ROLLOUT: "true"}), "nothing: it has opted out of rollouts"),
+        (
+            (a_rollout(a_record("a", NodeState.SKIPPED, message=f"{SKIP_ROLLOUT} leaves it out")),),
+            a_member({SKIP_ROLLOUT: "true"}),
+            "nothing: node.shiplift.dev/skip-rollout leaves it out",
+        ),
         ((a_rollout(),), a_member(kubelet_version="v1.36.3"), "nothing: it runs what it should"),
         ((a_rollout(phase=RolloutPhase.ABORTED),), a_member(), "nothing: NodeRollout r is over"),
         ((a_rollout(a_record("a", NodeState.CHANGING, message="works")),), a_member(), "works"),

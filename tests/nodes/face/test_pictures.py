@@ -37,7 +37,7 @@ BUSY = a_rollout(
         message=f"1 pod left: pod {BLOCKER.pod} is kept: {BLOCKER.message}",
         blockers=(BLOCKER,),
     ),
-    a_record("worker-09", NodeState.SKIPPED, 50, message="node.shiplift.dev/skip-rollout is on it"),
+    a_record("worker-09", NodeState.SKIPPED, 50, message="node.shiplift.dev/skip-rollout leaves it out"),
     name="v1.36.3",
     phase=RolloutPhase.RUNNING,
     running_pass=RolloutPass.WORKERS,

@@ -133,7 +133,7 @@ def test_a_pause_stalls_it_once_what_was_in_flight_is_finished(rollout: object, 
 @pytest.mark.parametrize(
     ("rollout", "heard", "hint"),
     [
-        (a_rollout(observed_generation=0), None, "no operator has looked at it yet"),
+        (a_rollout(observed_generation=0), None, "no operator with the layer nodes has looked at it yet"),
         (a_rollout(about={"generation": 2}), None, "the operator has not seen the last change"),
         (a_rollout(), Heard(NOW - 100), "nothing happens until an operator runs again"),
         (a_rollout(spec={"paused": True}), None, "`shiplift resume rollout/r` goes on"),
@@ -142,6 +142,16 @@ def test_a_pause_stalls_it_once_what_was_in_flight_is_finished(rollout: object, 
 )
 def test_hints_say_what_could_be_done(rollout: object, heard: Heard | None, hint: str) -> None:
     assert any(said.startswith(hint) for said in one(rollout, heard=heard).hints)
+
+
+def test_the_node_that_is_explained_is_the_first_that_is_shown() -> None:
+    two = a_rollout(a_record("a", NodeState.DRAINING, 1), a_record("b", NodeState.DRAINING, 9))
+    assert one(two).lines[0].name == "b"
+    assert one(two).hints[-1].startswith("`shiplift explain node/b` tells all")
+
+
+def test_of_a_rollout_that_is_over_nobody_waits_for_an_operator() -> None:
+    assert one(a_rollout(**ABORTED), heard=Heard(NOW - 100)).hints == ()
 
 
 @pytest.mark.parametrize(

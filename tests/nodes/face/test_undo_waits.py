@@ -21,6 +21,14 @@ def test_the_node_and_what_it_waits_for_is_named() -> None:
     assert waits(rolling(at_work, failed)) == "waits for node a: its agent has begun"
 
 
+def test_of_an_agent_that_is_not_heard_of_it_is_said_what_ends_the_wait() -> None:
+    dead = a_record("a", NodeState.CHANGING, message="nothing was heard", token=TOKEN, reason="AgentUnheard")
+    assert waits(rolling(dead)) == (
+        "waits for node a: nothing was heard (start its agent again, which finishes or reverts; where that"
+        " machine is gone for good, `kubectl delete node a`)"
+    )
+
+
 def test_where_no_node_is_in_flight_the_rollout_says_what_it_waits_for() -> None:
     assert waits(rolling(message="what is known of Node may be old")) == (
         "waits for NodeRollout r: what is known of Node may be old"

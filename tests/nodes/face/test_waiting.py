@@ -55,7 +55,8 @@ def test_it_ends_when_it_will_not_come_to_that(rollouts: tuple[NodeRollout, ...]
         (a_rollout(phase=RolloutPhase.STOPPED, stalled="1 node failed"), "stalled: 1 node failed"),
         (
             a_rollout(observed_generation=0),
-            "stalled: no operator has looked at NodeRollout r yet: `shiplift operator` runs one",
+            "stalled: no operator with the layer nodes has looked at NodeRollout r yet: `shiplift operator`"
+            " runs one",
         ),
         (
             a_rollout(phase=RolloutPhase.PAUSED, spec={"paused": True}),

@@ -101,7 +101,12 @@ def test_a_count_that_lags_behind_never_becomes_negative() -> None:
 @pytest.mark.parametrize(
     ("status", "spec", "about", "hint"),
     [
-        ({}, {}, {}, "no operator has looked at it yet; `shiplift operator` runs one"),
+        (
+            {},
+            {},
+            {},
+            "no operator with the layer workloads has looked at it yet; `shiplift operator` runs one",
+        ),
         (UPGRADE, {}, {"generation": 3}, "the operator has not seen the last change of the spec yet"),
         (UPGRADE, {"paused": True}, {}, "`shiplift resume` goes on"),
         (

@@ -181,7 +181,8 @@ class Config(msgspec.Struct, frozen=True):
         where = ", ".join(str(file) for file in self.files)
         if not wanted:
             raise CredentialsError(
-                f"{where}: no current-context", hint="choose one with kubectl config use-context, or name one"
+                f"{where}: no current-context",
+                hint="choose one with kubectl config use-context, or name one with --context",
             )
         if wanted not in self.contexts:
             known = ", ".join(sorted(self.contexts)[:20]) or "none"
@@ -244,7 +245,9 @@ def _convert(path: Path, tree: Any) -> _File:
     except (RecursionError, OverflowError):
         raise CredentialsError(f"{path}: nested too deeply, or too many values") from None
     except msgspec.ValidationError as error:
-        raise CredentialsError(f"{path}: {error}", hint="a kubeconfig is expected") from None
+        raise CredentialsError(
+            f"{path} is no kubeconfig: {str(error).replace('`', '')}", hint="--kubeconfig names another file"
+        ) from None
 
 
 def _loader() -> type[yaml.SafeLoader]:

@@ -45,7 +45,7 @@ def in_cluster(folder: Path = SERVICE_ACCOUNT, impersonate: Impersonation | None
     port = os.environ.get("KUBERNETES_SERVICE_PORT", "")
     if not host or not (folder / "token").exists():
         raise CredentialsError(
-            "no kubeconfig and no service account", hint="set KUBECONFIG, or name a kubeconfig file"
+            "no kubeconfig and no service account", hint="set KUBECONFIG, or name a file with --kubeconfig"
         )
     if not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
         raise CredentialsError(f"KUBERNETES_SERVICE_PORT is {port!r}, which is no port")
@@ -78,7 +78,10 @@ def _kubeconfig_files(path: Path | None) -> list[Path]:
         listed = [Path(item) for item in dict.fromkeys(named.split(os.pathsep)) if item]
         found = [item for item in listed if item.exists()]
         if not found:
-            raise CredentialsError(f"KUBECONFIG names {named}, and none of it exists")
+            none = "which does not exist" if len(listed) == 1 else "and none of these files exists"
+            raise CredentialsError(
+                f"KUBECONFIG names {named}, {none}", hint="name a file that is there with --kubeconfig"
+            )
         return found
     home = Path.home() / ".kube" / "config"
     return [home] if home.exists() else []

@@ -56,7 +56,7 @@ class Machines:
     def __init__(self, name: str = "default", root: Path | None = None) -> None:
         if not _NAME.fullmatch(name):
             raise LocalError(
-                f"{name!r} cannot be the name of machines", "use lower-case letters, digits and hyphens"
+                f"{name!r} cannot be the name of a cluster", "use lower-case letters, digits and hyphens"
             )
         self.name = name
         self.root = root or paths.clusters_root()

@@ -92,8 +92,11 @@ def _unanswered(case: Case) -> Passed:
 
 
 def _heard(case: Case, waits: Passed, so: str) -> Passed:
-    """The same, with how long nothing was heard of its agent, where that is long."""
+    """The same, with how long nothing was heard of its agent, where that is long. Who only begins to listen
+    believes what was told before."""
     uid = case.member.uid
+    if case.record.reason == Reason.AGENT_UNHEARD and uid in case.view.unheard:
+        return case.waits(Reason.AGENT_UNHEARD, case.record.message, *waits.steps, due=waits.due)
     since = silence.silent_since(case.view, uid, case.now)
     if since is not None:
         return case.waits(Reason.AGENT_UNHEARD, f"{so} {silence.told(since)}", *waits.steps, due=waits.due)

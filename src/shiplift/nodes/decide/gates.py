@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from shiplift.api.nodes import NodeState, NodeStatus, OnBlockedDrain
 from shiplift.facts import kinds
-from shiplift.nodes.decide import canary, choosing, failing, preparing, timing
+from shiplift.nodes.decide import canary, choosing, failing, nobody, preparing, timing
 from shiplift.nodes.decide.course import Course, Line
 from shiplift.nodes.model import Member, Reason
 from shiplift.nodes.names import FINALIZER
@@ -39,9 +39,11 @@ def _no_nodes(course: Course) -> Line | None:
     if len(course.scope):
         return None
     name = course.rollout.metadata.name
-    text = f"selector and pools of NodeRollout {name} match no node"
     if course.scope.opted_out:
-        text += f" but {course.scope.opted_out[0].name}, which has opted out"
+        first = course.scope.opted_out[0].name
+        text = f"selector and pools of NodeRollout {name} match no node but {first}, which has opted out"
+    else:
+        text = nobody.told(course.spec, name, course.scope.outside)
     return Line(Reason.NO_NODES, text, stalled=True)
 
 

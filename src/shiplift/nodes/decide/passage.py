@@ -64,7 +64,7 @@ def _cordoning(case: Case) -> Passed:
         return wait
     if case.cordon().change in case.view.changes:
         return guards.cordoned_again(case)
-    return Passed(case.to(NodeState.CORDONED, Reason.CHOSEN, "it is cordoned next").record, (case.cordon(),))
+    return Passed(case.to(NodeState.CORDONED, Reason.CHOSEN, "it is being cordoned").record, (case.cordon(),))
 
 
 def _by_hand(case: Case) -> bool:

@@ -9,6 +9,7 @@ from statistics import median
 from shiplift.api.nodes import NodeRollout
 from shiplift.api.values import Window as StoredWindow
 from shiplift.api.values import duration
+from shiplift.engine.durations import as_written
 from shiplift.engine.windows import Window, WindowError, Windows
 from shiplift.nodes.decide.course import Course, Line
 from shiplift.nodes.model import Reason
@@ -48,7 +49,8 @@ def unusable(course: Course) -> Line | None:
     try:
         windows.refuse_shorter_than(told(course.rollout))
     except WindowError as error:
-        return Line(Reason.WINDOW_TOO_SHORT, f"{_whose(course)}: {error}", stalled=True)
+        text = f"{_whose(course)}: {error}; {error.hint}, or lower spec.expectedNodeDuration"
+        return Line(Reason.WINDOW_TOO_SHORT, text, stalled=True)
     return None
 
 
@@ -63,9 +65,8 @@ def closed(course: Course) -> Line | None:
         return None
     opens = windows.next_fit(course.now, takes)
     when = f"the next one opens at {opens:%Y-%m-%d %H:%M} UTC" if opens else "none opens any more"
-    return Line(
-        Reason.WINDOW_CLOSED, f"no window is open for the {takes} that a node takes; {when}", due=opens
-    )
+    for_how_long = f" for the {as_written(takes)} that a node takes" if takes else ""
+    return Line(Reason.WINDOW_CLOSED, f"no window is open{for_how_long}; {when}", due=opens)
 
 
 def may_begin(rollout: NodeRollout, now: datetime) -> bool:
@@ -77,9 +78,10 @@ def may_begin(rollout: NodeRollout, now: datetime) -> bool:
 
 
 def next_window(rollout: NodeRollout, now: datetime) -> datetime | None:
-    """When the next window opens, where none is open."""
+    """When the next window opens, where none is open; nothing of windows that cannot be used."""
     try:
         windows = windows_of(rollout.spec.windows)
+        windows.refuse_shorter_than(told(rollout))
     except (WindowError, ValueError):
         return None
     return None if windows.open_at(now) else windows.next_open(now)

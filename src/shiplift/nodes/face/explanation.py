@@ -171,12 +171,13 @@ def _waits_for(
     member: Member, rollouts: Sequence[NodeRollout], rollout: NodeRollout | None, line: NodeLine | None
 ) -> str:
     if line is not None:
-        return line.message or line.reason
+        said = line.message or line.reason
+        return f"nothing: {said}" if line.state is NodeState.SKIPPED else said
     if rollout is None or _left_behind(member, rollouts):
         return _left_behind(member, rollouts) or "nothing: no NodeRollout matches it"
     if member.opted_out:
         return "nothing: it has opted out of rollouts"
-    if all(one.fits for one in _software(member, rollout)):
+    if runs_what_it_should(member, rollout):
         return "nothing: it runs what it should"
     if rollout.status.phase in _OVER:
         return f"nothing: NodeRollout {rollout.metadata.name} is over"
@@ -219,6 +220,10 @@ def _unblocked_by(member: Member, rollout: NodeRollout | None, line: NodeLine | 
         yield _TRY_AGAIN.format(rollout.metadata.name)
     if rollout.spec.paused and not rollout.spec.abort:
         yield f"`shiplift resume rollout/{rollout.metadata.name}`"
+
+
+def runs_what_it_should(member: Member, rollout: NodeRollout) -> bool:
+    return all(one.fits for one in _software(member, rollout))
 
 
 def _software(member: Member, rollout: NodeRollout | None) -> tuple[Software, ...]:

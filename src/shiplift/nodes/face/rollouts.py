@@ -219,9 +219,8 @@ def _resting(rollout: NodeRollout) -> str:
     on only when somebody resumes it."""
     if unseen(rollout):
         name = rollout.metadata.name
-        return (
-            CANNOT_TELL if mute(rollout) else f"no operator has looked at NodeRollout {name} yet: {RUN_ONE}"
-        )
+        nobody = f"no operator with the layer nodes has looked at NodeRollout {name} yet: {RUN_ONE}"
+        return CANNOT_TELL if mute(rollout) else nobody
     if not rollout.spec.paused or rollout.spec.abort or rollout.status.phase is not RolloutPhase.PAUSED:
         return ""
     flying = any(_flies(one) for one in rollout.status.nodes)
@@ -264,19 +263,21 @@ def line_of(record: NodeStatus, now: int) -> NodeLine:
 
 def _hints(rollout: NodeRollout, heard: Heard | None, now: int) -> Iterable[str]:
     name, status = rollout.metadata.name, rollout.status
-    if heard is not None and heard.silent(now) is not None:
+    if _arrival(rollout) is not Arrival.NOT_YET:
+        pass
+    elif heard is not None and heard.silent(now) is not None:
         yield f"nothing happens until an operator runs again; {RUN_ONE} from here"
     elif heard is not None and heard.not_acting:
         yield f"the operator does nothing: {plain(heard.not_acting)}"
     elif mute(rollout):
         yield CANNOT_TELL
     elif unseen(rollout):
-        yield f"no operator has looked at it yet; {RUN_ONE}"
+        yield f"no operator with the layer nodes has looked at it yet; {RUN_ONE}"
     elif status.observed_generation < rollout.metadata.generation:
         yield "the operator has not seen the last change of the spec yet"
     if rollout.spec.paused and not rollout.spec.abort:
         yield f"`shiplift resume rollout/{name}` goes on"
-    if worst := next((one for one in _lines(status.nodes, 0) if one.state is not NodeState.SKIPPED), None):
+    if worst := next((one for one in _lines(status.nodes, now) if one.state is not NodeState.SKIPPED), None):
         yield f"`shiplift explain node/{worst.name}` tells all about the first of them"
 
 

@@ -9,11 +9,11 @@ from rich.table import Table
 from rich.text import Text
 
 from shiplift.api.nodes import NodeState
-from shiplift.face.layout import bar, duration, facts, table
+from shiplift.face.layout import bar, duration, facts, table, to_go
 from shiplift.face.wrapping import Sentence
+from shiplift.nodes.face.others import MOST, ExplainedRollout
 from shiplift.nodes.face.rollouts import MOST_NODES, NodeLine, RolloutsView, RolloutView, why
 from shiplift.view.section import Arrival
-from shiplift.view.values import Eta
 
 _STYLES = {
     NodeState.QUARANTINED: "red",
@@ -34,6 +34,19 @@ def rollouts(view: RolloutsView, most: int | None, lines: int | None = None) -> 
         others = "1 other rollout is" if view.over == 1 else f"{view.over:,} other rollouts are"
         parts += [Text(), Text(f"{others} complete or aborted", style="dim")]
     return Group(*parts[1:])
+
+
+def explained(told: ExplainedRollout) -> RenderableType:
+    """All of one rollout, and its other nodes below it."""
+    parts = [rollouts(told.view, None)]
+    if told.others:
+        made = table("OTHER NODE", "VERSION", "WAITS FOR", wraps=("OTHER NODE", "WAITS FOR"))
+        for one in told.others[:MOST]:
+            made.add_row(Text(one.name), Text(one.version), Sentence(one.waits_for))
+        parts += [Text(), made]
+    if hidden := len(told.others[MOST:]):
+        parts.append(Text(f"and {hidden:,} more"))
+    return Group(*parts)
 
 
 def _rollout(view: RolloutView, most: int | None, lines: int | None) -> RenderableType:
@@ -74,7 +87,7 @@ def _headline(view: RolloutView, title: str) -> str:
         view.wanted,
         f"pass {view.running_pass}" if view.running_pass and not over else "",
         _elapsed(view, over=over),
-        _eta(view.eta) if view.eta and view.eta.likely > 0 else "",
+        f"about {to_go(view.eta)}" if view.eta and view.eta.likely > 0 else "",
     ]
     return ", ".join(one for one in more if one)
 
@@ -84,11 +97,6 @@ def _elapsed(view: RolloutView, *, over: bool) -> str:
     if view.phase == "stopped" and view.stopped is not None:
         return f"for {duration(view.stopped)}"
     return "" if view.seconds is None else f"{'in' if over else 'for'} {duration(view.seconds)}"
-
-
-def _eta(eta: Eta) -> str:
-    bounds = f" ({duration(eta.earliest)} to {duration(eta.latest)})" if eta.earliest < eta.latest else ""
-    return f"about {duration(eta.likely)} to go{bounds}"
 
 
 def _table(shown: Sequence[NodeLine], lines: int | None) -> Table:

@@ -19,7 +19,7 @@ _AT_WORK = ("→", "yellow")
 
 def headline(view: Standing) -> str:
     """How far it is, and what happens in the pass that runs."""
-    told = f"{bar(view.changed)} {view.changed} nodes run {view.target}"
+    told = f"{bar(view.changed)} {view.changed} nodes are changed to {view.target}"
     running = view.rollout.running_pass if view.rollout and not view.moved else ""
     return f"{told}, pass {running}\n{PASSES[RolloutPass(running)]}" if running else told
 

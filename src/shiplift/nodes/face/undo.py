@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from shiplift.api.nodes import NodeStatus
 from shiplift.engine import clock
 from shiplift.engine.barrier import Barrier
 from shiplift.engine.step import Outcome, Outcomes, Step
@@ -69,7 +70,7 @@ def _looks(step: Step) -> bool:
 def waits(decision: Rolling) -> str:
     """Which nodes are waited for, and what each waits for itself."""
     told = [
-        f"node {record.name}: {plain(record.message or record.reason or record.state.value)}"
+        f"node {record.name}: {_at(record)}{_way_out(record)}"
         for one in decision.told
         if one.reason in _UNDER_WAY
         for record in one.status.nodes
@@ -78,6 +79,20 @@ def waits(decision: Rolling) -> str:
     named = [f"NodeRollout {one.rollout.metadata.name}: {plain(one.message)}" for one in decision.told]
     more = f", and {len(told) - 3} more" if len(told) > 3 else ""
     return f"waits for {'; '.join(told[:3] or named)}{more}" if told or named else ""
+
+
+def _at(record: NodeStatus) -> str:
+    return plain(record.message or record.reason or record.state.value)
+
+
+def _way_out(record: NodeStatus) -> str:
+    """What ends the wait for an agent that may never answer."""
+    if record.reason not in (Reason.AGENT_UNHEARD, Reason.TIMED_OUT):
+        return ""
+    return (
+        " (start its agent again, which finishes or reverts; where that machine is gone for good, `kubectl"
+        f" delete node {record.name}`)"
+    )
 
 
 def _left(decision: Rolling) -> bool:

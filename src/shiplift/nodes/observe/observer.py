@@ -166,6 +166,7 @@ class Observer:
             leases=self.memory.leases.seen(_verified(rollouts, members.values())),
             watched=self._watched.look(states(rollouts, members), self._now()),
             heard=self._beats.look(beats(members.values()), self._now()),
+            unheard=self._beats.unchanged,
             hooks=self.memory.jobs.look(self._asking.job),
             claims=self._claims.get()[0] if touches_control_plane(rollouts, members) else (),
             distrust=self._distrust.get() if rollouts else "",

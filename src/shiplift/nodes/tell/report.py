@@ -245,7 +245,7 @@ def _listed(
             uid=one.uid,
             state=NodeState.SKIPPED,
             reason=Reason.OPTED_OUT,
-            message="node.shiplift.dev/skip-rollout is on it",
+            message="node.shiplift.dev/skip-rollout leaves it out",
             last_transition_time=since.get(one.uid) or now,
         )
         for one in opted_out

@@ -7,11 +7,10 @@ from collections.abc import Iterable
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from shiplift.face.layout import bar, duration, facts
+from shiplift.face.layout import bar, duration, expected, facts
 from shiplift.face.wrapping import Sentence
 from shiplift.upgrade.face.upgrading import UpgradeView
 from shiplift.view.section import Arrival
-from shiplift.view.values import Eta
 
 _PHASES = {
     "upgrading": "green",
@@ -54,10 +53,5 @@ def _headline(view: UpgradeView) -> str:
     word = "in" if view.arrival is not Arrival.NOT_YET else "for"
     more = [f"{view.phase} {way}", f"{word} {duration(view.seconds)}" if view.seconds is not None else ""]
     if view.eta is not None:
-        more.append(f"nodes in about {_eta(view.eta)}")
+        more.append(f"nodes in about {expected(view.eta)}")
     return ", ".join(one for one in more if one)
-
-
-def _eta(eta: Eta) -> str:
-    bounds = f" ({duration(eta.earliest)} to {duration(eta.latest)})" if eta.earliest < eta.latest else ""
-    return f"{duration(eta.likely)}{bounds}"

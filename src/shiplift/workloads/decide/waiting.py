@@ -55,10 +55,20 @@ def _held(view: View, id_: WorkloadId, waits: Sequence[Edge[WorkloadId]]) -> Lin
     if not _is_kept_off(view, id_):
         text = f"waits for {first}; the API server is being told to keep its new pods off the target nodes"
         return Line(WorkloadState.HELD, Reason.PREPARING, text)
-    tally = view.tallies[first]
-    there = len(tally.pods) - len(tally.away) - len(tally.pending)
-    text = f"waits for {first}, {there} of {tally.row.replicas} pods moved{said}{more}"
+    text = f"waits for {first}, {how_far(view.tallies[first])}{said}{more}"
     return Line(WorkloadState.HELD, Reason.WAITS_FOR_DEPENDENCY, text)
+
+
+def how_far(tally: Tally) -> str:
+    """How many of its pods have moved; once all have, what is missing then."""
+    there, wanted = len(tally.pods) - len(tally.away) - len(tally.pending), tally.row.replicas
+    if there < wanted or tally.away:
+        return f"{there} of {wanted} pods moved"
+    if tally.ready < wanted:
+        return f"{tally.ready} of {wanted} pods that have moved are Ready"
+    if tally.leaving:
+        return f"all of whose pods have moved, until those that leave have ended ({tally.leaving})"
+    return "all of whose pods have moved, until they have been Ready for a while"
 
 
 def _unreadable(view: View, id_: WorkloadId) -> Unreadable | None:

@@ -447,7 +447,7 @@ def _of_operator(migration: WorkloadMigration, *, acting: bool, there: bool) -> 
     elif there and not acting:
         yield "nothing happens until the operator acts"
     elif not migration.status.observed_generation:
-        yield "no operator has looked at it yet; `shiplift operator` runs one"
+        yield "no operator with the layer workloads has looked at it yet; `shiplift operator` runs one"
     elif not _is_seen(migration):
         yield "the operator has not seen the last change of the spec yet"
 

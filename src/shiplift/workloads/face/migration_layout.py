@@ -13,9 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from shiplift.api.workloads import MoveOutcome, WorkloadState
-from shiplift.face.layout import bar, duration, facts, table
+from shiplift.face.layout import bar, duration, facts, table, to_go
 from shiplift.face.wrapping import Sentence
-from shiplift.view.values import Eta
 from shiplift.workloads.face.migration import LastView, MigrationView, Phase, WaitingView
 
 _STYLES = {
@@ -104,15 +103,10 @@ def _headline(view: MigrationView) -> Sentence:
         view.title,
         f"mode {view.mode}" if view.mode else "",
         f"for {duration(view.seconds)}" if view.seconds is not None else "",
-        _eta(view.eta) if view.eta else "",
+        f"about {to_go(view.eta)}" if view.eta else "",
     ]
     text = ", ".join(one for one in more if one)
     return Sentence(text, lead=view.title, style=_STYLES.get(view.phase, "bold"))
-
-
-def _eta(eta: Eta) -> str:
-    bounds = f" ({duration(eta.earliest)} to {duration(eta.latest)})" if eta.earliest < eta.latest else ""
-    return f"about {duration(eta.likely)} to go{bounds}"
 
 
 def _waves(view: MigrationView) -> str:
