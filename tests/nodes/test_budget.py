@@ -106,7 +106,7 @@ def test_a_window_that_is_refused_is_not_waited_for() -> None:
     stage.finish()
     assert stage.told.message == (
         "spec.windows of NodeRollout next: window '0 22 * * *' for 1h in UTC is shorter than the 2h30m that"
-        " is expected; let it last at least 2h30m, or lower spec.expectedNodeDuration"
+        " is expected; let it last at least 2h30m, or lower expectedNodeDuration"
     )
     assert stage.told.next_window_time is None
 

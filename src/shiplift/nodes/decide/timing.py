@@ -49,7 +49,7 @@ def unusable(course: Course) -> Line | None:
     try:
         windows.refuse_shorter_than(told(course.rollout))
     except WindowError as error:
-        text = f"{_whose(course)}: {error}; {error.hint}, or lower spec.expectedNodeDuration"
+        text = f"{_whose(course)}: {error}; {error.hint}, or lower expectedNodeDuration"
         return Line(Reason.WINDOW_TOO_SHORT, text, stalled=True)
     return None
 
