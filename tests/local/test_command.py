@@ -112,7 +112,7 @@ ADD = ("nodes", "add", "1", "--version", "v1.36.3")
         (("nodes", "add", "1", "--version", "v1.36.3"), "there is no cluster 'default'", "up --name default"),
         (("nodes", "add", "0", "--version", "v1.36.3"), "0 is no number of nodes", "from 1 to 10000"),
         (("nodes", "add", "10001", "--version", "v1.36.3"), "10001 is no number of nodes", "from 1 to 10000"),
-        (("nodes", "add", "few", "--version", "v1.36.3"), "invalid value for", "--help"),
+        (("nodes", "add", "few", "--version", "v1.36.3"), "COUNT 'few' is no number", "--help"),
         (("nodes", "add", "1"), "--version is missing", "nodes add --help"),
         (("nodes", "add", "1", "--version", "1.36"), "'1.36' is not a kubelet version", "v1.35.4"),
         (
