@@ -7,6 +7,7 @@ The last line is one JSON object; the exit code is 0 when every plan ended as it
 from __future__ import annotations
 
 import argparse
+import logging
 import signal
 import sys
 import tempfile
@@ -14,6 +15,7 @@ import time
 from pathlib import Path
 
 import msgspec
+import structlog
 
 from shiplift.local import guard
 from shiplift.local.machines import Machines, refusal
@@ -47,6 +49,7 @@ class Time:
 
 def main() -> int:
     given = _arguments()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     plans, left = _chosen(given), Time(given.minutes)
     with tempfile.TemporaryDirectory(prefix="shiplift-e2e-") as name:
         folder = Path(name)

@@ -16,7 +16,7 @@ from tests.machines.rig import Rig
 from tests.until import until
 
 _STATE = "/var/lib/shiplift/bootstrap"
-_AWAY, _STILL = "m2", "m3"
+_PLANE, _AWAY, _STILL = "m1", "m2", "m3"
 _SECONDS = 15.0
 _SSHD = ("pkill", "--exact", "sshd")
 
@@ -51,6 +51,7 @@ class Doors(Rig):
                 started.kill()
         said = (self.folder / "bootstrap.log").read_text()
         if ended:
+            self.admin.unlink(missing_ok=True)
             again = run(words)
             assert again.returncode == 0, f"{said}\n{again.stderr}"
         told = f"bootstrap ended with {ended}: {said[-600:]}" if ended else ""
@@ -61,17 +62,17 @@ class Doors(Rig):
         )
 
     def _with_another_key(self, words: tuple[str, ...]) -> str:
-        """What is wrong, if anything: nothing may be changed, and the machine has to be named."""
+        """What is wrong, if anything: nothing may be changed, and the control plane has to be named."""
         file = self.folder / "pools.yaml"
         right = file.read_text()
         keys = dict(line.split(" ", 1) for line in self.made.known_hosts.read_text().splitlines())
-        one, other = (" ".join(keys[self.made.host(name).address].split()[:2]) for name in (_STILL, _AWAY))
+        one, other = (" ".join(keys[self.made.host(name).address].split()[:2]) for name in (_PLANE, _AWAY))
         file.write_text(right.replace(one, other))
         try:
             said = run(words)
         finally:
             file.write_text(right)
-        if said.returncode == 0 or _STILL not in said.stderr or "host key" not in said.stderr:
+        if said.returncode == 0 or _PLANE not in said.stderr or "host key" not in said.stderr:
             return f"it ended with {said.returncode}: {said.stderr[-600:]}"
         changed = [host.name for host in self.made.hosts if _is_begun(host)]
         return f"{', '.join(changed)} were changed" if changed else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from enum import Enum
 from typing import Protocol
 
@@ -24,6 +25,7 @@ class Way(Enum):
 
 
 _BEFORE = {How.REQUEST: Way.HALF, How.REFUSED: Way.REFUSE}
+_CLAIM = "claim"
 _AFTER = {How.ANSWER: Way.HALF, How.STALLED: Way.STALL}
 
 
@@ -34,8 +36,8 @@ class Crew(Protocol):
         """Kill bootstrap; whoever waits for it starts it again."""
         ...
 
-    def pause(self) -> None:
-        """Stop it, and let another come to its end."""
+    def pause(self, over: Callable[[], bool]) -> None:
+        """Stop it, and let another come to its end, or to where `over` says so."""
         ...
 
     def wake(self) -> None: ...
@@ -82,7 +84,7 @@ class Director:
                 self._note(call, spot, 0)
                 return _BEFORE[how]
             case Pause(at=at) if self._reached(spot, at):
-                self._crew.pause()
+                self._crew.pause(lambda: self._is_claimed(spot))
             case _:
                 pass
         return Way.PASS
@@ -117,6 +119,13 @@ class Director:
         self._note(call, spot, 0)
         if isinstance(self._trouble, Pause) and self._trouble.at == spot:
             self._crew.wake()
+
+    def _is_claimed(self, spot: Spot) -> bool:
+        """Whether another has claimed that machine and one more meanwhile. Later they restart, and the claim
+        of the one that is stopped would be lost."""
+        with self._lock:
+            claimed = {one.spot.about for one in self._entries if one.spot.step == _CLAIM}
+        return spot.step == _CLAIM and spot.about in claimed and len(claimed) > 1
 
     def _reached(self, spot: Spot, at: Spot) -> bool:
         """Once."""

@@ -16,6 +16,7 @@ from tests.crash.machines.events import Command, Event, What, commands
 from tests.crash.machines.scenarios import Scenario
 
 INIT, JOIN, INSTALL = "kubeadm init", "kubeadm join", "apt-get install"
+_ADMITS = "admit-"
 
 
 def broken(scenario: Scenario, events: Sequence[Event]) -> list[str]:
@@ -93,7 +94,9 @@ def _recorded(found: Sequence[Command]) -> Iterator[str]:
     for one in found:
         if not one.began.recorded:
             yield f"{one.began.verb} on {one.machine} was not on record when it began"
-    times = Counter((one.machine, one.began.entry, one.began.words) for one in found)
+    # two who ask at the same moment each get a token, which is void in minutes
+    ran = (one for one in found if not one.began.entry.startswith(_ADMITS))
+    times = Counter((one.machine, one.began.entry, one.began.words) for one in ran)
     for (machine, entry, words), number in times.items():
         if number > 1:
             yield f"{entry} on {machine} ran {words[0]} {number} times"

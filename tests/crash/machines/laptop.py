@@ -110,12 +110,12 @@ class Laptops:
         for one in self.all:
             one.process.kill()
 
-    def pause(self) -> None:
-        """Stopped with a command on its way; another one comes to its end meanwhile."""
+    def pause(self, over: Callable[[], bool]) -> None:
+        """Stopped with a command on its way; another one comes to its end meanwhile, or goes on beside it."""
         self._stopped = next(one for one in self.all if not one.over)
         self._stopped.process.send(signal.SIGSTOP)
         second = self.start()
-        _wait(lambda: second.over, self.patience)
+        _wait(lambda: second.over or over(), self.patience)
 
     def wake(self) -> None:
         if self._stopped:

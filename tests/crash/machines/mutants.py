@@ -104,14 +104,6 @@ ALL: tuple[Mutant, ...] = (
         ("init", Unsent(Spot("begin restart", "w-1"))),
     ),
     _mutant(
-        "an answer that was lost is taken for a no",
-        "what was not answered is looked at again",
-        "act.py",
-        "        except SshError as error:\n            return Outcome.unknown(step, str(error))\n",
-        "        except SshError as error:\n            return Outcome.failed(step, str(error))\n",
-        ("init", Cut(Spot("record software", "w-1"), How.ANSWER)),
-    ),
-    _mutant(
         "what was lost is not begun again",
         "a command that a power cut ended is tried again at once",
         "decide/recorded.py",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import asyncssh
@@ -85,7 +85,7 @@ class Crew:
     def crash(self) -> None:
         self.asked.append("crash")
 
-    def pause(self) -> None:
+    def pause(self, over: Callable[[], bool]) -> None:
         self.asked.append("pause")
 
     def wake(self) -> None:
