@@ -59,8 +59,8 @@ def test_before_it_begins_every_pod_has_a_row_those_in_the_way_first() -> None:
 def test_a_pod_that_goes_after_others_of_its_budget_goes() -> None:
     found = plan(a_scene([a_pod("web-1"), a_pod("web-2")], a_budget(allowed=1)))
     assert [(row.what, row.budget) for row in rows(found, {})] == [
-        ("goes later", "shop/web"),
         ("goes", "shop/web"),
+        ("goes later", "shop/web"),
     ]
     assert summary("node-1", found) == "node-1: 2 pods would go, 0 would stay"
 

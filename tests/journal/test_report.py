@@ -32,7 +32,7 @@ def full() -> Chapter:
         start=START,
         end=later,
         outcome="Upgraded",
-        entries=(Entry(at=START, text="turn of Nodes"),),
+        entries=(Entry(at=START, text="the turn of whoever adds nodes"),),
         waits=(Wait(start=START, end=later, reason="Paused", cause="paused", about="the upgrade"),),
         nodes=(NodeStory(name="a", was=OLD, runs=NEW, entries=(Entry(at=START, text="cordoned"),)),),
         workloads=(

@@ -234,7 +234,7 @@ def test_steps_turns_and_what_people_asked_for_are_told_in_order() -> None:
     desk.look()
     desk.upgrade(requests=(asked,), conditions=(condition("ControlPlaneUpgraded"),), message="again")
     told = texts(desk.told())
-    assert told[0].startswith("turn of Nodes (pools blue)")
+    assert told[0].startswith("the turn of whoever adds nodes (pools blue)")
     assert told[1:] == ["the control plane is upgraded", "pause, asked for by alice: lunch"]
 
 

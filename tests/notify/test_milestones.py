@@ -56,7 +56,7 @@ def test_what_was_missed_is_told_with_what_came_then() -> None:
 def test_whose_turn_it_is_comes_instead_of_the_step() -> None:
     turn = {"of": "Nodes", "since": at(10), "pools": ["blue"]}
     (_, one) = milestones(config(running(STEP, turn=turn)), "")
-    assert (one.kind, one.message) == ("turn-nodes", "turn of Nodes (pools blue)")
+    assert (one.kind, one.message) == ("turn-nodes", "the turn of whoever adds nodes (pools blue)")
 
 
 def test_whoever_was_told_nothing_before_is_not_told_of_what_was() -> None:

@@ -304,6 +304,18 @@ class TurnOf(StrEnum):
     NODES = "Nodes"
     OURS = "Ours"
 
+    @property
+    def words(self) -> str:
+        """As people say it."""
+        return _TURNS[self]
+
+
+_TURNS = {
+    TurnOf.CONTROL_PLANE: "the turn of whoever upgrades the control plane",
+    TurnOf.NODES: "the turn of whoever adds nodes",
+    TurnOf.OURS: "our turn",
+}
+
 
 class UpgradeTurn(Value, frozen=True, kw_only=True):
     """Whose move it is: with `ControlPlane` and `Nodes` somebody else's."""

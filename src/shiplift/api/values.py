@@ -42,11 +42,11 @@ LabelMap = Annotated[dict[str, LabelValue], Meta(max_length=64)]
 Reason = Annotated[
     str, Meta(min_length=1, max_length=128, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")
 ]
-Version = Annotated[str, Meta(min_length=5, max_length=64, pattern=rf"^{_MINOR}{_PATCH}$")]
+Version = Annotated[str, Meta(min_length=1, max_length=64, pattern=rf"^{_MINOR}{_PATCH}$")]
 """Of Kubernetes or OpenShift."""
-VersionOrMinor = Annotated[str, Meta(min_length=3, max_length=64, pattern=rf"^{_MINOR}({_PATCH})?$")]
+VersionOrMinor = Annotated[str, Meta(min_length=1, max_length=64, pattern=rf"^{_MINOR}({_PATCH})?$")]
 """Of Kubernetes or OpenShift; `1.36` means any version of that minor."""
-Semver = Annotated[str, Meta(min_length=5, max_length=104, pattern=rf"^{_SEMVER}$")]
+Semver = Annotated[str, Meta(min_length=1, max_length=104, pattern=rf"^{_SEMVER}$")]
 """Of an operator; some count by date."""
 PackageVersion = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[0-9A-Za-z][0-9A-Za-z.+:~_-]*$")]
 Duration = Annotated[

@@ -30,15 +30,17 @@ class Row(NamedTuple):
 
 
 def rows(found: Plan, helps: Mapping[Reason, str]) -> list[Row]:
-    """One for each pod: those in the way first, then those that go, then those that stay. `helps` has the
-    words that let a pod go which must not."""
+    """One for each pod: those in the way first, then those that go, now and later, then those that stay.
+    `helps` has the words that let a pod go which must not."""
     cannot = [Row(full_name(one.pod), MUST_NOT, why=_with_help(one, helps)) for one in found.cannot]
     never = [_kept(one, NEVER) for one in found.for_ever]
-    waits = [_kept(one, _when(one)) for one in found.waits if not one.for_ever]
+    kept = [one for one in found.waits if not one.for_ever]
+    waits = [_kept(one, "waits") for one in kept if one.why not in IN_TURN]
+    later = [_kept(one, "goes later") for one in kept if one.why in IN_TURN]
     goes = [Row(full_name(one.pod), "goes", one.budget) for one in found.evictions]
     ends = [Row(full_name(pod), "ends already") for pod in found.going]
     stays = [Row(full_name(one.pod), "stays", why=one.words) for one in found.left]
-    return [*cannot, *never, *waits, *goes, *ends, *stays]
+    return [*cannot, *never, *waits, *goes, *later, *ends, *stays]
 
 
 def _with_help(one: Judgement, helps: Mapping[Reason, str]) -> str:
@@ -51,10 +53,6 @@ def _helped(text: str, help_: str) -> str:
 
 def _kept(one: Wait, what: str) -> Row:
     return Row(full_name(one.pod), what, " and ".join(one.budgets), _helped(one.message, one.unblocks))
-
-
-def _when(one: Wait) -> str:
-    return "goes later" if one.why in IN_TURN else "waits"
 
 
 def summary(node: str, found: Plan) -> str:

@@ -138,7 +138,7 @@ class CourseStory:
 
 def _turn(turn: UpgradeTurn) -> str:
     pools = f" (pools {', '.join(turn.pools)})" if turn.pools else ""
-    return f"turn of {turn.of}{pools}, since {turn.since:%H:%M:%S}"
+    return f"{turn.of.words}{pools}, since {turn.since:%H:%M:%S}"
 
 
 def _why(status: _Spoken, reason: str = "") -> str:

@@ -88,7 +88,7 @@ def _step(one: UpgradeConfig) -> Iterator[Milestone]:
     turn = one.status.turn
     if turn is not None:
         pools = f" (pools {', '.join(turn.pools)})" if turn.pools else ""
-        yield Milestone(turn.since, Rank.STEP, f"turn-{turn.of.lower()}", f"turn of {turn.of}{pools}")
+        yield Milestone(turn.since, Rank.STEP, f"turn-{turn.of.lower()}", f"{turn.of.words}{pools}")
         return
     for said in one.status.conditions:
         if said.type in _STEPS and said.status is ConditionStatus.FALSE:

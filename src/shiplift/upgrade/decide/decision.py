@@ -17,6 +17,7 @@ from shiplift.api.upgrade import UpgradeConfig
 from shiplift.engine import retries
 from shiplift.engine.decision import LookAgain, await_change, earliest, requeue
 from shiplift.engine.step import Step
+from shiplift.engine.versions import reaches
 from shiplift.facts import kinds
 from shiplift.upgrade.decide import (
     ending,
@@ -72,6 +73,8 @@ def _line(course: Course) -> Line:
     if course.begun:
         return _running(course)
     starts = f"the upgrade from {course.preceding} to {course.target} starts"
+    if reaches(course.preceding, course.target):
+        starts = f"the upgrade of nodes to {course.target} starts: the control plane runs it already"
     return gates.closed(course) or Line(Reason.STARTING, starts, starts=True)
 
 

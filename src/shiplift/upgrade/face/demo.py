@@ -15,12 +15,6 @@ from shiplift.upgrade.names import UPGRADE
 from shiplift.view.cluster import ClusterView
 from shiplift.view.values import plain
 
-_TURNS = {
-    TurnOf.CONTROL_PLANE: "the turn of whoever upgrades the control plane",
-    TurnOf.NODES: "the turn of whoever adds nodes",
-    TurnOf.OURS: "our turn",
-}
-
 
 class Conducting(msgspec.Struct, frozen=True):
     """The upgrade at one moment."""
@@ -53,7 +47,7 @@ class Conducting(msgspec.Struct, frozen=True):
             return "nobody has asked for a version"
         if self.settled:
             return f"upgrade to {self.target}: done"
-        turn = _TURNS[self.turn] if self.turn else "it is planned"
+        turn = self.turn.words if self.turn else "it is planned"
         return f"upgrade to {self.target}: {turn}"
 
 
