@@ -95,6 +95,13 @@ def test_it_starts_when_it_is_due_and_not_before() -> None:
     until(world, lambda: world.config.status.start_time)
 
 
+def test_where_the_control_plane_runs_it_already_its_nodes_are_upgraded() -> None:
+    world = World.of(0, 1)
+    world.server = NEW
+    said = f"the upgrade of nodes to {NEW} starts: the control plane runs it already"
+    until(world, lambda: world.config.status.message == said)
+
+
 def test_one_that_could_not_start_in_time_does_not_start_by_itself() -> None:
     world = World.of(1, 1, upgradeAt="2026-05-04T08:00:00Z", startDeadline="30m")
     reason, message, stalled = told(world)
