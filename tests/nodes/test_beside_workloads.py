@@ -35,6 +35,20 @@ def test_where_every_node_holds_pods_it_needs_one_more_before_anything_is_cordon
     assert stage.judge.cordoned == ["w-1"]
 
 
+def test_a_migration_that_nobody_runs_is_named_and_somebody_has_to_know() -> None:
+    stage = Stage(3)
+    stage.until(lambda: stage.node("w-0").kubelet == NEW)
+    holding = {name: "shop/db-0 waits" for name in ("w-1", "w-2")}
+    stage.world.migration = Migration("", "", holding, untold=True)
+    stage.until(lambda: stage.told.conditions[0].reason == Reason.NEEDS_SURGE)
+    assert not any(one.type == "Stalled" and one.status == "True" for one in stage.told.conditions)
+    stage.until(lambda: any(one.type == "Stalled" and one.status == "True" for one in stage.told.conditions))
+    assert "does an operator with the layer workloads run?" in stage.told.message
+    stage.world.migration = Migration()
+    stage.finish()
+    stage.well()
+
+
 def test_while_workloads_move_a_node_is_uncordoned_only_with_the_mark_of_their_target() -> None:
     stage = Stage(1)
     stage.world.migration = Migration(NEW)

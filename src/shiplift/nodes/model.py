@@ -261,6 +261,8 @@ class Migration(msgspec.Struct, frozen=True):
     """The node that it is emptying to make room."""
     holding: Mapping[str, str] = {}
     """Nodes that have pods whose turn has not come, or that are being moved: one of them, in words."""
+    untold: bool = False
+    """Whether it was asked for, and nobody has told yet whose turn it is."""
 
 
 class LeaseSeen(msgspec.Struct, frozen=True):

@@ -6,6 +6,8 @@ whose pods budgets let go, by name. Nodes that hold pods whose turn has not come
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import msgspec
 
 from shiplift.agent.protocol import PROTOCOL, Operation, Token
@@ -22,6 +24,7 @@ from shiplift.nodes.names import KUBELET
 
 MOST_RECORDS = 900
 """The status has room for 1,000 nodes; those that fail need some of it."""
+_TELLS_WITHIN = timedelta(seconds=30)
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -189,11 +192,27 @@ def _none(course: Course, found: list[Member], free: list[Member], taken: Slots)
 def _needs_surge(course: Course, held: list[Member]) -> Line:
     name = held[0].name
     what = course.view.migration.holding[name]
+    if course.view.migration.untold:
+        return _untold(course, f"node {name}: {what}")
     text = (
         f"every node that is left holds pods whose turn has not come (node {name}: {what});"
         " add a node, or let the migration move on"
     )
     return Line(Reason.NEEDS_SURGE, text, stalled=not course.done)
+
+
+def _untold(course: Course, what: str) -> Line:
+    """A migration tells within seconds whose turn it is, where somebody runs it."""
+    text = (
+        "WorkloadMigration cluster has not told whose turn it is, so no pod that it may move is evicted"
+        f" ({what}); does an operator with the layer workloads run? `shiplift abort` takes the migration back"
+    )
+    told = [one for one in course.status.conditions if one.reason == Reason.NEEDS_SURGE]
+    since = min((one.last_transition_time for one in told), default=course.now)
+    late = since + _TELLS_WITHIN
+    return Line(
+        Reason.NEEDS_SURGE, text, stalled=course.now >= late, due=None if course.now >= late else late
+    )
 
 
 def _record(course: Course, leg: Leg, member: Member) -> NodeStatus:

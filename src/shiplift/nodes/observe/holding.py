@@ -145,7 +145,7 @@ class Holding:
             if node is not None and (word := _held_on(pods, moving, node)):
                 held[name] = word
         if anew or held != self._told.holding:
-            self._told = Migration(moving.target, moving.emptying, held)
+            self._told = Migration(moving.target, moving.emptying, held, moving.starting)
         return self._told
 
 
