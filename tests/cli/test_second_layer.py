@@ -81,7 +81,7 @@ def test_where_no_layer_has_anything_to_tell_it_says_how_to_begin(run: Run) -> N
     assert (code, said) == (1, "")
     assert errors == (
         "error: there is no WorkloadMigration or NodeRollout in this cluster\n"
-        "hint: shiplift migrate --to VERSION makes one\n"
+        "hint: WorkloadMigration: shiplift migrate --to VERSION makes one; NodeRollout: make one\n"
     )
 
 
