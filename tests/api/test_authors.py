@@ -75,6 +75,9 @@ def people(client: Client, api_server: Cluster, tmp_path_factory: pytest.TempPat
     for manifest in there:
         kind, name = kind_of(manifest), manifest["metadata"]["name"]
         client.delete(kind, name, uid=client.get(kind, name)["metadata"]["uid"])
+    # other tests share the server, which forgets policies a moment later
+    for kind in (UPGRADE_CONFIG, NODE_ROLLOUT, OPERATOR_VERSION):
+        until(lambda kind=kind: not refused(lambda: create(client, full(kind))), 60)
 
 
 @pytest.fixture(scope="module")
