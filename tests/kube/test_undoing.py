@@ -12,6 +12,7 @@ from shiplift.engine.decision import Decision
 from shiplift.engine.step import Outcome, Step
 from shiplift.facts.kinds import NODE
 from shiplift.kube import undoing
+from shiplift.kube.outcomes import SOON
 from shiplift.kube.undoing import UndoError, Undoing, undo_until_clean
 
 
@@ -116,11 +117,18 @@ def test_what_is_waited_for_is_said_at_once_and_every_ten_seconds(monkeypatch: p
     assert 2 <= world.said.count("waits for node-1: its agent has begun") < 8
 
 
+def test_that_somebody_else_was_faster_is_not_said_where_the_next_attempt_works(pauses: list[float]) -> None:
+    world = World("a", answers=[Outcome.refused(Remove("a"), "somebody else was faster", SOON)])
+    assert world.undo()[0] == 1
+    assert world.said == ["remove a: ok"]
+    assert len(pauses) == 1
+
+
 def test_what_is_refused_for_now_is_tried_again(pauses: list[float]) -> None:
     refused = Outcome.refused(Remove("a"), "busy", timedelta(seconds=1))
     world = World("a", answers=[refused])
     assert world.undo()[0] == 1
-    assert world.said == ["remove a: refused (busy)", "remove a: ok"]
+    assert world.said == ["remove a: tried again (busy)", "remove a: ok"]
     assert len(pauses) == 1
 
 

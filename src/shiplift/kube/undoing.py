@@ -16,6 +16,7 @@ import msgspec
 from shiplift.engine.barrier import Barrier
 from shiplift.engine.decision import Decision
 from shiplift.engine.step import Answer, Outcome, Step
+from shiplift.kube.outcomes import SOON
 
 D = TypeVar("D", bound=Decision)
 Say = Callable[[str], None]
@@ -121,9 +122,10 @@ class _Blindness:
 
 def _act(layer: Undoing[D], step: Step, say: Say) -> Outcome:
     outcome = layer.act(step)
-    if outcome.ok and layer.looks(step):
+    if (outcome.ok and layer.looks(step)) or (not outcome.ok and outcome.retry_after == SOON):
         return outcome
-    say(f"{step.describe()}: {outcome.answer.value}" + (f" ({outcome.message})" if outcome.message else ""))
+    told = "tried again" if outcome.answer is Answer.REFUSED and outcome.retry_after else outcome.answer.value
+    say(f"{step.describe()}: {told}" + (f" ({outcome.message})" if outcome.message else ""))
     return outcome
 
 
