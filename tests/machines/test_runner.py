@@ -105,3 +105,23 @@ def test_it_needs_nothing_but_python(tmp_path: Path) -> None:
         ["/usr/bin/python3", "-I", "-"], input=program, capture_output=True, text=True, check=True
     )
     assert "machine_id" in json.loads(done.stdout)["ok"]
+
+
+def test_what_a_machine_is_made_of_stays_in_sight_however_many_it_has_admitted(tmp_path: Path) -> None:
+    admitted = [f"admit-w-{number}-1" for number in range(600)]
+    for number, name in enumerate(["init-1", *admitted, "network-1"]):
+        known = dict.fromkeys(("run", "started", "deadline", "boot", "digest"), "")
+        put(tmp_path, f"own/journal/{name}/record.json", json.dumps({**known, "id": name, "number": number}))
+    told = [one["id"] for one in runner.journal({"folder": str(tmp_path / "own")})]
+    assert (told[0], told[-1], len(told)) == ("init-1", "network-1", 2 + runner.MOST_ASKED)
+    assert admitted[-1] in told
+
+
+def test_a_disk_without_room_ends_no_command(tmp_path: Path) -> None:
+    class Full:
+        def write(self, _: bytes) -> None:
+            raise OSError(28, "No space left on device")
+
+    tail = runner.Tail(Full())
+    tail.add(b"said all the same\n")
+    assert tail.text == "said all the same\n"

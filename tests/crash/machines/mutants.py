@@ -107,8 +107,8 @@ ALL: tuple[Mutant, ...] = (
         "what was lost is not begun again",
         "a command that a power cut ended is tried again at once",
         "decide/recorded.py",
-        "    if command.state is CommandState.LOST:\n        return True\n",
-        "    if command.state is CommandState.LOST:\n        return False\n",
+        "    return command.state is CommandState.LOST\n",
+        "    return False\n",
         ("init", Restart(Spot("begin software", "w-1"))),
     ),
     _mutant(

@@ -82,7 +82,7 @@ def _around(
     given_up = {name for name, one in initially.items() if one is not None and one.failed}
     probe = Around((), "?", "")
     for name, case in cases.items():
-        if initial[name] is None and name not in joined and not case.first:
+        if initial[name] is None and name not in joined and not joining.begins(case):
             stand = joining.join(case, probe)
             given_up |= {name} if stand is not None and stand.failed else set()
     order = tuple(one for one in machines if one.name not in given_up)
@@ -90,13 +90,13 @@ def _around(
 
 
 def _has_joined(case: Case) -> bool:
-    if case.first:
+    if joining.begins(case):
         return joining.begin(case, Around((), "", "")) is None
     return joining.join(case, Around((), "?", "")) is None
 
 
 def _onwards(case: Case, around: Around) -> Stand:
-    if case.first:
+    if joining.begins(case):
         entering = joining.begin(case, around) or joining.network(case)
     else:
         entering = joining.join(case, around)
@@ -134,6 +134,10 @@ def _summary(chosen: Chosen, stands: Mapping[str, Stand], over: bool) -> tuple[R
         one = chosen.too_many[0]
         text = f"{counted}; {one.name} is there beyond the replicas of pool {one.pool.metadata.name}"
         return Reason.REMOVAL_NOT_DONE, text, "bootstrap adds machines and removes none"
+    waits = [(name, one) for name, one in stands.items() if not one.done]
+    if waits:
+        name, first = waits[0]
+        return Reason.INCOMPLETE, f"{counted}; {name}: {first.message}", "no machine that it waits for moves"
     return Reason.COMPLETE, counted, ""
 
 

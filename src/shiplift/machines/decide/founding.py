@@ -63,5 +63,6 @@ def _new(view: View, now: datetime) -> Founding | Line:
 
 
 def patient(silent: Silent, now: datetime) -> bool:
-    """Whether waiting may still help."""
-    return not silent.final and now - silent.since < PATIENCE
+    """Whether waiting may still help; one that has let us in during this run may refuse while it restarts."""
+    final = silent.final and silent.seen is None
+    return not final and now - silent.since < PATIENCE

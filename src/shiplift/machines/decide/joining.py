@@ -1,7 +1,8 @@
 """From initialised machines to nodes: one cluster begins, control planes join one at a time, then workers.
 
-What is kept true: `kubeadm init` is begun on one machine only; what has left something behind there is never
-begun again. A control plane whose join was cut off may have left a member of etcd: a person looks first.
+What is kept true: `kubeadm init` is begun on one machine only, and never where some machine is part of the
+cluster already; what has left something behind there is never begun again. A control plane whose join was cut
+off, or that was installed anew, may have left a member of etcd: a person looks first.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import NamedTuple
 from shiplift.api.machines import MachinePhase
 from shiplift.api.values import duration
 from shiplift.machines.decide import recorded
+from shiplift.machines.decide.founding import exists
 from shiplift.machines.decide.recorded import Errand, pursue
 from shiplift.machines.decide.stand import Case, Stand, failed
 from shiplift.machines.model import Command, CommandState, Node, Purpose, Reason, View
@@ -34,8 +36,17 @@ class Around(NamedTuple):
     """The control plane whose turn it is; empty where none is left."""
 
 
+def begins(case: Case) -> bool:
+    """Whether the cluster begins, or has begun, on this machine. One that was installed anew is no longer
+    that: it joins the cluster that there is."""
+    untouched = case.facts.last(Purpose.INIT.value) is None and not case.facts.kubeadm
+    return case.first and not (untouched and exists(case.view, case.founding.cluster))
+
+
 def begin(case: Case, around: Around) -> Stand | None:
     """The cluster begins on the first machine; None when it has."""
+    if case.facts.joined and is_node(case.view, case) in ("ready", "there"):
+        return None
     if around.waits_for and case.facts.last(Purpose.INIT.value) is None:
         return _waits(f"the cluster begins when {_names(around.waits_for)} are initialised")
     what = f"begin the cluster on machine {case.name}"
@@ -44,7 +55,7 @@ def begin(case: Case, around: Around) -> Stand | None:
     if last is not None and last.well:
         return None
     over = last is not None and last.state is not CommandState.RECORDED
-    over = over and last is not None and (last.failed or recorded.lost(last, case.now))
+    over = over and last is not None and (last.failed or recorded.lost(last))
     if case.facts.kubeadm and (last is None or last.state is CommandState.RECORDED or over):
         said = recorded.excerpt(last.tail) if last else ""
         text = f"{what}: kubeadm init did not come to its end and left something behind"
@@ -78,10 +89,18 @@ def join(case: Case, around: Around) -> Stand | None:
         again=case.facts.kubeadm,
     )
     last = recorded.last_of(case, errand)
-    if last is not None and last.state is CommandState.RUNNING and not recorded.lost(last, case.now):
-        return Stand(_JOINING, Reason.JOINING, errand.what)
-    if _has_entered(case, last):
-        return None
+    if last is not None and last.state is CommandState.RUNNING:
+        return pursue(case, errand)
+    return None if _has_entered(case, last) else _entering(case, around, errand, last)
+
+
+def _entering(case: Case, around: Around, errand: Errand, last: Command | None) -> Stand | None:
+    """What keeps it from joining, or the join. One that had joined, and of which nothing is left, was given
+    back by a person: it joins again."""
+    if (stale := _was_another(case)) is not None:
+        return stale
+    if last is not None and last.well:
+        return _in_turn(case, around) or recorded.attempt(case, errand)
     if case.facts.kubeadm and last is None:
         text = f"machine {case.name} was made part of a cluster by somebody else"
         return failed(_JOINING, Reason.OTHER_CLUSTER, text, _RESET.format(case.name))
@@ -96,9 +115,18 @@ def join(case: Case, around: Around) -> Stand | None:
 def _has_entered(case: Case, last: Command | None) -> bool:
     """By what its journal says; where that is gone, or a worker's join was lost at its end, by its node."""
     if last is not None and last.well:
-        return True
-    by_node = last is None or (recorded.lost(last, case.now) and not case.machine.control_plane)
+        return case.facts.joined or case.facts.kubeadm
+    by_node = last is None or (recorded.lost(last) and not case.machine.control_plane)
     return by_node and case.facts.joined and is_node(case.view, case) in ("ready", "there")
+
+
+def _was_another(case: Case) -> Stand | None:
+    """A control plane whose name is another machine's in the cluster: one that was installed anew."""
+    if not case.machine.control_plane or case.facts.kubeadm or is_node(case.view, case) != "other":
+        return None
+    text = f"node {case.name} is another machine's: was it installed anew?"
+    hint = f"remove its member of etcd; `kubectl delete node {case.name}` then lets it join as a new one"
+    return failed(_JOINING, Reason.OTHER_CLUSTER, text, hint)
 
 
 def _in_turn(case: Case, around: Around) -> Stand | None:
@@ -162,7 +190,15 @@ def around(
         name for name in planes if name in joined and (facts := view.facts(name)) and facts.nodes is not None
     ]
     left = [name for name in planes if name not in joined]
-    return Around(busy, able[0] if able else "", left[0] if left else "")
+    turn = next(iter(joining_now(view)), "") or (left[0] if left else "")
+    return Around(busy, able[0] if able else "", turn)
+
+
+def joining_now(view: View) -> list[str]:
+    """Control planes whose join runs, also where they are silent meanwhile, or the file names them later."""
+    found = {one.name: view.known(one.name) for one in view.wanted.candidates if one.control_plane}
+    last = {name: facts.last(Purpose.JOIN.value) for name, facts in found.items() if facts is not None}
+    return [name for name, one in last.items() if one is not None and one.state is CommandState.RUNNING]
 
 
 def _waits(text: str) -> Stand:

@@ -40,11 +40,15 @@ def last_of(case: Case, errand: Errand) -> Command | None:
     return None if last is None or last.digest != errand.digest else last
 
 
-def lost(command: Command, now: datetime) -> bool:
-    """Whether it was begun and will never end, or was written down and its time is over."""
-    if command.state is CommandState.LOST:
-        return True
-    return command.state is not CommandState.ENDED and now > command.deadline + _GRACE
+def lost(command: Command) -> bool:
+    """Whether it was begun and will never end. The machine says so: clocks may differ, and what still runs
+    must not be begun a second time."""
+    return command.state is CommandState.LOST
+
+
+def overdue(command: Command, now: datetime) -> bool:
+    """Whether it runs for longer than the machine should let it."""
+    return command.state is CommandState.RUNNING and now > command.deadline + _GRACE
 
 
 def pursue(case: Case, errand: Errand) -> Stand | None:
@@ -54,14 +58,20 @@ def pursue(case: Case, errand: Errand) -> Stand | None:
         return attempt(case, errand)
     if last.well:
         return None
-    if lost(last, case.now):
+    if lost(last):
         return (
             attempt(case, errand) if _lost_in_this_run(case, errand) < _MOST_LOST else given_up(errand, last)
         )
     if last.failed:
         return given_up(errand, last) if last.run == case.view.run else attempt(case, errand)
+    return _under_way(case, errand, last)
+
+
+def _under_way(case: Case, errand: Errand, last: Command) -> Stand:
     if last.state is CommandState.RECORDED:
         return _begin(case, errand, last)
+    if overdue(last, case.now):
+        return given_up(errand, last)
     return Stand(errand.phase, errand.reason, errand.what)
 
 
@@ -89,12 +99,14 @@ def _begin(case: Case, errand: Errand, command: Command) -> Stand:
 
 def _lost_in_this_run(case: Case, errand: Errand) -> int:
     same = [one for one in case.facts.commands if one.purpose == errand.purpose.value]
-    return sum(one.run == case.view.run and lost(one, case.now) for one in same)
+    return sum(one.run == case.view.run and lost(one) for one in same)
 
 
 def given_up(errand: Errand, command: Command) -> Stand:
     how = "did not end in time" if command.timed_out else f"ended with exit code {command.code}"
-    if command.state is not CommandState.ENDED:
+    if command.state is CommandState.RUNNING:
+        how = "still runs, and should have ended"
+    elif command.state is not CommandState.ENDED:
         how = "was cut off"
     said = excerpt(command.tail)
     return failed(

@@ -24,7 +24,7 @@ def quiet(name: str, silent: Silent, now: datetime) -> Stand:
     """A machine that does not answer: while it restarts that is as it should be."""
     text = f"does not answer: {silent.why}"
     restart = _restarting(silent)
-    if restart is not None and not silent.final and now <= restart.deadline:
+    if restart is not None and now <= restart.deadline:
         return Stand(_INITIALISING, Reason.RESTARTING, f"restart machine {name}")
     if patient(silent, now):
         return Stand(MachinePhase.PENDING, Reason.SILENT, text)
@@ -129,7 +129,7 @@ def restarted(case: Case) -> Stand | None:
         return recorded.attempt(case, errand)
     if last.boot != case.facts.boot_id:
         return None
-    if last.state is CommandState.RECORDED or last.failed or recorded.lost(last, case.now):
+    if last.state is CommandState.RECORDED or last.failed or recorded.lost(last):
         return _again(case, errand, last)
     if case.now > last.deadline:
         text = f"machine {case.name} was to restart, and has not"

@@ -28,6 +28,9 @@ from typing import Any
 MOST_OUTPUT = 64 * 1024
 MOST_TAIL = 2048
 MOST_COMMANDS = 500
+MOST_ASKED = 100
+"""What others were admitted by grows with the cluster; what this machine is made of must stay in sight."""
+ADMITS = "admit-"
 KUBECTL_SECONDS = 10
 ETC, ETCD = "etc/kubernetes", "var/lib/etcd/member"
 MEMORY = "/run/shiplift"
@@ -215,7 +218,9 @@ def journal(request: Json) -> list[Json]:
     folder = Path(request["folder"]) / "journal"
     entries = [one for one in folder.glob("*") if NAME.fullmatch(one.name)] if folder.exists() else []
     found = sorted((look(one) for one in entries), key=lambda one: one["number"])
-    return found[-MOST_COMMANDS:]
+    asked = [one for one in found if one["id"].startswith(ADMITS)]
+    left_out = {one["id"] for one in asked[:-MOST_ASKED]}
+    return [one for one in found if one["id"] not in left_out][-MOST_COMMANDS:]
 
 
 def look(entry: Path) -> Json:
@@ -359,7 +364,12 @@ def attend(entry: Path, request: Json, lock: int) -> None:
                 break
     forget(entry, request)
     ended = {"code": code, "timed_out": timed_out, "tail": tail.text[-MOST_TAIL:]}
-    write(entry, ".exit", json.dumps(ended).encode()).rename(entry / "exit.json")
+    try:
+        write(entry, ".exit", json.dumps(ended).encode()).rename(entry / "exit.json")
+    except OSError:  # no room on the disk: how it ended matters more than what it said
+        for one in (entry / "output", *entry.glob(".exit.*")):
+            one.unlink(missing_ok=True)
+        write(entry, ".exit", json.dumps({**ended, "tail": ""}).encode()).rename(entry / "exit.json")
     sync(entry)
 
 
@@ -374,7 +384,8 @@ class Tail:
     def add(self, chunk: bytes) -> None:
         self._end = (self._end + chunk)[-MOST_OUTPUT:]
         if self._room > 0:
-            self._file.write(chunk[: self._room])
+            with contextlib.suppress(OSError):  # no room on the disk: the command goes on all the same
+                self._file.write(chunk[: self._room])
             self._room -= len(chunk)
 
     @property
