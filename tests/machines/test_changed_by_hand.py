@@ -1,5 +1,5 @@
-"""Machines that somebody has installed anew or given back, commands that run while nobody hears of them: never
-a second cluster, never two control planes at a time, nothing begun twice."""
+"""Machines that somebody has installed anew or given back, commands that run while nobody hears of them:
+never a second cluster, never two control planes at a time, nothing begun twice."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -100,6 +101,20 @@ def test_a_machine_says_what_it_is(door: Door, server: Server, folder: str) -> N
     assert (found.root, found.mark, found.commands, found.nodes) == (True, None, (), None)
     assert found.memory_mib > 0
     assert not Path(folder).exists()
+
+
+def test_many_may_ask_one_machine_at_the_same_time(door: Door, server: Server, folder: str) -> None:
+    """More than sshd lets be in one connection: a control plane is asked for the tokens of all who join."""
+    with ThreadPoolExecutor(24) as pool:
+        found = list(pool.map(lambda _: facts(door, server, folder), range(24)))
+    assert len({one.boot_id for one in found}) == 1
+
+
+def test_a_program_that_is_killed_over_there_has_not_answered(server: Server, folder: str) -> None:
+    with Door(keys.load(server.key)) as door:
+        door._program = "import os; os.kill(os.getpid(), 9)"
+        with pytest.raises(CutOffError, match="it ended before it had answered"):
+            facts(door, server, folder)
 
 
 def test_another_host_key_is_refused_and_nothing_is_sent(door: Door, server: Server, folder: str) -> None:

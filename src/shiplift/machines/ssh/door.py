@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import os
 import threading
+from collections import defaultdict
 from collections.abc import Mapping
 from importlib import resources
 from types import TracebackType
@@ -35,6 +36,8 @@ _MOST_COMPLAINT = 4096
 _NOT_FOUND = 127
 _AT_ONCE = 32
 """So many machines are spoken to at a time."""
+_SESSIONS = 4
+"""So many requests are on their way to one machine: by default its sshd lets ten be in one connection."""
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -59,6 +62,11 @@ class Door:
         self._thread = threading.Thread(target=self._loop.run_forever, name="ssh", daemon=True)
         self._thread.start()
         self._places = asyncio.Semaphore(_AT_ONCE)
+        self._sessions: defaultdict[Target, asyncio.Semaphore] = defaultdict(
+            lambda: asyncio.Semaphore(_SESSIONS)
+        )
+        self._connecting: defaultdict[Target, asyncio.Lock] = defaultdict(asyncio.Lock)
+        """By machine: who connects; others wait for that connection."""
 
     def __enter__(self) -> Door:
         return self
@@ -99,15 +107,17 @@ class Door:
             return error
 
     async def _ask(self, target: Target, request: Mapping[str, object], seconds: float) -> Answer:
-        async with self._places:
-            connection = await self._connection(target)
+        async with self._sessions[target], self._places:
+            async with self._connecting[target]:
+                connection = await self._connection(target)
             try:
                 async with asyncio.timeout(seconds):
                     said = await self._said(connection, target, request)
             except TimeoutError as error:
                 self._forget(target)
                 raise CutOffError(f"it did not answer in {seconds:.0f} s") from error
-            except (asyncssh.Error, OSError) as error:
+            except (asyncssh.Error, OSError, AttributeError, AssertionError) as error:
+                # the last two are asyncssh's own, where another request has ended the connection
                 self._forget(target)
                 raise CutOffError(f"the connection was lost: {_reason(error)}") from error
         return _answer(said)
@@ -163,7 +173,7 @@ class Door:
             )
             await process.wait_closed()
         code = process.exit_status
-        if code is None:
+        if code is None or process.exit_signal:
             raise CutOffError("it ended before it had answered")
         if code != 0:
             raise NotTrustedError(_failure(target, code, complaint))

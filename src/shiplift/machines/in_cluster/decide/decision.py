@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
-from itertools import islice
+from itertools import islice, zip_longest
 
 import msgspec
 
 from shiplift.engine import retries
 from shiplift.engine.decision import LookAgain, await_change, earliest, requeue
+from shiplift.engine.step import Step
 from shiplift.machines.in_cluster.decide.case import Case, cases
 from shiplift.machines.in_cluster.decide.course import followed
 from shiplift.machines.in_cluster.decide.gates import stopped
 from shiplift.machines.in_cluster.model import Keeping, Line, View
+from shiplift.machines.in_cluster.steps import MakeMachine, MakeNode
 from shiplift.machines.in_cluster.tell import report
 
 AT_ONCE = 100
@@ -58,4 +60,14 @@ def _bounded(decision: Keeping, *, more: bool) -> Keeping:
     """No more than one round takes; what is left is looked at right after it."""
     if len(decision.steps) <= AT_ONCE and not more:
         return decision
-    return msgspec.structs.replace(decision, steps=decision.steps[:AT_ONCE], look_again=requeue(_NOW))
+    steps = tuple(islice(_in_turn(decision.steps), AT_ONCE))
+    return msgspec.structs.replace(decision, steps=steps, look_again=requeue(_NOW))
+
+
+def _in_turn(steps: Iterable[Step]) -> Iterator[Step]:
+    """One of each pool after the other: what is refused for one pool holds up no other."""
+    pools: dict[str, list[Step]] = {}
+    for step in steps:
+        pools.setdefault(step.pool if isinstance(step, MakeMachine | MakeNode) else "", []).append(step)
+    rounds = zip_longest(*pools.values())
+    return (step for each in rounds for step in each if step is not None)

@@ -14,15 +14,19 @@ Phase = tuple[MachinePhase, Reason, str]
 
 
 def since(one: Kept, now: datetime) -> datetime:
-    """Since when it is not ready, as it was told; a new one since it was written down."""
+    """Since when it is not ready, as it was told; a new one since it was written down, or since its node was
+    made."""
     said = _said(one)
+    made = datetime.fromtimestamp(max(one.row.created, one.node.created if one.node else 0), UTC)
     if said is None:
-        return datetime.fromtimestamp(one.row.created, UTC)
-    return now if said.status is ConditionStatus.TRUE else min(said.last_transition_time, now)
+        return made
+    return now if said.status is ConditionStatus.TRUE else min(max(said.last_transition_time, made), now)
 
 
 def is_late(case: Case, one: Kept) -> bool:
-    return not one.ready and case.now >= since(one, case.now) + duration(case.spec.join_timeout)
+    """Of a node that was made: why one was not is told otherwise."""
+    late = case.now >= since(one, case.now) + duration(case.spec.join_timeout)
+    return one.node is not None and not one.ready and late
 
 
 def _said(one: Kept) -> Condition | None:
