@@ -72,6 +72,11 @@ def test_a_name_that_is_none_makes_no_folder(name: str, tmp_path: Path) -> None:
     assert runner.answer(given) == {"error": f"{name!r} is no name of a command"}
 
 
+def test_a_host_may_have_two_hyphens_in_its_name(tmp_path: Path) -> None:
+    given = {"folder": str(tmp_path / "own"), "op": "begin", "id": "admit-xn--caf-dma-12", "commands": []}
+    assert runner.answer(given) == {"error": "admit-xn--caf-dma-12 is not on record"}
+
+
 def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
     put(tmp_path, "own")
     said = runner.answer({"op": "claim", "folder": str(tmp_path / "own"), "mark": {}})

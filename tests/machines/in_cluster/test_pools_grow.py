@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shiplift.facts.kinds import MACHINE, MACHINE_POOL, NODE
+from shiplift.machines.in_cluster.decide.decision import AT_ONCE
 from tests.machines.in_cluster.world import World, spec
 
 THREE = ["burst-0", "burst-1", "burst-2"]
@@ -251,3 +252,31 @@ def test_nothing_is_written_while_nothing_changes() -> None:
     for _ in range(5):
         world.round()
     assert world.writes == writes
+
+
+def test_a_node_that_was_made_a_moment_ago_is_not_late() -> None:
+    """However long its machine waited for it: the pool was paused."""
+    world = World()
+    world.pool("burst", 2)
+    world.settle()
+    world.edit("burst", paused=True)
+    world.delete(NODE, "burst-1")
+    world.round()
+    world.passes(hours=1)
+    world.round()
+    world.edit("burst", paused=False)
+    world.cluster.nature = lambda: None
+    for _ in range(4):
+        world.round()
+        assert world.said("burst")[1] != "NotReadyInTime"
+    world.passes(hours=1)
+    world.round()
+    assert world.said("burst")[1] == "NotReadyInTime"
+
+
+def test_a_pool_that_is_large_holds_up_no_other() -> None:
+    world = World()
+    world.pool("a", 3 * AT_ONCE)
+    world.pool("b", 3)
+    world.round()
+    assert {one for one in world.names(MACHINE) if one.startswith("b-")} == {"b-0", "b-1", "b-2"}

@@ -36,7 +36,7 @@ ETC, ETCD = "etc/kubernetes", "var/lib/etcd/member"
 MEMORY = "/run/shiplift"
 """In no file of a disk: without power it is gone."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-NAME = re.compile(r"[a-z]+(-[a-z0-9]+)*-[0-9]{1,6}")
+NAME = re.compile(r"[a-z]+(-+[a-z0-9]+)*-[0-9]{1,6}")
 Json = dict[str, Any]
 
 
