@@ -121,3 +121,17 @@ def test_what_still_runs_when_its_time_is_over_is_not_begun_again() -> None:
     assert last.attempt == 1
     told = {one.machine.name: one.message for one in decision.told}["cp-2"]
     assert "join-1 still runs, and should have ended" in told
+
+
+def test_nothing_is_added_to_a_pool_that_is_paused() -> None:
+    world = a_cluster(1, 1)
+    asked = wanted(1, 2)
+    pools = tuple(
+        replace(one, spec=replace(one.spec, paused=True)) if one.metadata.name == "workers" else one
+        for one in asked.pools
+    )
+    paused = replace(asked, pools=pools)
+    world.machines["w-2"] = bare("w-2")
+    decision, ran = rounds(Laptop(world, paused))
+    assert (decision.complete, ran) == (True, [])
+    assert "pool workers is paused: no machine is added to it" in decision.notes

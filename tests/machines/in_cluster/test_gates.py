@@ -249,3 +249,27 @@ def test_a_refusal_is_told_and_tried_again_ever_more_slowly() -> None:
 
 def test_a_foreign_node_beyond_what_is_asked_for_holds_up_nobody() -> None:
     assert len(decide(a_view(nodes={"burst-2": make(Node, "burst-2")}), BEGUN).steps) == 2
+
+
+def test_a_node_whose_label_somebody_took_off_is_told_how_to_get_it_back() -> None:
+    world = World()
+    world.pool("burst", 2)
+    world.settle()
+    node = world.of(NODE)["burst-1"]
+    labels = {key: value for key, value in node["metadata"]["labels"].items() if key != POOL_LABEL}
+    world.cluster.put(NODE, "", {**node, "metadata": {**node["metadata"], "labels": labels}})
+    world.round()
+    assert "`kubectl label --overwrite node burst-1 machines.shiplift.dev/pool=burst`" in world.message(
+        "burst"
+    )
+
+
+def test_a_node_without_its_machine_is_named() -> None:
+    world = World()
+    world.pool("burst", 3)
+    world.settle()
+    world.edit("burst", replicas=2)
+    world.settle()
+    world.delete(MACHINE, "burst-2")
+    world.settle()
+    assert "1 node of the pool without a machine: burst-2" in world.message("burst")

@@ -26,7 +26,7 @@ def choose(view: View, founding: Founding) -> Chosen:
     too_many: set[str] = set()
     for pool in view.wanted.pools:
         taken, free = _told_apart(view, pool, founding)
-        choice = replicas.choose(taken, free, pool.spec.replicas)
+        choice = replicas.choose(taken, [] if pool.spec.paused else free, pool.spec.replicas)
         machines |= set(choice.machines)
         too_many |= set(choice.too_many)
     order = view.wanted.candidates

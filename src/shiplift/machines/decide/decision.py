@@ -155,4 +155,8 @@ def _notes(view: View) -> list[str]:
     """What is there and nobody asked for."""
     hosts = set(view.hosts)
     strange = [one.name for one in view.nodes or () if one.name not in hosts]
-    return [f"node {name} is in no pool; it is left as it is" for name in strange]
+    paused = [one.metadata.name for one in view.wanted.pools if one.spec.paused]
+    return [
+        *(f"node {name} is in no pool; it is left as it is" for name in strange),
+        *(f"pool {name} is paused: no machine is added to it" for name in paused),
+    ]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from shiplift.api.machines import Role
+from shiplift.api.machines import Provider, Role
 from shiplift.api.marks import POOL_LABEL
 from shiplift.api.values import duration
 from shiplift.engine import retries
@@ -14,7 +14,7 @@ from shiplift.engine.step import Step
 from shiplift.facts.nodes import CONTROL_PLANE, FAKE, SIMULATED, ZONE, Node
 from shiplift.machines.claims import number_of
 from shiplift.machines.in_cluster.decide import standing
-from shiplift.machines.in_cluster.decide.case import Case
+from shiplift.machines.in_cluster.decide.case import Case, own_node
 from shiplift.machines.in_cluster.decide.gates import ROLE_LABELS
 from shiplift.machines.in_cluster.model import Kept, Line, Reason, State
 from shiplift.machines.in_cluster.steps import MakeMachine, MakeNode
@@ -148,6 +148,11 @@ def _notes(case: Case) -> Iterator[str]:
             f" yet: `shiplift drain {many[0]}`, then `kubectl delete node {many[0]}` and"
             f" `kubectl delete machine {many[0]}` remove one"
         )
+    if strays := sorted(_strays(case)):
+        yield (
+            f"{counted(len(strays), 'node')} of the pool without a machine: {some(strays)}; a new machine"
+            " takes its name up, `kubectl delete node` removes it"
+        )
     if replaced := [one.name for one in case.kept if one.machine.spec.replace]:
         yield f"{some(replaced)} should be replaced: that is still to come"
     if other := [one.name for one in case.wanted if one.node and _differs(case, one.node)]:
@@ -155,6 +160,16 @@ def _notes(case: Case) -> Iterator[str]:
             f"labels or taints of the pool are not on {counted(len(other), 'node')}: {some(other)}; a node"
             " gets them when it is made, and later by kubectl"
         )
+
+
+def _strays(case: Case) -> Iterator[str]:
+    """Nodes that were made for machines of it that somebody has deleted."""
+    if case.spec.provider is not Provider.KWOK:
+        return
+    names = {*(one.name for one in case.kept), *case.missing}
+    for name, node in case.view.nodes.items():
+        if name not in names and own_node(case.view, case.name, name) is node:
+            yield name
 
 
 def _differs(case: Case, node: Node) -> bool:

@@ -10,7 +10,7 @@ from shiplift.api.machines import Provider, Role
 from shiplift.api.marks import POOL_LABEL
 from shiplift.facts.custom import Custom
 from shiplift.facts.kinds import GROUP, MACHINE, NODE
-from shiplift.facts.nodes import CONTROL_PLANE, GIVEN_LABELS, WORKER, ZONE
+from shiplift.facts.nodes import CONTROL_PLANE, GIVEN_LABELS, WORKER, ZONE, is_simulated
 from shiplift.facts.quantities import parse
 from shiplift.machines.in_cluster.decide.case import Case, own_node
 from shiplift.machines.in_cluster.model import Line, Reason, State, machine_of
@@ -136,12 +136,16 @@ def _taken(case: Case) -> Line | None:
             )
     for name in _names(case):
         if name in case.view.nodes and own_node(case.view, case.name, name) is None:
-            return Line(
-                Reason.NAME_TAKEN,
-                f"Node {name} is there and is not a simulated one of this pool: nothing is made; give this"
-                " pool another name",
-            )
+            return Line(Reason.NAME_TAKEN, _not_ours(case, name))
     return None
+
+
+def _not_ours(case: Case, name: str) -> str:
+    """Of a node with a name of ours: somebody may have taken our label off it."""
+    told = f"Node {name} is there and is not a simulated one of this pool: nothing is made"
+    ours = any(one.name == name for one in case.kept) and is_simulated(case.view.nodes[name])
+    label = f"`kubectl label --overwrite node {name} {POOL_LABEL}={case.name}` gives it back its label"
+    return f"{told}; {label if ours else 'give this pool another name'}"
 
 
 def _names(case: Case) -> Iterator[str]:
