@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from benchmarks.rows import make
+from shiplift.api.marks import POOL_LABEL
 from shiplift.engine.barrier import Seen
 from shiplift.engine.step import Outcomes
 from shiplift.facts.kinds import MACHINE, MACHINE_POOL, NODE
