@@ -9,8 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from shiplift.machines.model import Bootstrapping, CommandState, Purpose, Reason
+from shiplift.machines.pools import read
 from shiplift.machines.steps import Run
-from tests.machines.world import Laptop, World, bare, names, wanted
+from tests.machines.world import Laptop, World, bare, names, text, wanted
 
 
 def a_cluster(planes: int, workers: int) -> World:
@@ -135,3 +136,12 @@ def test_nothing_is_added_to_a_pool_that_is_paused() -> None:
     decision, ran = rounds(Laptop(world, paused))
     assert (decision.complete, ran) == (True, [])
     assert "pool workers is paused: no machine is added to it" in decision.notes
+
+
+def test_no_kubelet_comes_before_its_control_plane() -> None:
+    world = a_cluster(1, 1)
+    later = read(text(1, 2).replace("version: 1.36.3", "version: 1.37.0").encode())
+    world.machines["w-2"] = bare("w-2")
+    decision, ran = rounds(Laptop(world, later))
+    assert ran == []
+    assert "w-2: kubelet v1.37.0 would be ahead of the control plane, which runs v1.36.3" in decision.message

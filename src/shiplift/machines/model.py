@@ -51,6 +51,7 @@ class Reason(AnyReason):
     """Its system has no apt, so that nothing can be installed."""
     MARK_UNREADABLE = "MarkUnreadable"
     ENDPOINT_CHANGED = "EndpointChanged"
+    AHEAD = "AheadOfControlPlane"
     """The cluster was made with another controlPlaneEndpoint, or without one."""
 
     # one machine

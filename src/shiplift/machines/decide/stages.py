@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from shiplift.api.machines import MachinePhase
 from shiplift.api.values import duration
+from shiplift.engine.versions import parse
 from shiplift.machines.decide import recorded
 from shiplift.machines.decide.founding import patient
 from shiplift.machines.decide.recorded import Errand, pursue
@@ -53,6 +54,21 @@ def claimed(case: Case) -> Stand | None:
         role=case.machine.role,
     )
     return acting(case.view, MachinePhase.PENDING, Reason.CLAIMING, Claim(case.name, mark))
+
+
+def not_ahead(case: Case) -> Stand | None:
+    """A kubelet of a later minor than the control plane is not supported: the cluster is upgraded first."""
+    planes = [one.name for one in case.view.wanted.candidates if one.control_plane and one.name != case.name]
+    there = [facts for name in planes if (facts := case.view.known(name)) is not None and facts.joined]
+    found = [parse(text.partition("-")[0]) for one in there if (text := one.packages.get("kubelet"))]
+    wanted = parse(case.machine.pool.spec.version)
+    oldest = min(found, key=lambda one: one.line, default=wanted)
+    if wanted.line <= oldest.line:
+        return None
+    pool = case.machine.pool.metadata.name
+    text = f"kubelet {wanted} would be ahead of the control plane, which runs {oldest}"
+    hint = f"upgrade the cluster first, or ask for a version of its minor in pool {pool}"
+    return failed(MachinePhase.FAILED, Reason.AHEAD, text, hint)
 
 
 def agent(case: Case) -> Stand | None:
@@ -149,4 +165,4 @@ def initialised(case: Case) -> Stand | None:
     return next((found for stage in _INITIAL if (found := stage(case)) is not None), None)
 
 
-_INITIAL = (claimed, agent, software, restarted)
+_INITIAL = (not_ahead, claimed, agent, software, restarted)
