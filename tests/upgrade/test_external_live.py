@@ -27,7 +27,7 @@ def test_workloads_follow_to_new_nodes_of_any_suffix_and_old_nodes_may_go(scene:
     for name in new:
         scene.change(kinds.NODE, name, {"metadata": {"labels": {"test": scene.name}}})
     until(lambda: on_nodes(scene, space) <= set(new), 60)
-    assert scene.come_to(reason="Nodes")["nodes"]["summary"] == "2/4"
+    until(lambda: scene.come_to(reason="Nodes")["nodes"]["summary"] == "2/4", 60)
     scene.take(old)
     status = scene.come_to(60, phase="Upgraded")
     assert "turn" not in status
