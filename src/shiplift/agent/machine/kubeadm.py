@@ -7,6 +7,7 @@ replaced it puts back itself where it fails. Its checks run unless the machine's
 from __future__ import annotations
 
 import re
+import time
 
 from shiplift.agent.errors import AgentError
 from shiplift.agent.machine import commands
@@ -14,6 +15,10 @@ from shiplift.agent.settings import Settings
 
 _SECONDS = 3600.0
 """kubeadm has time-outs of its own, minutes for each component; this is for one that hangs."""
+_TRIES, _PAUSE_SECONDS = 4, 15.0
+_PASSING = ("[ERROR CreateJob]", "[ERROR ControlPlaneNodesReady]")
+"""Checks of the cluster's health, before anything is changed: of one that has just started they fail for a
+while."""
 _VERSION = re.compile(r"v\d{1,3}\.\d{1,3}\.\d{1,5}(-[0-9A-Za-z.]{1,40})?")
 
 
@@ -36,4 +41,11 @@ def check_version(version: str) -> None:
 def _run(argv: list[str], settings: Settings) -> None:
     checks = settings.ignore_preflight_errors
     ignored = [f"--ignore-preflight-errors={','.join(checks)}"] if checks else []
-    commands.run([*argv, *ignored], seconds=_SECONDS, told=True)
+    for left in reversed(range(_TRIES)):
+        try:
+            commands.run([*argv, *ignored], seconds=_SECONDS, told=True)
+            return
+        except AgentError as error:
+            if not left or not any(one in str(error) for one in _PASSING):
+                raise
+        time.sleep(_PAUSE_SECONDS)
