@@ -145,3 +145,13 @@ def test_no_kubelet_comes_before_its_control_plane() -> None:
     decision, ran = rounds(Laptop(world, later))
     assert ran == []
     assert "w-2: kubelet v1.37.0 would be ahead of the control plane, which runs v1.36.3" in decision.message
+
+
+def test_a_worker_whose_join_failed_and_whose_node_works_is_left_alone() -> None:
+    world = a_cluster(1, 1)
+    worker = world.machines["w-1"]
+    commands = tuple(replace(one, code=1) if one.purpose == "join" else one for one in worker.commands)
+    world.machines["w-1"] = replace(worker, commands=commands)
+    world.now += timedelta(days=7)
+    decision, ran = rounds(Laptop(world, wanted(1, 1)))
+    assert (decision.complete, ran) == (True, [])

@@ -113,10 +113,12 @@ def _entering(case: Case, around: Around, errand: Errand, last: Command | None) 
 
 
 def _has_entered(case: Case, last: Command | None) -> bool:
-    """By what its journal says; where that is gone, or a worker's join was lost at its end, by its node."""
+    """By what its journal says; where that is gone, or a worker's join was lost or failed at its end, by its
+    node: one that works is not reset."""
     if last is not None and last.well:
         return case.facts.joined or case.facts.kubeadm
-    by_node = last is None or (recorded.lost(last) and not case.machine.control_plane)
+    ended_badly = last is not None and (recorded.lost(last) or last.failed)
+    by_node = last is None or (ended_badly and not case.machine.control_plane)
     return by_node and case.facts.joined and is_node(case.view, case) in ("ready", "there")
 
 
