@@ -96,7 +96,7 @@ class Machine:
         """What it has under `/run`, while it is on."""
         process = self._process
         children = _children(process.pid) if process is not None else []
-        return Path(f"/proc/{children[0]}/root/run") if children else Path("/nowhere")
+        return Path("/proc", str(children[0]), "root", "run") if children else Path("/nowhere")
 
     def _furnish(self, cluster: Cluster) -> None:
         (self.rig / "cache").mkdir(parents=True)
