@@ -155,3 +155,19 @@ def test_a_worker_whose_join_failed_and_whose_node_works_is_left_alone() -> None
     world.now += timedelta(days=7)
     decision, ran = rounds(Laptop(world, wanted(1, 1)))
     assert (decision.complete, ran) == (True, [])
+
+
+def test_the_cluster_has_not_begun_while_its_init_still_runs() -> None:
+    """Its node may be there before kubeadm has ended: nobody joins yet."""
+    world = a_cluster(1, 1)
+    first, worker = world.machines["cp-1"], bare("w-1")
+    commands = tuple(
+        replace(one, state=CommandState.RUNNING, code=None) if one.purpose == "init" else one
+        for one in first.commands
+        if one.purpose not in ("network", "admit-w-1")
+    )
+    world.machines["cp-1"] = replace(first, commands=commands)
+    world.machines["w-1"] = replace(worker, mark=world.machines["w-1"].mark)
+    decision = Laptop(world, wanted(1, 1)).round(tick=False)
+    told = {one.machine.name: one.reason for one in decision.told}
+    assert told["cp-1"] is Reason.INIT_RUNNING

@@ -45,7 +45,8 @@ def begins(case: Case) -> bool:
 
 def begin(case: Case, around: Around) -> Stand | None:
     """The cluster begins on the first machine; None when it has."""
-    if case.facts.joined and is_node(case.view, case) in ("ready", "there"):
+    unrecorded = case.facts.last(Purpose.INIT.value) is None
+    if unrecorded and case.facts.joined and is_node(case.view, case) in ("ready", "there"):
         return None
     if around.waits_for and case.facts.last(Purpose.INIT.value) is None:
         return _waits(f"the cluster begins when {_names(around.waits_for)} are initialised")
