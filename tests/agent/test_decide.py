@@ -46,6 +46,11 @@ def actions(seen: Seen, machine: Machine = MACHINE, *, due: bool = False) -> tup
     return decide(seen, machine, AGENT_VERSION, due=due).actions
 
 
+def only_says(text: str, heartbeat: int = 8) -> Write:
+    """A write that says nothing but that the agent lives, and what it waits for."""
+    return Write({AGENT: Agent(AGENT_VERSION, heartbeat, says=text).written()}, "5")
+
+
 def answer(seen: Seen, machine: Machine = MACHINE) -> Outcome | None:
     """What one write of the actions says of an order that it is through with."""
     written = [action.annotations for action in actions(seen, machine) if isinstance(action, Write)]
@@ -192,6 +197,30 @@ def test_a_claimed_order_of_which_nothing_is_left_has_failed() -> None:
     assert "neither its annotation nor this machine's record" in said.message
 
 
+@pytest.mark.parametrize("work", [Work(), Work(Progress.RUNNING)])
+def test_an_order_that_was_begun_and_that_the_node_says_nothing_of_is_told_there(
+    work: Work,
+) -> None:
+    decision = decide(node(QUIET), replace(MACHINE, record=BEGUN, work=work), AGENT_VERSION)
+    assert decision.actions == (only_says(decision.says),)
+    assert decision.says == (
+        f"order {TOKEN} was begun, and the Node says nothing of it any more: the machine may be half-way"
+    )
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        replace(MACHINE, record=RECORD),
+        replace(MACHINE, record=BEGUN, work=Work(Progress.DONE)),
+        replace(MACHINE, record=BEGUN, work=Work(Progress.FAILED, "no space left")),
+        replace(MACHINE, record=Record(order(uid="another"), NEW, begun=True)),
+    ],
+)
+def test_of_an_order_that_was_not_begun_or_came_to_its_end_nothing_is_told(machine: Machine) -> None:
+    assert actions(node(QUIET), machine) == ()
+
+
 def test_the_claimed_order_comes_before_another() -> None:
     other = CLAIMED | {CHANGES_ALLOWED: order(attempt=2).written()}
     assert actions(node(other), replace(MACHINE, record=RECORD)) == (Keep(BEGUN), Begin(BEGUN))
@@ -200,7 +229,7 @@ def test_the_claimed_order_comes_before_another() -> None:
 def test_no_order_is_claimed_while_the_work_of_another_runs() -> None:
     machine = replace(MACHINE, record=Record(order(attempt=9), NEW, begun=True), work=Work(Progress.RUNNING))
     decision = decide(node(ORDERED), machine, AGENT_VERSION)
-    assert decision.actions == ()
+    assert decision.actions == (only_says(decision.says),)
     assert "is not over" in decision.says
 
 
@@ -209,7 +238,7 @@ def test_no_order_is_claimed_while_the_work_of_another_runs() -> None:
 
 def test_on_a_node_that_takes_pods_an_order_waits() -> None:
     decision = decide(node(ORDERED, cordoned=False), MACHINE, AGENT_VERSION)
-    assert decision.actions == ()
+    assert decision.actions == (only_says(decision.says),)
     assert "not cordoned" in decision.says
 
 
@@ -235,6 +264,63 @@ def test_a_node_that_was_uncordoned_after_the_claim_is_left_alone(
     assert said is not None
     assert said.result is result
     assert "uncordoned" in said.message
+
+
+# --- what cannot be written to the disk ---
+
+RUNNING = Work(Progress.RUNNING)
+RESTARTED = Record(order(reboot=Reboot.ALWAYS), NEW, begun=True)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "record", "work", "result", "says"),
+    [
+        (ORDERED, None, Work(), Result.REFUSED, "nothing was begun"),
+        (ORDERED, Record(order(attempt=9), NEW, begun=True), Work(), Result.REFUSED, "nothing was begun"),
+        (CLAIMED, RECORD, Work(), Result.REFUSED, "nothing was begun"),
+        (CLAIMED, None, Work(), Result.FAILED, "half-way"),
+        (CLAIMED, BEGUN, Work(), Result.FAILED, "half-way"),
+        (ORDERED, BEGUN, Work(), Result.FAILED, "half-way"),
+        (CLAIMED, RESTARTED, Work(Progress.DONE), Result.FAILED, "half-way"),
+    ],
+)
+def test_an_order_that_cannot_be_written_down_is_answered_with_why_and_nothing_is_done(
+    annotations: dict[str, str], record: Record | None, work: Work, result: Result, says: str
+) -> None:
+    machine = replace(MACHINE, record=record, work=work)
+    assert isinstance(actions(node(annotations), machine)[0], Keep)
+    decision = decide(node(annotations), machine, AGENT_VERSION, unkept="No space left on device")
+    (written,) = decision.actions
+    assert isinstance(written, Write)
+    told = {key: value for key, value in written.annotations.items() if value is not None}
+    outcome = protocol.outcome_of(told)
+    assert outcome is not None
+    assert (outcome.token, outcome.result) == (TOKEN, result)
+    assert "cannot be written to the machine's disk: No space left on device" in outcome.message
+    assert says in outcome.message
+    assert protocol.readiness_of(told) == Readiness(True, TOKEN)
+    assert outcome.message in decision.says
+
+
+def test_work_that_runs_while_its_order_cannot_be_written_down_is_waited_for() -> None:
+    machine = replace(MACHINE, record=BEGUN, work=RUNNING)
+    decision = decide(node(ORDERED), machine, AGENT_VERSION, unkept="No space left on device")
+    assert decision.actions == (only_says(decision.says),)
+    assert decision.busy
+    assert "No space left on device" in decision.says
+
+
+def test_a_machine_that_goes_down_may_have_shut_its_disk_already() -> None:
+    told = replace(RESTARTED, restarted_from="boot-1")
+    machine = replace(MACHINE, record=told, work=Work(Progress.DONE))
+    found = decide(node(CLAIMED), machine, AGENT_VERSION, unkept="Read-only file system")
+    assert (found.actions, found.busy) == ((Restart(),), True)
+
+
+def test_where_nothing_has_to_be_written_down_a_full_disk_changes_nothing() -> None:
+    machine = replace(MACHINE, record=BEGUN, work=RUNNING)
+    found = decide(node(CLAIMED), machine, AGENT_VERSION, due=True, unkept="No space left on device")
+    assert found == decide(node(CLAIMED), machine, AGENT_VERSION, due=True)
 
 
 # --- what is refused ---
@@ -314,6 +400,34 @@ def test_on_the_node_of_another_machine_nothing_is_done(annotations: dict[str, s
 # --- restarts ---
 
 DONE = Work(Progress.DONE)
+
+
+@pytest.mark.parametrize("since", [None, "boot-1"])
+def test_on_a_node_that_takes_pods_a_restart_waits_and_that_is_told_on_the_node(since: str | None) -> None:
+    given = order(reboot=Reboot.ALWAYS)
+    record = Record(given, NEW, begun=True, restarted_from=since)
+    machine = replace(MACHINE, record=record, work=DONE)
+    seen = node(ORDERED | {READY: f"false {given.token}"}, cordoned=False)
+    decision = decide(seen, machine, AGENT_VERSION)
+    assert decision.actions == (only_says(decision.says),)
+    assert decision.busy
+    assert "the restart waits until the node is cordoned again" in decision.says
+
+
+def test_after_its_restart_an_order_is_answered_on_a_node_that_takes_pods_too() -> None:
+    given = order(reboot=Reboot.ALWAYS)
+    record = Record(given, NEW, begun=True, restarted_from="boot-0")
+    seen = node(ORDERED | {READY: f"false {given.token}"}, cordoned=False)
+    found = answer(seen, replace(MACHINE, record=record, work=DONE))
+    assert found is not None
+    assert found.result is Result.DONE
+
+
+def test_what_it_waits_for_is_written_once_and_taken_off_when_that_is_over() -> None:
+    first = decide(node(ORDERED, cordoned=False), MACHINE, AGENT_VERSION)
+    told = {AGENT: Agent(AGENT_VERSION, 8, says=first.says).written()}
+    assert actions(node(ORDERED | told, cordoned=False)) == ()
+    assert actions(node(QUIET | told)) == (only_says("", 9),)
 
 
 def restarts(given: Order, *, required: bool = False, since: str | None = None, boot: str = "boot-1") -> bool:

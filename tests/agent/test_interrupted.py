@@ -176,8 +176,45 @@ def test_on_a_node_that_was_uncordoned_nothing_is_begun(
     play(world, in_time(after))
     settle(world)
     assert world.judged == []
-    assert not world.claimed
     assert world.work.progress is not Progress.RUNNING
+    assert not world.claimed or (world.work.progress is Progress.DONE and asked.reboot is Reboot.ALWAYS)
+
+
+@given(ORDERS, SCRIPTS, SCRIPTS)
+@settings(max_examples=tries(200))
+def test_on_a_node_that_is_cordoned_again_every_order_is_answered(
+    asked: Order, before: list[Moment], after: list[Moment]
+) -> None:
+    world = World()
+    world.give(asked)
+    play(world, before)
+    world.patch({}, unschedulable=False)
+    play(world, in_time(after))
+    world.patch({}, unschedulable=True)
+    settle(world)
+    assert world.judged == []
+    assert world.readiness == Readiness(True, str(asked.token))
+    assert world.outcome is not None
+    if world.outcome.result is Result.DONE:
+        assert ended(world, asked) == ended(calm(asked), asked)
+
+
+@given(ORDERS, SCRIPTS, SCRIPTS)
+@settings(max_examples=tries(200))
+def test_a_disk_may_fill_up_at_any_time_and_every_order_is_answered(
+    asked: Order, before: list[Moment], after: list[Moment]
+) -> None:
+    world = World()
+    world.give(asked)
+    play(world, before)
+    world.full = True
+    play(world, after)
+    settle(world)
+    assert world.judged == []
+    assert world.readiness == Readiness(True, str(asked.token))
+    assert world.outcome is not None
+    if world.outcome.result is Result.REFUSED:
+        assert (world.begun, world.software) == ([], OLD)
 
 
 @given(ORDERS, ORDERS, SCRIPTS, SCRIPTS)

@@ -128,6 +128,7 @@ def nodes(
         yield first, second
 
 
+@pytest.mark.long(seconds=150)
 def test_machines_are_changed_on_order(nodes: tuple[Node, Node]) -> None:
     """One after the other on the same machines: they take half a minute to come up."""
     control_plane, worker = nodes
@@ -151,6 +152,7 @@ def what_they_have_is_told(control_plane: Node, worker: Node) -> None:
 def a_copy_of_etcd_is_made(control_plane: Node) -> None:
     outcome = control_plane.outcome(control_plane.give(control_plane.order(Operation.SNAPSHOT)))
     assert outcome.result is Result.DONE
+    assert outcome.message.endswith("the members of etcd are m1")
     assert int(control_plane.host.run("stat", "-c", "%s", outcome.path).stdout) > 100_000
 
 

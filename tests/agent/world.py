@@ -6,6 +6,7 @@ not by what the agent believes.
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass, field, replace
 
 from shiplift.agent import protocol
@@ -43,6 +44,8 @@ class World:
     software: dict[str, str] = field(default_factory=lambda: dict(OLD))
     boots: int = 1
     fails: bool = False
+    full: bool = False
+    """Whether the disk has no room for a record."""
     restart_required: bool = False
     lives: int | None = None
     """Actions until the agent is killed; None where it is not."""
@@ -126,6 +129,8 @@ class World:
         )
 
     def keep(self, record: Record) -> None:
+        if self.full:
+            raise OSError(errno.ENOSPC, "No space left on device", "/var/lib/.record.json.new")
         if self.record is None or self.record.token != record.token:
             self.work = Work()
         self.record = record
@@ -139,7 +144,7 @@ class World:
 
     def restart(self) -> None:
         assert self.record is not None
-        self._judge(self.record.token, cordon=False)
+        self._judge(self.record.token, cordon=True)
         self.boots += 1
         self.restart_required = False
         self._lived()

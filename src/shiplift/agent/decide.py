@@ -5,9 +5,11 @@
 What is kept true:
 - Nothing is done to the machine before the claim (`ready: false TOKEN`) is seen on the Node. From then on the
   controller cannot withdraw the order, and the agent answers it, whatever becomes of the order's annotation.
-- An order is done for this very node alone, and, where it disturbs pods, begun only while it is cordoned.
+- An order is done for this very node alone, and, where it disturbs pods, begun only while it is cordoned; so
+  is the restart that it ends with.
 - What was answered (`ready: true TOKEN`) is never done again, whatever the machine remembers.
 - A claim stands until it is answered: of two orders the claimed one comes first.
+- What cannot be written to the machine's disk is not begun, and the answer says why.
 - The answer and the versions that are there after it are one write.
 """
 
@@ -21,6 +23,7 @@ from shiplift.agent.model import Begin, Decision, Keep, Machine, Progress, Recor
 from shiplift.agent.protocol import (
     OUTCOME,
     READY,
+    Agent,
     Operation,
     Order,
     Outcome,
@@ -44,13 +47,18 @@ class _Next:
     busy: bool = False
 
 
-def decide(seen: Seen, machine: Machine, version: str, *, due: bool = False) -> Decision:
-    """`version` is the agent's own; `due` says that its heartbeat is."""
+def decide(seen: Seen, machine: Machine, version: str, *, due: bool = False, unkept: str = "") -> Decision:
+    """`version` is the agent's own; `due` says that its heartbeat is; `unkept` why the record could not be
+    written to the disk that was to be kept a moment ago."""
     if seen.machine_id != machine.id:
         return Decision(says=f"the Node is of machine {seen.machine_id!r}, this one is {machine.id!r}")
     step = _next(seen, machine)
+    if step.keep is not None and unkept:
+        step = _not_kept(machine, step, step.keep, unkept)
     keep = (Keep(step.keep),) if step.keep else ()
-    write = telling.write(seen, machine, version, step.told, due=due)
+    # an answer says itself
+    agent = Agent(version, 0, says="" if OUTCOME in step.told else step.says)
+    write = telling.write(seen, machine, agent, step.told, due=due)
     actions = (*keep, *((write,) if write else ()), *((step.act,) if step.act else ()))
     return Decision(actions, step.says, step.busy)
 
@@ -64,8 +72,17 @@ def _next(seen: Seen, machine: Machine) -> _Next:
     except ProtocolError as error:
         return _refused(seen, protocol.token_text(seen.annotations), str(error))
     if order is None or readiness == Readiness(True, str(order.token)):
-        return _Next()
+        return _Next(says="" if readiness else _forgotten(seen, machine))
     return _unclaimed(seen, machine, order)
+
+
+def _forgotten(seen: Seen, machine: Machine) -> str:
+    """What is told of an order that was begun, and that somebody took off the Node with all that is said of
+    it: nobody waits for its end, and it is not gone on with. Empty where there is no such order."""
+    record, ends = machine.record, (Progress.DONE, Progress.FAILED)
+    if record is None or not record.begun or not _is_of(record.token, seen.uid):
+        return ""
+    return "" if machine.work.progress in ends else f"order {record.token} {_FORGOTTEN}"
 
 
 # --- before the claim ---
@@ -117,7 +134,7 @@ def _claimed(seen: Seen, machine: Machine, token: str) -> _Next:
         case Progress.FAILED:
             return _answered(Outcome(token, Result.FAILED, work.message, work.path))
         case Progress.DONE:
-            return _done(machine, record, work)
+            return _done(seen, machine, record, work)
 
 
 def _record(seen: Seen, machine: Machine, token: str) -> Record | None:
@@ -142,10 +159,12 @@ def _begun(seen: Seen, record: Record) -> _Next:
     return _Next(begun, act=Begin(begun), busy=True)
 
 
-def _done(machine: Machine, record: Record, work: Work) -> _Next:
-    if _wants_restart(machine, record):
-        return _Next(replace(record, restarted_from=machine.boot_id), act=Restart(), busy=True)
-    return _answered(Outcome(record.token, Result.DONE, work.message, work.path))
+def _done(seen: Seen, machine: Machine, record: Record, work: Work) -> _Next:
+    if not _wants_restart(machine, record):
+        return _answered(Outcome(record.token, Result.DONE, work.message, work.path))
+    if not seen.unschedulable:
+        return _Next(says=f"order {record.token}: {_RESTART_WAITS}", busy=True)
+    return _Next(replace(record, restarted_from=machine.boot_id), act=Restart(), busy=True)
 
 
 def _wants_restart(machine: Machine, record: Record) -> bool:
@@ -157,10 +176,32 @@ def _wants_restart(machine: Machine, record: Record) -> bool:
     return record.order.reboot is Reboot.ALWAYS or machine.restart_required
 
 
+# --- what cannot be written to the disk ---
+
+
+def _not_kept(machine: Machine, step: _Next, record: Record, why: str) -> _Next:
+    """Nothing is done that is not on record: the order is answered, by whether it may have been begun before;
+    work that runs comes to its end first. A restart that is on record already was told before, and of a
+    machine that goes down the disk may be shut."""
+    if isinstance(step.act, Restart) and record == machine.record:
+        return replace(step, keep=None)
+    known = machine.record if machine.record is not None and machine.record.token == record.token else record
+    said = f"the order cannot be written to the machine's disk: {why}"
+    if known.begun and machine.work.progress is Progress.RUNNING:
+        return _Next(says=f"order {record.token}: {said}", busy=True)
+    if known.begun:
+        outcome = Outcome(record.token, Result.FAILED, f"{said}; the machine may be half-way")
+    else:
+        outcome = Outcome(record.token, Result.REFUSED, f"{said}; nothing was begun")
+    return replace(_answered(outcome), says=f"order {record.token}: {outcome.message}")
+
+
 # --- answers ---
 
 _ORDER_LOST = "it was claimed, and neither its annotation nor this machine's record of it is there any more"
+_FORGOTTEN = "was begun, and the Node says nothing of it any more: the machine may be half-way"
 _UNCORDONED = "the node was uncordoned after the order was claimed, and nothing was begun"
+_RESTART_WAITS = "its packages are installed, and the restart waits until the node is cordoned again"
 _UNCORDONED_HALF_WAY = "the node was uncordoned while the work was interrupted: it may be half-way"
 
 

@@ -4,6 +4,8 @@ AgentError
 ├── CommandError      a program on the machine failed, took too long, or is not there
 ├── JournalError      what lies on the disk is of a newer agent
 │   └── DamagedError  … or is not what was written
+├── TooLargeError     a file has, or would have, more than is ever read of it
+├── NotKeptError      an order could not be written to the machine's disk
 └── SettingsError     the settings of the machine are not what they should be
 """
 
@@ -24,6 +26,14 @@ class JournalError(AgentError):
 
 class DamagedError(JournalError):
     """A file of the journal is not what was written; it is named, put aside, and nothing is read from it."""
+
+
+class TooLargeError(AgentError):
+    """A file has, or would have, more than is ever read of it."""
+
+
+class NotKeptError(AgentError):
+    """An order could not be written to the machine's disk, for that reason: nothing of it may be begun."""
 
 
 class SettingsError(AgentError):

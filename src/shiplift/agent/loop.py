@@ -2,7 +2,8 @@
 
 A loop reads both, decides, and carries out the actions in their order; where one cannot be carried out, the
 rest is left, and the next loop decides anew. The loop itself remembers only when it last wrote, for the
-heartbeat: an agent that is killed at any point and started again goes on.
+heartbeat: an agent that is killed at any point and started again goes on. Where a record cannot be written to
+the machine's disk, it is decided once more, with that known: the Node hears of it, and nothing is begun.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from shiplift.agent.decide import decide
+from shiplift.agent.errors import AgentError, NotKeptError
 from shiplift.agent.model import Action, Begin, Decision, Keep, Machine, Record, Restart, Seen, Write
 from shiplift.agent.protocol import current_versions, desired_versions
 
@@ -62,6 +64,10 @@ class Loop:
         self._at_rest = at_rest
         self._wrote: float | None = None
         self._busy = False
+        self.restarting = False
+        """Whether the machine was told to restart in the last loop."""
+        self.failed = False
+        """Whether the Node was not read, or not written, in the last loop."""
 
     @property
     def due(self) -> float | None:
@@ -72,12 +78,19 @@ class Loop:
 
     def once(self, now: float) -> Decision:
         """What was decided; nothing, where the Node cannot be read."""
+        self.restarting = False
         seen = self._door.read()
+        self.failed = seen is None
         if seen is None:
             return Decision(says="the Node cannot be read")
         machine = self._hands.observe(_wanted(seen))
-        due = self.due
-        decision = decide(seen, machine, self._version, due=due is None or now >= due)
+        due = self.due is None or now >= self.due
+        try:
+            return self._carried_out(decide(seen, machine, self._version, due=due), now)
+        except NotKeptError as error:
+            return self._carried_out(decide(seen, machine, self._version, due=due, unkept=str(error)), now)
+
+    def _carried_out(self, decision: Decision, now: float) -> Decision:
         self._busy = decision.busy
         for action in decision.actions:
             if not self._carry_out(action, now):
@@ -87,16 +100,26 @@ class Loop:
     def _carry_out(self, action: Action, now: float) -> bool:
         match action:
             case Keep(record):
-                self._hands.keep(record)
+                self._keep(record)
             case Begin(record):
                 self._hands.begin(record)
             case Restart():
                 self._hands.restart()
+                self.restarting = True
             case Write():
                 if not self._door.write(action):
+                    self.failed = True
                     return False
                 self._wrote = now
         return True
+
+    def _keep(self, record: Record) -> None:
+        try:
+            self._hands.keep(record)
+        except OSError as error:
+            raise NotKeptError(error.strerror or str(error)) from error
+        except AgentError as error:
+            raise NotKeptError(str(error)) from error
 
 
 def _wanted(seen: Seen) -> frozenset[str]:

@@ -115,6 +115,6 @@ class Decision:
 
     actions: tuple[Action, ...] = ()
     says: str = ""
-    """Why it does no more than that, for its log."""
+    """Why it does no more than that: for its log, and for its Node, where it may be written."""
     busy: bool = False
     """Whether an order is under way: the heartbeat is then quicker."""

@@ -10,13 +10,15 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import random
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from shiplift import __version__
+from shiplift.agent import patience
 from shiplift.agent import settings as agent_settings
 from shiplift.agent.door.first import FirstDoor
 from shiplift.agent.door.node import NodeDoor
@@ -27,11 +29,13 @@ from shiplift.agent.machine.apt import Apt
 from shiplift.agent.machine.hands import MachineHands
 from shiplift.agent.machine.journal import Journal
 from shiplift.agent.machine.packages import Packages
-from shiplift.agent.model import Decision, Restart, Seen, Write
+from shiplift.agent.model import Decision, Seen, Write
 from shiplift.agent.settings import CACHE, FIRST, KUBECONFIG, STATE
 
-_WORKING, _RESTING, _AFTER_FAULT, _RESTARTING = 1.0, 30.0, 5.0, 20.0
+_WORKING, _RESTING = 1.0, 30.0
 """Seconds until the next look, if nothing is heard before."""
+_AFTER_FAULT, _RESTARTING = 5.0, 20.0
+"""Seconds until the next look, whatever is heard: of a machine that goes down its Node tells often."""
 _log = logging.getLogger(__name__)
 
 
@@ -57,10 +61,18 @@ class Doors:
 
 
 class Agent:
-    """One agent; `step` is a loop and what is waited for after it."""
+    """One agent; `step` is a loop and what is waited for after it. `chance` is from 0 to 1."""
 
-    def __init__(self, doors: Doors, loop: Loop) -> None:
-        self._doors, self._loop = doors, loop
+    def __init__(
+        self,
+        doors: Doors,
+        loop: Loop,
+        sleep: Callable[[float], None] = time.sleep,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self._doors, self._loop, self._sleep, self._chance = doors, loop, sleep, chance
+        self._faults = 0
+        """Loops in a row in which the Node was not read or not written."""
         self._said = ""
 
     def step(self) -> None:
@@ -68,14 +80,19 @@ class Agent:
         try:
             decision = self._loop.once(time.monotonic())
             self._tell(decision.says)
-            self._doors.wait(self._pause(decision))
+            self._faults = self._faults + 1 if self._loop.failed else 0
+            if self._loop.restarting:
+                self._sleep(_RESTARTING)
+            else:
+                self._doors.wait(self._pause(decision))
         except (AgentError, OSError) as error:
             self._tell(str(error))
-            time.sleep(_AFTER_FAULT)
+            self._sleep(_AFTER_FAULT)
 
     def _pause(self, decision: Decision) -> float:
-        if any(isinstance(action, Restart) for action in decision.actions):
-            return _RESTARTING
+        """Until the next look, if nothing is heard before: of a Node that somebody else wrote first it is."""
+        if self._faults:
+            return patience.pause(self._faults, self._chance())
         if decision.busy:
             return _WORKING
         due = self._loop.due

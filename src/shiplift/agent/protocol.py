@@ -29,7 +29,7 @@ READY = "node.shiplift.dev/ready"
 OUTCOME = "node.shiplift.dev/outcome"
 """The agent's: what came of the last order."""
 AGENT = "node.shiplift.dev/agent"
-"""The agent's: its protocol, its version, and a count that goes on for as long as it runs."""
+"""The agent's: its protocol, its version, what it waits for, and a count that goes on while it runs."""
 
 AGENT_KEYS = (READY, OUTCOME, AGENT)
 """What an agent writes, besides current versions; nothing else is believed from a node."""
@@ -259,9 +259,12 @@ class Agent:
     version: str
     heartbeat: int
     protocol: int = PROTOCOL
+    says: str = ""
+    """What it waits for, where it does less than was ordered."""
 
     def written(self) -> str:
-        return _json({"protocol": self.protocol, "version": self.version, "heartbeat": self.heartbeat})
+        body = {"protocol": self.protocol, "version": self.version, "heartbeat": self.heartbeat}
+        return _json(body | ({"says": self.says[:LONGEST_MESSAGE]} if self.says else {}))
 
 
 def agent_of(annotations: Mapping[str, str]) -> Agent | None:
@@ -271,7 +274,8 @@ def agent_of(annotations: Mapping[str, str]) -> Agent | None:
     heartbeat, protocol = body.get("heartbeat"), body.get("protocol")
     if not isinstance(heartbeat, int) or not isinstance(protocol, int):
         raise ProtocolError(AGENT, "heartbeat and protocol have to be whole numbers")
-    return Agent(_text(body, "version", AGENT, ""), heartbeat, protocol)
+    says = _text(body, "says", AGENT, "")[:LONGEST_MESSAGE]
+    return Agent(_text(body, "version", AGENT, ""), heartbeat, protocol, says)
 
 
 def _read(annotations: Mapping[str, str], key: str) -> dict[str, Any] | None:

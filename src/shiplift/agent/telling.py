@@ -7,6 +7,7 @@ write of its own is made only when nothing else was written for a while.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from shiplift.agent import protocol
 from shiplift.agent.model import Machine, Seen, Write
@@ -15,14 +16,15 @@ from shiplift.agent.protocol import AGENT, Agent, ProtocolError
 Annotations = dict[str, str | None]
 
 
-def write(seen: Seen, machine: Machine, version: str, told: Annotations, *, due: bool) -> Write | None:
-    """All there is to say, in one write; None where there is nothing. `version` is the agent's own."""
+def write(seen: Seen, machine: Machine, agent: Agent, told: Annotations, *, due: bool) -> Write | None:
+    """All there is to say, in one write; None where there is nothing. `agent` is what it is and says, its
+    heartbeat apart."""
     changes = _versions(seen, machine) | told
     before = _agent(seen)
-    if not changes and not due and before is not None and before.version == version:
+    beat = before.heartbeat if before else 0
+    if not changes and not due and before == replace(agent, heartbeat=beat):
         return None
-    beat = 1 + (before.heartbeat if before else 0)
-    return Write(changes | {AGENT: Agent(version, beat).written()}, seen.resource_version)
+    return Write(changes | {AGENT: replace(agent, heartbeat=1 + beat).written()}, seen.resource_version)
 
 
 def _versions(seen: Seen, machine: Machine) -> Annotations:

@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from shiplift.agent.model import Progress, Record, Work
+from tests.parents import ENDS_WITH_US
 
 ROOT = Path(__file__).parents[3]
 REPOSITORY = "/srv/repository"
@@ -174,7 +175,7 @@ def boxed(folder: Path, megabytes: int = 256) -> Iterator[Box]:
     if why := missing():
         pytest.skip(why)
     folder.mkdir(exist_ok=True)
-    argv = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation=private"]
+    argv = [*ENDS_WITH_US, "unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation=private"]
     script = ["sh", "-c", _MAKE, "sh", str(megabytes), str(folder), str(ROOT)]
     with subprocess.Popen([*argv, *script], stdout=subprocess.PIPE, stderr=sys.stderr) as process:
         try:

@@ -14,7 +14,7 @@ import pytest
 
 from shiplift.agent.errors import AgentError
 from shiplift.agent.machine import etcd
-from shiplift.agent.machine.etcd import Member, snapshot
+from shiplift.agent.machine.etcd import Member, members, snapshot
 from shiplift.facts.kinds import NAMESPACE
 from shiplift.local.cluster import Cluster
 
@@ -101,10 +101,28 @@ def test_a_disk_that_fills_up_meanwhile_gets_its_room_back(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_its_members_are_told_by_name(running: Cluster) -> None:
+    assert members(member(running)) == ("etcd",)
+
+
+MEMBERS = [
+    {"ID": "2", "name": "m2"},
+    {"ID": "3", "peerURLs": ["https://192.0.2.3:2380"]},
+    {"ID": "1", "name": "m1"},
+]
+
+
+def test_a_member_that_has_not_started_is_told_by_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(etcd, "_answer", lambda *_: {"members": MEMBERS})
+    assert members(etcd.OF_KUBEADM) == ("https://192.0.2.3:2380", "m1", "m2")
+
+
 def test_an_etcd_that_is_not_there_or_not_ours_is_told(running: Cluster, tmp_path: Path) -> None:
     ours = member(running)
     with pytest.raises(AgentError, match="etcd on this machine does not answer"):
         snapshot(Member(1, ours.authority, ours.certificate, ours.key), tmp_path, "x")
+    with pytest.raises(AgentError, match="etcd on this machine does not answer"):
+        members(Member(1, ours.authority, ours.certificate, ours.key))
     other = running.layout.pki / "ca.crt"
     with pytest.raises(AgentError, match="CERTIFICATE_VERIFY_FAILED"):
         snapshot(Member(ours.port, other, ours.certificate, ours.key), tmp_path, "x")

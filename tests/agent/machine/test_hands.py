@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from shiplift.agent.machine import services
-from shiplift.agent.machine.hands import MOST_RESTARTS, MachineHands, can, own_command
+from shiplift.agent.errors import CommandError
+from shiplift.agent.machine import commands, services
+from shiplift.agent.machine.hands import RESTART_SECONDS, MachineHands, can, own_command
 from shiplift.agent.machine.journal import Journal
 from shiplift.agent.model import Progress, Record, Work
 from shiplift.agent.protocol import Operation
@@ -113,19 +115,22 @@ def test_a_result_of_another_order_says_nothing_of_this_one(journal: Journal) ->
 
 
 @pytest.mark.parametrize(("restarted_from", "failed"), [("this boot", True), ("another boot", False)])
-def test_a_machine_that_does_not_restart_is_told_a_few_times_and_no_more(
+def test_a_machine_that_does_not_restart_is_told_for_ten_minutes_however_often(
     journal: Journal, restarted_from: str, failed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[str] = []
-    monkeypatch.setattr(services, "reboot", lambda: told.append("reboot"))
+    told: list[float] = []
+    monkeypatch.setattr(services, "reboot", lambda: told.append(now[0]))
     boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     journal.keep(replace(RECORD, restarted_from=boot_id if restarted_from == "this boot" else "x"))
     journal.finish(RECORD.token, Work(Progress.DONE))
-    for _ in range(MOST_RESTARTS):
-        assert work(journal).progress is Progress.DONE
-        hands(journal).restart()
-    assert len(told) == MOST_RESTARTS
-    assert (work(journal).progress is Progress.FAILED) is failed
+    now = [1000.0]
+    agent = MachineHands(journal, clock=lambda: now[0])
+    for now[0] in range(1000, 1600, 5):
+        assert agent.observe(frozenset()).work.progress is Progress.DONE
+        agent.restart()
+    now[0] = 1000 + RESTART_SECONDS
+    assert len(told) == 120
+    assert (agent.observe(frozenset()).work.progress is Progress.FAILED) is failed
 
 
 def test_a_machine_says_who_it_is(journal: Journal) -> None:
@@ -152,6 +157,38 @@ def test_a_bare_machine_can_do_packages_and_a_control_plane_all(box: Box) -> Non
         box.write(f"/etc/kubernetes/manifests/{name}.yaml", "")
     assert set(box.python(script).stdout.split()) == {operation.value for operation in Operation}
     assert can() <= frozenset(Operation)
+
+
+REBOOTS = {
+    "Call to Reboot failed: There's already a shutdown or sleep operation in progress": "",
+    "Failed to reboot system via logind: There's already a shutdown or sleep operation in progress": "",
+    "Failed to connect to bus: No such file": "systemctl failed (1): Failed to connect to bus: No such file",
+}
+
+
+@pytest.mark.parametrize("said", REBOOTS)
+def test_a_machine_that_is_on_its_way_down_was_told(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "run", lambda *_, **__: commands.Finished("systemctl", 1, "", f"{said}\n"))
+    if why := REBOOTS[said]:
+        with pytest.raises(CommandError, match=re.escape(why)):
+            services.reboot()
+    else:
+        services.reboot()
+
+
+def test_a_service_manager_that_does_not_answer_now_is_there_all_the_same(box: Box) -> None:
+    """Work is not begun beside it, where it would be held by all that holds the agent."""
+    box.write("/usr/local/sbin/systemctl", "#!/bin/sh\necho stopping; exit 1\n", "755")
+    box.write(
+        "/usr/local/sbin/systemd-run", "#!/bin/sh\necho 'Transaction is destructive' >&2; exit 1\n", "755"
+    )
+    box.run("mkdir", "-p", "/run/systemd/system")
+    begun = box.python(
+        "from shiplift.agent.machine import services; services.start_apart(['touch', '/tmp/begun'])",
+        check=False,
+    )
+    assert begun.stderr.endswith("CommandError: systemd-run failed (1): Transaction is destructive\n")
+    assert not box.exists("/tmp/begun")
 
 
 def test_without_a_service_manager_no_unit_is_there(box: Box) -> None:

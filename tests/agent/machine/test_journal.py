@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shiplift.agent.errors import AgentError, DamagedError, JournalError
+from shiplift.agent.errors import AgentError, DamagedError, JournalError, TooLargeError
 from shiplift.agent.machine import disk
-from shiplift.agent.machine.journal import Before, Journal
+from shiplift.agent.machine.journal import LARGEST, Before, Journal, Told
 from shiplift.agent.model import Progress, Record, Work
 from shiplift.agent.protocol import Operation, Order, Reboot, Token
 from tests.agent.world import order
@@ -86,9 +86,24 @@ def test_what_was_written_down_first_is_what_was_before(journal: Journal) -> Non
 def test_tries_are_counted_for_each_order(journal: Journal) -> None:
     assert [journal.count_try(TOKEN) for _ in range(3)] == [1, 2, 3]
     assert journal.count_try(NEW.token) == 1
-    assert journal.restarts(TOKEN) == 0
-    assert [journal.count_restart(TOKEN) for _ in range(2)] == [1, 2]
-    assert (journal.restarts(TOKEN), journal.restarts(NEW.token)) == (2, 0)
+
+
+def test_restarts_are_told_of_an_order_and_a_boot_with_when_the_first_was(journal: Journal) -> None:
+    assert journal.told_to_restart(TOKEN, "boot-1") is None
+    for now in (7.0, 8.0):
+        journal.count_restart(TOKEN, "boot-1", now)
+    assert journal.told_to_restart(TOKEN, "boot-1") == Told("boot-1", 2, 7.0)
+    assert journal.told_to_restart(TOKEN, "boot-2") is None
+    assert journal.told_to_restart(NEW.token, "boot-1") is None
+
+
+def test_restarts_that_an_older_agent_has_counted_are_told_anew(journal: Journal) -> None:
+    journal._write("restarts", TOKEN, {"times": 3})  # pyright: ignore[reportPrivateUsage]
+    assert journal.told_to_restart(TOKEN, "boot-1") is None
+    journal.count_restart(TOKEN, "boot-1", 9.0)
+    assert journal.told_to_restart(TOKEN, "boot-1") == Told("boot-1", 1, 9.0)
+    # and an older agent finds what it looks for
+    assert json.loads(json.loads(journal.path("restarts").read_text())["said"])["times"] == 1
 
 
 # --- killed ---
@@ -163,6 +178,7 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
     "no page": lambda _: b"{}",
     "version unknown": lambda content: content.replace(b'"journal":1', b'"journal":"x"'),
     "no text": lambda _: b"\xff\xfe",
+    "too large": lambda content: content + b" " * LARGEST,
 }
 
 
@@ -201,6 +217,13 @@ def test_a_file_that_is_too_large_is_not_read(journal: Journal, tmp_path: Path) 
     with pytest.raises(AgentError, match="has more than 10 bytes"):
         disk.read(large, 10)
     assert disk.read(large, 11) == b"x" * 11
+
+
+def test_a_page_that_would_be_put_aside_as_too_large_is_not_written(journal: Journal) -> None:
+    journal.keep(OLD)
+    with pytest.raises(TooLargeError, match="would have more than 262144 bytes"):
+        journal.keep(replace(NEW, desired={"kubelet": "x" * LARGEST}))
+    assert journal.record() == OLD
 
 
 def test_what_is_kept_twice_is_the_later(journal: Journal) -> None:

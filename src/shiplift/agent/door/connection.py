@@ -23,6 +23,8 @@ from shiplift.agent.door.kubeconfig import Kubeconfig
 from shiplift.agent.errors import AgentError
 
 ASK_SECONDS = 15.0
+LONGEST_ASKED = 30.0
+"""Seconds for which a server that has refused is left alone, at most, whatever it asks for."""
 _MOST = 8 << 20
 """Bytes of an answer: several times what one object may have."""
 _AGENT = {"Accept": "application/json", "User-Agent": "shiplift-agent"}
@@ -38,6 +40,14 @@ class Answer:
     @property
     def message(self) -> str:
         return str(self.body.get("message", ""))[:300]
+
+
+class RefusedError(AgentError):
+    """The API server has answered that it will not; after `again` seconds it wants to be asked again."""
+
+    def __init__(self, answer: Answer, again: float) -> None:
+        super().__init__(f"the API server does not tell of changes: {answer.status} {answer.message}")
+        self.again = again
 
 
 class Connection:
@@ -58,10 +68,14 @@ class Connection:
             raise AgentError(f"the API server does not answer: {error}") from None
 
     def wait(self, path: str, seconds: float) -> bool:
-        """Whether anything came on a watch that the server ends after so long; nothing of it is read."""
+        """Whether anything came on a watch that the server ends after so long; nothing of it is read. Raises
+        where there is no watch."""
         try:
             response = self._sent("GET", path, None, "application/json", seconds + ASK_SECONDS)
-            came = bool(response.read(1)) or response.status != 200
+            if response.status != 200:
+                answer = Answer(response.status, _object(_read(response, time.monotonic() + ASK_SECONDS)))
+                raise RefusedError(answer, _again(response))
+            came = bool(response.read(1))
         except (OSError, http.client.HTTPException) as error:
             self.close()
             raise AgentError(f"the API server does not answer: {error}") from None
@@ -91,17 +105,20 @@ class Connection:
         """With the credentials as they are now."""
         if self._server is None or not self._server.is_current():
             self.close()
-            self._server = _Server(self._path, kubeconfig.load(self._path))
+            self._server = _Server(self._path)
         return self._server
 
 
 class _Server(http.client.HTTPSConnection):
     """To an address, whose certificate may be for another name."""
 
-    def __init__(self, path: Path, config: Kubeconfig) -> None:
+    def __init__(self, path: Path) -> None:
+        """Stamped before it is read: what changes in between is read anew before the next question."""
+        stamps = _stamps([path])
+        config = kubeconfig.load(path)
+        named = [place for place in (config.certificate, config.key) if isinstance(place, Path)]
+        self._places, self._stamps = [path, *named], stamps + _stamps(named)
         self._trust, self._name, self._prefix = _trust(config), config.server_name, config.path
-        self._places = [place for place in (path, config.certificate, config.key) if isinstance(place, Path)]
-        self._stamps = _stamps(self._places)
         super().__init__(config.host, config.port, timeout=ASK_SECONDS, context=self._trust)
 
     def is_current(self) -> bool:
@@ -171,6 +188,12 @@ def _read(response: http.client.HTTPResponse, deadline: float) -> bytes:
     # an answer that is through is closed by the next read alone
     response.read()
     return content
+
+
+def _again(response: http.client.HTTPResponse) -> float:
+    """What a server that refuses asks for; a date it never is, from Kubernetes."""
+    text = response.headers.get("Retry-After", "")
+    return min(float(text), LONGEST_ASKED) if text.isdecimal() else 0.0
 
 
 def _object(content: bytes) -> dict[str, Any]:

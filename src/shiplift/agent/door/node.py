@@ -7,13 +7,16 @@ are of what is stored at that moment, so none is older than a write that was ans
 from __future__ import annotations
 
 import logging
+import random
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote
 
-from shiplift.agent.door.connection import Answer, Connection
+from shiplift.agent import patience
+from shiplift.agent.door.connection import Answer, Connection, RefusedError
 from shiplift.agent.errors import AgentError
 from shiplift.agent.model import Seen, Write
 
@@ -25,14 +28,16 @@ _log = logging.getLogger(__name__)
 
 
 class NodeDoor:
-    """With the kubeconfig of the machine's kubelet."""
+    """With the kubeconfig of the machine's kubelet; `chance` is from 0 to 1."""
 
-    def __init__(self, kubeconfig: Path) -> None:
-        self._connection = Connection(kubeconfig)
+    def __init__(self, kubeconfig: Path, chance: Callable[[], float] = random.random) -> None:
+        self._connection, self._chance = Connection(kubeconfig), chance
         self._name = ""
         self._uid = ""
         self._version = ""
         """The version of the Node that was seen or written last."""
+        self._unheard = 0
+        """How often in a row it could not be listened to."""
         self._said = ""
 
     def read(self) -> Seen | None:
@@ -66,20 +71,33 @@ class NodeDoor:
         return True
 
     def wait(self, seconds: float) -> None:
-        """Until the Node is another than was seen last, or so many seconds have passed."""
+        """Until the Node is another than was seen last, or so many seconds have passed; not so many where it
+        cannot be listened to: changes are then found by looking, ever less often."""
         began = time.monotonic()
         if self._version and seconds >= 1:
-            path = (
-                f"/api/v1/nodes?watch=1&fieldSelector=metadata.name%3D{quote(self._name)}"
-                f"&resourceVersion={quote(self._version)}&timeoutSeconds={seconds:.0f}"
-            )
             try:
-                if self._connection.wait(path, seconds):
-                    return
+                came = self._connection.wait(self._watch(seconds), seconds)
             except AgentError as error:
-                self._tell(str(error))
-                seconds = min(seconds, 5.0)
+                time.sleep(self._until_next_look(error, seconds))
+                return
+            self._unheard = 0
+            if came:
+                return
         time.sleep(max(0.0, began + seconds - time.monotonic()))
+
+    def _until_next_look(self, error: AgentError, seconds: float) -> float:
+        """Seconds, where nothing can be heard for that reason."""
+        self._unheard += 1
+        if self._unheard == 1:
+            self._tell(str(error))
+        asked = error.again if isinstance(error, RefusedError) else 0.0
+        return max(min(patience.pause(self._unheard, self._chance()), seconds), asked)
+
+    def _watch(self, seconds: float) -> str:
+        return (
+            f"/api/v1/nodes?watch=1&fieldSelector=metadata.name%3D{quote(self._name)}"
+            f"&resourceVersion={quote(self._version)}&timeoutSeconds={seconds:.0f}"
+        )
 
     def close(self) -> None:
         self._connection.close()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from shiplift.agent.errors import AgentError
+from shiplift.agent.errors import TooLargeError
 
 
 def write(path: Path, content: bytes, mode: int = 0o600) -> None:
@@ -43,7 +43,7 @@ def read(path: Path, most: int) -> bytes | None:
     except FileNotFoundError:
         return None
     if len(content) > most:
-        raise AgentError(f"{path} has more than {most} bytes")
+        raise TooLargeError(f"{path} has more than {most} bytes")
     return content
 
 

@@ -1,4 +1,5 @@
-"""A copy of etcd's data, through etcd itself: it is consistent, and made while etcd goes on.
+"""A copy of etcd's data, through etcd itself: it is consistent, and made while etcd goes on. And who its
+members are, who have to be known to whoever puts such a copy back.
 
 etcd offers its snapshot over gRPC, which the standard library does not speak, and over the JSON gateway that
 it has on the same port, which it does: one JSON object a line, each with a piece of the file. The last 32
@@ -59,11 +60,23 @@ def snapshot(member: Member, folder: Path, name: str) -> Path:
     return path
 
 
+def members(member: Member) -> tuple[str, ...]:
+    """The names of all, as this one knows them; of one that has not started yet its address."""
+    found = _answer(member, "/v3/cluster/member/list").get("members", [])
+    return tuple(sorted(one.get("name") or ", ".join(one.get("peerURLs", ())) for one in found))
+
+
 def _size(member: Member) -> int:
     """Of the database, in bytes."""
-    connection, response = _asked(member, "/v3/maintenance/status")
+    return int(_answer(member, "/v3/maintenance/status").get("dbSize", 0))
+
+
+def _answer(member: Member, path: str) -> dict[str, Any]:
+    connection, response = _asked(member, path)
     try:
-        return int(_line(response.read(_LONGEST_LINE)).get("dbSize", 0))
+        return _line(response.read(_LONGEST_LINE))
+    except (OSError, http.client.HTTPException) as error:
+        raise AgentError(f"etcd on this machine broke off its answer to {path}: {error}") from None
     finally:
         connection.close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from shiplift.agent.machine import disk, locks, services, versions
@@ -18,16 +18,20 @@ from shiplift.agent.settings import KUBECONFIG
 MACHINE_ID = Path("/etc/machine-id")
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 RESTART_REQUIRED = Path("/run/reboot-required")
-MOST_RESTARTS = 5
-_NEVER_RESTARTS = f"the machine was told to restart {MOST_RESTARTS} times, and its boot id is the same still"
+RESTART_SECONDS = 600.0
+"""A machine that is told to restart may take its time: what runs on it is ended first."""
+_NEVER_RESTARTS = "the machine was told to restart 10 minutes ago, and its boot id is the same still"
 _BEGUN_SECONDS = 10.0
 
 
 class MachineHands:
     """`worker` is the command line that does the work, as a process of its own."""
 
-    def __init__(self, journal: Journal, worker: Sequence[str] = ()) -> None:
+    def __init__(
+        self, journal: Journal, worker: Sequence[str] = (), clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._journal = journal
+        self._clock = clock
         self._worker = tuple(worker) or own_command("work")
         self._lock = journal.folder / LOCK
 
@@ -59,15 +63,16 @@ class MachineHands:
 
     def restart(self) -> None:
         if (record := self._journal.record()) is not None:
-            self._journal.count_restart(record.token)
+            self._journal.count_restart(record.token, disk.text(BOOT_ID), self._clock())
         os.sync()
         services.reboot()
 
     def _is_stuck(self, record: Record | None, boot_id: str) -> bool:
-        """Told to restart again and again, and still the same boot: it must not be told for ever."""
+        """Told to restart long ago, and still the same boot: it must not be told for ever."""
         if record is None or record.restarted_from != boot_id:
             return False
-        return self._journal.restarts(record.token) >= MOST_RESTARTS
+        told = self._journal.told_to_restart(record.token, boot_id)
+        return told is not None and self._clock() - told.since >= RESTART_SECONDS
 
     def _work(self, record: Record | None) -> Work:
         # the lock first: work that ends between the two looks has a result by then

@@ -4,7 +4,7 @@
     before.json   what was on the machine before the work touched it
     tries.json    how often the work was begun
     result.json   what came of the work; written last
-    restarts.json how often the machine was told to restart for it
+    restarts.json how often the machine was told to restart for it, and since when
 
 A file is there whole or not at all, and carries a digest of what it says. One that is not what was written is
 put aside under another name and named, and counts as lost: what a lost record means is for `decide` to say.
@@ -22,17 +22,28 @@ from pathlib import Path
 from typing import Any, cast
 
 from shiplift.agent import protocol
-from shiplift.agent.errors import DamagedError, JournalError
+from shiplift.agent.errors import DamagedError, JournalError, TooLargeError
 from shiplift.agent.machine import disk
 from shiplift.agent.model import Progress, Record, Work
 from shiplift.agent.protocol import CHANGES_ALLOWED, LONGEST_MESSAGE, ProtocolError
 
 VERSION = 1
 """Grows when an older agent could misunderstand what a newer one has written."""
-_MOST = 1 << 18
+LARGEST = 1 << 18
+"""Bytes of a page: several times what an order can come to."""
 _RECORD, _BEFORE, _TRIES, _RESULT, _RESTARTS = "record", "before", "tries", "result", "restarts"
 _log = logging.getLogger(__name__)
 Body = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Told:
+    """To restart: a machine was, for one order, and is in the same boot still."""
+
+    boot_id: str
+    times: int
+    since: float
+    """When first, in seconds of that boot's clock."""
 
 
 @dataclass(frozen=True)
@@ -79,20 +90,19 @@ class Journal:
 
     def count_try(self, token: str) -> int:
         """How often the work was begun, this time included."""
-        return self._count(_TRIES, token)
-
-    def count_restart(self, token: str) -> int:
-        """How often the machine was told to restart, this time included."""
-        return self._count(_RESTARTS, token)
-
-    def restarts(self, token: str) -> int:
-        """How often the machine was told to restart for that order."""
-        return self._if_whole(_RESTARTS, _times_of, token) or 0
-
-    def _count(self, page: str, token: str) -> int:
-        times = 1 + (self._if_whole(page, _times_of, token) or 0)
-        self._write(page, token, {"times": times})
+        times = 1 + (self._if_whole(_TRIES, _times_of, token) or 0)
+        self._write(_TRIES, token, {"times": times})
         return times
+
+    def count_restart(self, token: str, boot_id: str, now: float) -> None:
+        """The machine is told to restart; `now` is what the clock of its boot says."""
+        before = self.told_to_restart(token, boot_id) or Told(boot_id, 0, now)
+        self._write(_RESTARTS, token, {"times": before.times + 1, "boot_id": boot_id, "since": before.since})
+
+    def told_to_restart(self, token: str, boot_id: str) -> Told | None:
+        """None where it was not in that boot, for that order."""
+        told = self._if_whole(_RESTARTS, _told_of, token)
+        return told if told and told.boot_id == boot_id else None
 
     def finish(self, token: str, work: Work) -> None:
         body = {
@@ -114,7 +124,10 @@ class Journal:
     def _write(self, page: str, token: str, body: Body) -> None:
         said = _json({"token": token, **body})
         digest = hashlib.sha256(said.encode()).hexdigest()
-        disk.write(self.path(page), _json({"journal": VERSION, "said": said, "sha256": digest}).encode())
+        content = _json({"journal": VERSION, "said": said, "sha256": digest}).encode()
+        if len(content) > LARGEST:
+            raise TooLargeError(f"{self.path(page)} would have more than {LARGEST} bytes")
+        disk.write(self.path(page), content)
 
     def _if_whole(self, page: str, read: Any, token: str | None = None) -> Any:
         """What a page says of that order; a damaged one is put aside."""
@@ -134,7 +147,10 @@ class Journal:
 
 def _opened(path: Path) -> Body | None:
     """What a page says, once it is known to be what was written."""
-    content = disk.read(path, _MOST)
+    try:
+        content = disk.read(path, LARGEST)
+    except TooLargeError:
+        raise DamagedError(f"{path} is damaged: it has more than {LARGEST} bytes") from None
     if content is None:
         return None
     envelope = _object(path, content)
@@ -188,6 +204,11 @@ def _before_of(body: Body) -> Before:
 
 def _times_of(body: Body) -> int:
     return int(body["times"])
+
+
+def _told_of(body: Body) -> Told | None:
+    """None where an older agent wrote only how often."""
+    return Told(str(body["boot_id"]), _times_of(body), float(body["since"])) if "since" in body else None
 
 
 def _work_of(body: Body) -> Work:

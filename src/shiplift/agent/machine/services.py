@@ -1,8 +1,9 @@
 """The machine's service manager: systemd, or whatever answers to `systemctl` in its place.
 
 This is the one seam between an agent and the init of its machine. Work is started apart from the agent, in a
-unit of its own: an agent that is stopped, upgraded or killed takes nothing with it. Where no service manager
-answers, it is started as a process with a session of its own.
+unit of its own: an agent that is stopped, upgraded or killed takes nothing with it. Where there is no service
+manager, it is started as a process with a session of its own; never where there is one that does not answer
+just now: such a process would be held by all that holds the agent.
 """
 
 from __future__ import annotations
@@ -11,13 +12,16 @@ import re
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from shiplift.agent.errors import CommandError
 from shiplift.agent.machine import commands
 
 WORK_UNIT = "shiplift-work"
 _SECONDS, _RESTART_SECONDS = 30.0, 180.0
-_MANAGED = ("running", "degraded", "starting", "initializing", "maintenance")
+_SYSTEMD = Path("/run/systemd/system")
+"""There as long as systemd is the machine's init, whatever state it is in."""
+_UNDER_WAY = re.compile(r"\balready\b.*\bin progress\b")
 _PID = re.compile(r"\bMainPID=(\d+)")
 _LOADED = re.compile(r"\bLoadState=(\S+)")
 
@@ -32,12 +36,8 @@ class Unit:
 
 
 def managed() -> bool:
-    """Whether a service manager answers on this machine."""
-    try:
-        answer = commands.run(["systemctl", "is-system-running"], seconds=_SECONDS, check=False)
-    except CommandError:
-        return False
-    return answer.out.strip() in _MANAGED
+    """Whether this machine has a service manager."""
+    return _SYSTEMD.is_dir()
 
 
 def unit(name: str) -> Unit:
@@ -60,12 +60,15 @@ def restart(name: str) -> None:
 
 
 def reboot() -> None:
-    """Asked for; the machine goes down a moment later."""
-    commands.run(["systemctl", "reboot"], seconds=_SECONDS)
+    """Asked for; the machine goes down when what may hold it up lets it. One that does so already is left."""
+    asked = commands.run(["systemctl", "reboot"], seconds=_SECONDS, check=False)
+    if asked.code and not _UNDER_WAY.search(asked.err):
+        raise CommandError(asked.failure)
 
 
 def start_apart(argv: Sequence[str]) -> None:
-    """Start it so that it outlives who asked; its end is nobody's business here."""
+    """Start it so that it outlives who asked; its end is nobody's business here. A service manager that does
+    not start it is asked again with the next loop."""
     if managed():
         # a unit that was left behind failed would keep its name
         commands.run(["systemctl", "reset-failed", f"{WORK_UNIT}.service"], seconds=_SECONDS, check=False)

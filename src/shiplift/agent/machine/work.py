@@ -83,7 +83,8 @@ def _prepare(bench: Bench, record: Record) -> Work:
 
 def _snapshot(bench: Bench, record: Record) -> Work:
     path = etcd.snapshot(bench.member, bench.journal.folder / "snapshots", record.token)
-    return Work(Progress.DONE, f"{path.stat().st_size} bytes", str(path))
+    members = ", ".join(etcd.members(bench.member))
+    return Work(Progress.DONE, f"{path.stat().st_size} bytes; the members of etcd are {members}", str(path))
 
 
 def _upgrade_apply(bench: Bench, record: Record) -> Work:
