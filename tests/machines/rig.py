@@ -17,8 +17,8 @@ from shiplift.kube.errors import KubeError, NotFound
 from shiplift.local.machines import Host, Machines
 from shiplift.nodes.controller import PART
 from tests.machines.bare import ONE, SHIPLIFT, Wanted, asked, publish, run
-from tests.minio.servers import ENDS_WITH_US
 from tests.operated import install_shiplift
+from tests.parents import ENDS_WITH_US
 from tests.until import until
 
 Json = dict[str, Any]

@@ -22,6 +22,7 @@ import pytest
 
 from shiplift.local import paths
 from shiplift.machines.ssh.door import Target
+from tests.until import Deadline
 
 _PACKAGES = ("openssh-server", "libwrap0")
 _START = """
@@ -46,10 +47,14 @@ class Server(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(found, **changes)
 
 
-def program() -> tuple[Path, dict[str, str]]:
-    """The sshd of this computer, or Debian's unpacked; the test is skipped where there is neither."""
+class NoSshdError(Exception):
+    """There is none here, and why."""
+
+
+def found() -> tuple[Path, dict[str, str]]:
+    """The sshd of this computer, or Debian's unpacked."""
     if os.geteuid() != 0:
-        pytest.skip("a login as root needs root")
+        raise NoSshdError("a login as root needs root")
     if installed := shutil.which("sshd", path="/usr/sbin:/usr/local/sbin"):
         return Path(installed), {}
     folder = paths.cache_root() / "sshd"
@@ -67,15 +72,23 @@ def _unpack(folder: Path) -> None:
             ["apt-get", "download", *_PACKAGES], cwd=fresh, capture_output=True, check=False
         )
         if done.returncode != 0:
-            pytest.skip("there is no sshd, and apt-get download openssh-server does not work here")
+            raise NoSshdError("there is no sshd, and apt-get download openssh-server does not work here")
         for one in fresh.glob("*.deb"):
             subprocess.run(["dpkg-deb", "-x", one, fresh], check=True)
         with contextlib.suppress(OSError):
             fresh.rename(folder)
     except FileNotFoundError:
-        pytest.skip("there is no sshd, and no apt-get to fetch one")
+        raise NoSshdError("there is no sshd, and no apt-get to fetch one") from None
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
+
+
+def program() -> tuple[Path, dict[str, str]]:
+    """The test is skipped where there is none."""
+    try:
+        return found()
+    except NoSshdError as error:
+        pytest.skip(str(error))
 
 
 @contextlib.contextmanager
@@ -121,8 +134,8 @@ def free_port() -> int:
 
 
 def _wait(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    until = time.monotonic() + 30
-    while time.monotonic() < until:
+    deadline = Deadline(30)
+    while not deadline.over:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
             return
         assert process.poll() is None, log.read_text()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 import uuid
 from collections.abc import Iterator
@@ -59,10 +60,32 @@ def agents(made: Machines) -> set[str]:
     return {name for name, found in notes.items() if keys <= found.keys()}
 
 
+def scopes(made: Machines, machine: str, command: str) -> str:
+    """Of a command that runs: not the one of the connection that it was begun through."""
+    pattern = f"shiplift-{command}-*.scope"
+    return made.host(machine).run("systemctl", "list-units", "--no-legend", pattern).stdout
+
+
 def boots(made: Machines) -> list[str]:
     return [host.run("cat", "/proc/sys/kernel/random/boot_id").stdout for host in made.hosts[:2]]
 
 
+def struck(
+    made: Machines, words: tuple[str, ...], number: int, machine: str, command: str
+) -> tuple[int, str]:
+    """Bootstrap gets a signal as soon as that command has begun there; how it ended, and what it said."""
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as one:
+        try:
+            until(lambda: command in journal(made, machine) or one.poll() is not None, 240, every=0.5)
+            one.send_signal(number)
+            told = one.communicate(timeout=30)[1]
+        finally:
+            one.kill()
+    assert command in journal(made, machine), told
+    return [*told.splitlines(), f"exit {one.returncode}"]
+
+
+@pytest.mark.long(seconds=75)
 def test_bare_machines_become_one_cluster_though_bootstrap_is_killed(made: Machines, tmp_path: Path) -> None:
     words, before = asked(made, ["m2"], tmp_path, WITHOUT_DNS), boots(made)
 
@@ -72,13 +95,14 @@ def test_bare_machines_become_one_cluster_though_bootstrap_is_killed(made: Machi
     assert plan.stdout.splitlines()[-1] == "let machine m2 join as a worker"
     assert made.host("m1").run("test", "-e", FOLDER, check=False).returncode == 1
 
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as first:
-        try:
-            until(lambda: "init-1" in journal(made, "m1") or first.poll() is not None, 240, every=0.5)
-        finally:
-            first.kill()
-        told = first.communicate()[1]
-    assert "init-1" in journal(made, "m1"), told
+    said = struck(made, words, signal.SIGINT, "m2", "software-1")
+    assert said[-3:] == [
+        "what runs on machines goes on there; run it again to go on",
+        "interrupted",
+        "exit 130",
+    ]
+    struck(made, words, signal.SIGKILL, "m1", "init-1")
+    until(lambda: "running" in scopes(made, "m1", "init-1"))
 
     again = run(words, "--kubeconfig-to", str(tmp_path / "admin.conf"))
     assert again.returncode == 0, again.stderr

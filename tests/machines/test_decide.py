@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from shiplift.api.machines import MachinePhase, Role
+from shiplift.api.machines import MachinePhase, Role, Software
 from shiplift.machines.decide.decision import decide
 from shiplift.machines.foresee import plan
 from shiplift.machines.model import CommandState, Mark, Node, Purpose, Reason, Silent
@@ -179,6 +179,26 @@ def test_an_init_that_failed_and_left_nothing_is_tried_again_by_the_next_run() -
     found.world.machines["cp-1"] = replace(found.world.machines["cp-1"], kubeadm=False)
     found.world.begun.clear()
     assert Laptop(found.world, found.asked).finish().complete
+
+
+@pytest.mark.parametrize("name", ["cp-1", "w-1"])
+def test_software_that_was_added_after_an_init_or_a_join_failed_is_installed_first(name: str) -> None:
+    purpose = Purpose.INIT if name == "cp-1" else Purpose.JOIN
+    found = laptop(1, 1)
+    found.world.fails[(name, purpose)] = 1
+    found.finish()
+    found.world.machines[name] = replace(found.world.machines[name], kubeadm=False)
+    found.world.begun.clear()
+    pools = tuple(
+        replace(one, spec=replace(one.spec, software=(Software(name="containerd", version="1.7.24~ds1-6"),)))
+        for one in found.asked.pools
+    )
+    assert Laptop(found.world, replace(found.asked, pools=pools)).finish().complete
+    assert [one for machine, one in found.world.begun if machine == name][:3] == [
+        Purpose.SOFTWARE,
+        Purpose.RESTART,
+        purpose,
+    ]
 
 
 def test_a_control_plane_whose_join_was_cut_off_is_looked_at_by_a_person() -> None:
@@ -419,6 +439,20 @@ def test_what_is_wrong_with_a_machine_is_named_and_nothing_is_done(
     assert decision.hint
 
 
+def test_an_unfit_machine_that_answers_late_fails_alone() -> None:
+    found = laptop(1, 2)
+    found.world.take_down("w-2")
+    found.world.machines["w-2"] = bare("w-2", memory=300)
+    found.round()
+    found.world.bring_back()
+    assert told(found)["w-2"] == "Failed TooLittleMemory"
+    decision = found.finish()
+    assert decision.message == (
+        "2 of 3 machines are part of the cluster; w-2: machine w-2 has 300 MiB of memory, and needs 512"
+    )
+    assert decision.hint == "give it more, or leave it out"
+
+
 def test_machines_of_two_clusters_are_told_apart() -> None:
     found = laptop(1, 2)
     found.world.machines["cp-1"] = replace(found.world.machines["cp-1"], mark=MARK)
@@ -466,3 +500,29 @@ def test_a_machine_that_never_comes_back_from_its_restart_is_named() -> None:
     assert told(found)["w-1"] == "Failed Silent"
     assert found.finish().reason is Reason.INCOMPLETE
     assert found.world.nodes == {"cp-1"}
+
+
+def test_a_control_plane_whose_journal_is_damaged_stops_all_of_it() -> None:
+    found = laptop(1, 1)
+    found.round()
+    found.world.machines["cp-1"] = replace(
+        found.world.machines["cp-1"], journal_error="init-1/exit.json: gone"
+    )
+    decision = found.decide()
+    assert (decision.reason, decision.over, decision.steps) == (Reason.JOURNAL_UNREADABLE, True, ())
+    assert decision.message == "the journal of machine cp-1 cannot be read: init-1/exit.json: gone"
+    assert "remove its folder" in decision.hint
+
+
+def test_a_worker_whose_journal_is_damaged_fails_alone() -> None:
+    found = laptop(1, 2)
+    found.world.machines["w-2"] = replace(
+        found.world.machines["w-2"], journal_error="join-1/record.json: gone"
+    )
+    decision = found.finish()
+    assert (decision.reason, found.world.nodes) == (Reason.INCOMPLETE, {"cp-1", "w-1"})
+    assert decision.message == (
+        "2 of 3 machines are part of the cluster;"
+        " w-2: the journal of machine w-2 cannot be read: join-1/record.json: gone"
+    )
+    assert not [purpose for name, purpose in found.world.begun if name == "w-2"]

@@ -34,7 +34,42 @@ def test_a_machine_gets_the_software_of_its_pool() -> None:
 
 
 REFUSED = [
-    ("a: [", "pools.yaml is no YAML"),
+    ("a: [", "pools.yaml is no YAML: line 1, column 5: expected the node content"),
+    (
+        "a: &a [x]\n" + "".join(f"b{number}: *a\n" for number in range(33)),
+        "pools.yaml has 33 aliases; 32 at most are followed",
+    ),
+    (
+        ONE.replace("  version:", "  replicas: 3\n  version:"),
+        "document 1 of pools.yaml has replicas twice in one place: line 9",
+    ),
+    (
+        CLUSTER
+        + pool("w", "Worker", 1, ["w-1"], 100)
+        + f"    hosts: [{{name: w-2, address: h, hostKey: {KEY}}}]\n",
+        "document 2 of pools.yaml has hosts twice in one place: line 18",
+    ),
+    (
+        ONE.replace("{name: cp-1,", "{name: cp-1, 'name': cp-2,"),
+        "document 1 of pools.yaml has name twice in one place: line 13",
+    ),
+    (
+        ONE
+        + CLUSTER
+        + "apiServer: {extraArgs: [{name: v, value: '1'}, {name: v, value: '2', value: '3'}]}\n",
+        "document 2 of pools.yaml has value twice in one place: line 18",
+    ),
+    (ONE.replace("MachinePool", "MachinePools"), "document 1 of pools.yaml is a MachinePools"),
+    (ONE + "---\na: 1\n", "document 2 of pools.yaml has no kind"),
+    (ONE.replace("spec:", "sepc: {}\nspec:"), "document 1 of pools.yaml: a MachinePool has no field sepc"),
+    (
+        ONE.replace("name: control-plane", "name: ControlPlane"),
+        "document 1 of pools.yaml: 'ControlPlane' cannot be the name of a MachinePool",
+    ),
+    (
+        ONE.replace("10.0.0.10", "'10.0.0.10:22'"),
+        "MachinePool control-plane: address 10.0.0.10:22 of cp-1 has a port",
+    ),
     ("- 1", "document 1 of pools.yaml is no object"),
     ("", "no MachinePool has the role ControlPlane"),
     (ONE.replace("Static", "Docker"), "document 1 of pools.yaml: there is no provider 'Docker'"),
@@ -89,6 +124,22 @@ REFUSED = [
         ONE + pool("w", "Worker", 1, ["w-1"], 100).replace("1.36.3", "1.37.0"),
         "MachinePool w has version 1.37.0, the control planes 1.36.3",
     ),
+    *(
+        (
+            ONE + pool("w", "Worker", 1, ["w-1"], 100, software=f"[{{name: kubelet, version: '{version}'}}]"),
+            message,
+        )
+        for version, message in (
+            ("1.37.0-1.1", "MachinePool w has kubelet 1.37.0, the control planes 1.36.3"),
+            ("1:1.37.0-1.1", "MachinePool w has kubelet 1.37.0, the control planes 1.36.3"),
+            ("1.32.9-2", "MachinePool w has kubelet 1.32.9, the control planes 1.36.3"),
+            ("latest", "MachinePool w: the kubelet of its software has no version"),
+        )
+    ),
+    (
+        ONE + pool("w", "Worker", 1, ["w-1"], 100, software="[{name: shiplift-agent, version: 0.1.0-1}]"),
+        "MachinePool w: its software names shiplift-agent",
+    ),
     (
         ONE + pool("w", "Worker", 1, ["w-1"], 100, labels='{node-role.kubernetes.io/x: ""}'),
         "MachinePool w: a node may not give itself the label node-role.kubernetes.io/x",
@@ -96,7 +147,7 @@ REFUSED = [
     (ONE + "---\nkind: Secret\napiVersion: v1\n", "document 2 of pools.yaml is of kind 'Secret'"),
     (
         ONE + kubeadm("ClusterConfiguration", version="v1beta3"),
-        "document 2 of pools.yaml: apiVersion of a ClusterConfiguration is 'kubeadm.k8s.io/v1beta3'",
+        "document 2 of pools.yaml: apiVersion of ClusterConfiguration is 'kubeadm.k8s.io/v1beta3'",
     ),
     (ONE + CLUSTER + CLUSTER, "document 3 of pools.yaml is a second ClusterConfiguration"),
     (
@@ -107,13 +158,65 @@ REFUSED = [
         ONE + kubeadm("JoinConfiguration", "discovery: {file: {}}\n"),
         "document 2 of pools.yaml: JoinConfiguration has discovery",
     ),
+    *(
+        (
+            ONE + kubeadm("JoinConfiguration", f"controlPlane: {given}\n"),
+            "document 2 of pools.yaml: controlPlane of JoinConfiguration is no object",
+        )
+        for given in ("x", "[localAPIEndpoint]")
+    ),
     (
         ONE + kubeadm("InitConfiguration", "nodeRegistration: {name: x}\n"),
         "document 2 of pools.yaml: InitConfiguration has nodeRegistration.name",
     ),
     (
         ONE + kubeadm("JoinConfiguration", "nodeRegistration:\n"),
-        "document 2 of pools.yaml: nodeRegistration of a JoinConfiguration is no object",
+        "document 2 of pools.yaml: nodeRegistration of JoinConfiguration is no object",
+    ),
+    (
+        ONE + kubeadm("JoinConfiguration", "nodeRegistration: {kubeletExtraArgs: {v: 2}}\n"),
+        "document 2 of pools.yaml: nodeRegistration.kubeletExtraArgs of JoinConfiguration is no list",
+    ),
+    (
+        ONE + kubeadm("JoinConfiguration", "nodeRegistration: {kubeletExtraArgs: [v=2]}\n"),
+        "nodeRegistration.kubeletExtraArgs of JoinConfiguration is no list of objects",
+    ),
+    (
+        ONE + kubeadm("InitConfiguration", "nodeRegistration: {taints: }\n"),
+        "nodeRegistration.taints of InitConfiguration is no list",
+    ),
+    (
+        ONE + kubeadm("InitConfiguration", "nodeRegistration: {ignorePreflightErrors: [1]}\n"),
+        "nodeRegistration.ignorePreflightErrors of InitConfiguration is no list of texts",
+    ),
+    (
+        pool("cp", "ControlPlane", 3, ["a", "b", "c"])
+        + kubeadm("ClusterConfiguration", "controlPlaneEndpoint:\n"),
+        "document 2 of pools.yaml: controlPlaneEndpoint of ClusterConfiguration is no text",
+    ),
+    *(
+        (
+            ONE + kubeadm("ClusterConfiguration", f"controlPlaneEndpoint: '{given}'\n"),
+            "controlPlaneEndpoint of ClusterConfiguration: ",
+        )
+        for given in (
+            "https://api:6443",
+            "api:",
+            "api:0",
+            "api:65536",
+            "[api]:6443",
+            "a b",
+            "API",
+            "fe80::1%0",
+        )
+    ),
+    (
+        ONE + pool("w", "Worker", 1, ["w-1"], 100, labels="{a/b/c: x}"),
+        "MachinePool w: no node can have the label 'a/b/c'",
+    ),
+    (
+        ONE + pool("w", "Worker", 1, ["w-1"], 100, joinTimeout="0s"),
+        "MachinePool w: with a joinTimeout of 0s nothing comes to its end",
     ),
 ]
 
@@ -138,3 +241,23 @@ def test_a_file_that_contains_itself_is_refused() -> None:
     ):
         with pytest.raises(PoolsError, match="document 1 of pools.yaml contains itself".replace(".", r"\.")):
             read(f"apiVersion: {kind}\nspec: &a {{provider: Static, b: *a}}\n".encode())
+
+
+def test_what_a_merge_brings_may_be_said_otherwise() -> None:
+    """One key of its own, and one that it takes over: that is what merges are for."""
+    shared = ONE.replace("spec:\n", "spec:\n  <<: &of {replicas: 3, role: Worker}\n")
+    found = read((shared + pool("w", "Worker", 1, ["w-1"], 100)).encode())
+    assert [(one.spec.role.value, one.spec.replicas) for one in found.pools] == [
+        ("ControlPlane", 1),
+        ("Worker", 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("software", "kubelet"),
+    [("1.35.1-1.1", "1.35.1"), ("1:1.36.0~rc.1-2", "1.36.0"), ("v1.34", "1.34")],
+)
+def test_a_kubelet_that_its_software_names_is_judged_by_that(software: str, kubelet: str) -> None:
+    more = pool("w", "Worker", 1, ["w-1"], 100, software=f"[{{name: kubelet, version: '{software}'}}]")
+    found = read((ONE + more).encode())
+    assert [one.kubelet for one in found.candidates] == ["1.36.3", kubelet]

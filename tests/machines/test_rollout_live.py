@@ -30,6 +30,7 @@ def rig(
         yield made
 
 
+@pytest.mark.long(seconds=360)
 def test_a_cluster_is_upgraded_under_load_and_no_request_fails(rig: Rig) -> None:
     containerd = rig.publish_news()
     kubelets_are_to_take_more_pods(rig)

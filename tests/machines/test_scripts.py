@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from msgspec.structs import replace
 
+from shiplift.machines.decide.recorded import excerpt
 from shiplift.machines.model import Purpose
 from shiplift.machines.scripts import admitting, script
 from tests.machines.world import AGENT, wanted
@@ -19,6 +25,13 @@ def test_packages_are_repaired_installed_and_held() -> None:
     assert updated[-1] == "update"
     assert installed[-4:] == ("install", "kubelet=1.36.3-*", "kubeadm=1.36.3-*", "kubectl=1.36.3-*")
     assert held == ("apt-mark", "hold", "kubelet", "kubeadm", "kubectl")
+
+
+@pytest.mark.parametrize("purpose", [Purpose.SOFTWARE, Purpose.AGENT])
+def test_no_installation_removes_what_others_have_installed(purpose: Purpose) -> None:
+    installs = [one for one in script(ASKED, WORKER, purpose).commands if "install" in one]
+    assert [one[0] for one in installs] == ["apt-get"]
+    assert all("--no-remove" in one[: one.index("install")] for one in installs)
 
 
 def test_init_prints_no_token() -> None:
@@ -55,11 +68,70 @@ def test_what_kubeadm_is_to_overlook_on_a_machine_is_told_to_its_agent() -> None
     init = {"nodeRegistration": {"ignorePreflightErrors": ["FileAvailable--etc-kubernetes-kubelet.conf"]}}
     asked = replace(ASKED, kubeadm={**ASKED.kubeadm, "InitConfiguration": init, "JoinConfiguration": join})
     of_worker, of_plane = (script(asked, one, Purpose.AGENT) for one in (WORKER, FIRST))
-    assert of_worker.commands[0] == (
-        "install", "-D", "--mode=644", "agent.json", "/etc/shiplift/agent.json",
-    )  # fmt: skip
+    assert of_worker.commands[0][0] == "python3"
+    assert of_worker.commands[0][-1] == "/etc/shiplift/agent.json"
     assert of_worker.files["agent.json"] == b'{"kubeadm":{"ignorePreflightErrors":["SystemVerification"]}}'
     assert b"kubelet.conf" in of_plane.files["agent.json"]
+
+
+@pytest.mark.parametrize(
+    ("there", "after"),
+    [
+        (None, {"kubeadm": {"ignorePreflightErrors": ["Swap"]}}),
+        (
+            {"kubeadm": {"ignorePreflightErrors": ["Mem"]}},
+            {"kubeadm": {"ignorePreflightErrors": ["Mem", "Swap"]}},
+        ),
+    ],
+)
+def test_what_an_administrator_has_put_into_the_settings_of_an_agent_stays(
+    there: object, after: object, tmp_path: Path
+) -> None:
+    settings, said = settle(tmp_path, there if there is None else json.dumps(there))
+    assert (said.returncode, said.stderr) == (0, "")
+    assert json.loads(settings.read_text()) == after
+    assert settings.stat().st_mode & 0o777 == 0o644
+
+
+def settle(folder: Path, there: str | None) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """Runs what puts a check into the settings of the agent, in that folder."""
+    join = {"nodeRegistration": {"ignorePreflightErrors": ["Swap"]}}
+    asked = replace(ASKED, kubeadm={**ASKED.kubeadm, "JoinConfiguration": join})
+    found = script(asked, WORKER, Purpose.AGENT)
+    (folder / "agent.json").write_bytes(found.files["agent.json"])
+    settings = folder / "etc/agent.json"
+    if there is not None:
+        settings.parent.mkdir()
+        settings.write_text(there)
+    _python3, *words, _path = found.commands[0]
+    called = [sys.executable, *words, str(settings)]
+    return settings, subprocess.run(called, cwd=folder, capture_output=True, text=True, check=False)
+
+
+NO_LIST = "kubeadm.ignorePreflightErrors is no list of texts"
+
+
+@pytest.mark.parametrize(
+    ("there", "wrong"),
+    [
+        ('{"kubeadm": {"ignorePreflightErrors": "Swap"}}', NO_LIST),
+        ('{"kubeadm": {"ignorePreflightErrors": [1]}}', NO_LIST),
+        ('{"kubeadm": {"ignorePreflightErrors": null}}', NO_LIST),
+        ('{"kubeadm": null}', NO_LIST),
+        ("[]", NO_LIST),
+        ("", "is no JSON"),
+        ("{{", "is no JSON"),
+    ],
+)
+def test_settings_of_an_agent_that_it_could_not_read_stay_and_are_named(
+    there: str, wrong: str, tmp_path: Path
+) -> None:
+    settings, said = settle(tmp_path, there)
+    assert said.returncode == 1
+    assert excerpt(said.stderr).startswith("error: ")
+    assert str(settings) in said.stderr
+    assert wrong in said.stderr
+    assert settings.read_text() == there
 
 
 @pytest.mark.parametrize("given", [{}, {"ignorePreflightErrors": "all"}, {"ignorePreflightErrors": None}])

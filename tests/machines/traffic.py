@@ -138,13 +138,15 @@ class Asking:
         self._url = f"http://{address}:{NODE_PORT}{_PATH}"
 
     def start(self) -> None:
-        """It is answered when this returns."""
+        """It is answered, and has told so for the first time, when this returns."""
         until(
             lambda: self._host.run("curl", "-sf", "-m", "2", self._url, check=False).returncode == 0, 60, 0.5
         )
         self._host.write(_SCRIPT, _ASKING.encode())
         words = ("python3", _SCRIPT, self._url, str(self._rate), _TOLD)
+        self._host.run("rm", "-f", _TOLD)
         self._host.run("systemd-run", f"--unit={_UNIT}", "--collect", "--quiet", *words)
+        until(lambda: self._host.run("test", "-e", _TOLD, check=False).returncode == 0, 60, 0.2)
 
     def stop(self) -> Asked:
         self._host.run("systemctl", "stop", _UNIT)

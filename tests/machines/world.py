@@ -15,6 +15,7 @@ from shiplift.engine.step import Outcomes, Started, Step
 from shiplift.machines import foresee
 from shiplift.machines.decide.decision import decide
 from shiplift.machines.model import Bootstrapping, Command, CommandState, Facts, Purpose, Silent, View
+from shiplift.machines.names import admission
 from shiplift.machines.pools import AgentPackage, Manifest, Wanted, read
 from shiplift.machines.steps import Claim, Record, Run
 
@@ -155,9 +156,28 @@ class World:
         elif command.state is CommandState.RECORDED:
             self._judge(step)
             self.begun.append((step.machine, step.purpose))
+            self._let_in(step)
             self._state(step.machine, command.id, CommandState.RUNNING)
             if step.purpose is Purpose.INIT or step.again:
                 self.machines[step.machine] = replace(self.machines[step.machine], kubeadm=True)
+
+    def _let_in(self, step: Run) -> None:
+        """The control plane that is asked has that in its journal, too."""
+        via = self.machines.get(step.via)
+        if step.purpose is not Purpose.JOIN or via is None:
+            return
+        before = via.last(admission(step.machine))
+        asked = Command(
+            id=f"{admission(step.machine)}-{before.attempt + 1 if before else 1}",
+            number=len(via.commands) + 1,
+            run="",
+            started=step.started.started,
+            deadline=step.started.deadline,
+            boot=via.boot_id,
+            state=CommandState.ENDED,
+            code=0,
+        )
+        self.machines[step.via] = replace(via, commands=(*via.commands, asked))
 
     def _judge(self, step: Run) -> None:
         inits = {name for name, purpose in self.begun if purpose is Purpose.INIT}
@@ -187,6 +207,7 @@ class Laptop:
         self.asked = asked
         self.run = f"run-{next(self.numbers)}"
         self.seen: dict[str, Facts] = {}
+        self.api_silent_since: datetime | None = None
 
     def view(self) -> View:
         hosts: dict[str, Facts | Silent] = {}
@@ -196,7 +217,16 @@ class Laptop:
                 hosts[one.name] = Silent("connection refused", since, seen=self.seen.get(one.name))
             else:
                 hosts[one.name] = self.seen[one.name] = self.world.machines[one.name]
-        return View(wanted=self.asked, hosts=hosts, run=self.run, fresh=f"of-{self.run}", outcomes=Outcomes())
+        told = any(isinstance(one, Facts) and one.nodes is not None for one in hosts.values())
+        self.api_silent_since = None if told else self.api_silent_since or self.world.now
+        return View(
+            wanted=self.asked,
+            hosts=hosts,
+            run=self.run,
+            fresh=f"of-{self.run}",
+            outcomes=Outcomes(),
+            api_silent_since=self.api_silent_since,
+        )
 
     def decide(self) -> Bootstrapping:
         return decide(self.view(), self.world.now)

@@ -7,16 +7,15 @@ the machines.
 from __future__ import annotations
 
 import secrets
-import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
 from functools import partial
 
 from shiplift.engine.step import Outcome, Outcomes
 from shiplift.machines.act import Actor
 from shiplift.machines.decide.decision import decide
-from shiplift.machines.hosts import Hosts
+from shiplift.machines.hosts import Clock, Hosts
 from shiplift.machines.model import Bootstrapping, View
 from shiplift.machines.pools import Wanted
 from shiplift.machines.ssh.door import Door
@@ -24,7 +23,6 @@ from shiplift.machines.ssh.door import Door
 _AT_ONCE = 16
 _PAUSE, _AFTER_TROUBLE = 1.0, 3.0
 Tell = Callable[[str], None]
-Clock = Callable[[], datetime]
 
 
 class Bootstrap:
@@ -36,28 +34,39 @@ class Bootstrap:
         self._wanted = wanted
         self._clock = clock
         self._hosts = Hosts(door, wanted)
-        self._actor = Actor(door, wanted, self.run)
+        self._actor = Actor(door, wanted, self.run, clock=clock)
         self._outcomes = Outcomes()
-        self._stopped = threading.Event()
 
     def look(self) -> View:
-        hosts = self._hosts.look(self._clock())
+        hosts = self._hosts.look(self._clock)
         return View(
-            wanted=self._wanted, hosts=hosts, run=self.run, fresh=self._fresh, outcomes=self._outcomes
+            wanted=self._wanted,
+            hosts=hosts,
+            run=self.run,
+            fresh=self._fresh,
+            outcomes=self._outcomes,
+            api_silent_since=self._hosts.api_silent_since,
         )
 
     def until_over(self, tell: Tell) -> Bootstrapping:
         """The last decision: complete, or why it is not."""
+        pool = ThreadPoolExecutor(_AT_ONCE, "bootstrap")
+        try:
+            return self._rounds(pool, tell)
+        finally:
+            # who interrupts does not wait for answers: whatever is on its way is on record
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _rounds(self, pool: ThreadPoolExecutor, tell: Tell) -> Bootstrapping:
         said: dict[str, str] = {}
-        with ThreadPoolExecutor(_AT_ONCE, "bootstrap") as pool:
-            while True:
-                view = self.look()
-                decision = decide(view, self._clock())
-                _tell_changes(decision, said, tell)
-                if decision.over:
-                    return decision
-                outcomes = self._acted(pool, decision, view)
-                self._stopped.wait(_pause(outcomes))
+        while True:
+            view = self.look()
+            decision = decide(view, self._clock())
+            _tell_changes(decision, said, tell)
+            if decision.over:
+                return decision
+            outcomes = self._acted(pool, decision, view)
+            time.sleep(_pause(outcomes))
 
     def credentials(self) -> str:
         """Those of an administrator, from a control plane that has some; empty where none answers."""
@@ -65,8 +74,9 @@ class Bootstrap:
         return next((text for name in planes if (text := self._actor.fetch(name))), "")
 
     def _acted(self, pool: ThreadPoolExecutor, decision: Bootstrapping, view: View) -> list[Outcome]:
-        """All steps of a round, side by side: none depends on another."""
-        found = list(pool.map(partial(self._actor.act, view=view), decision.steps))
+        """All steps of a round, side by side: none depends on another. Who is left alone holds nobody up."""
+        steps = [one for one in decision.steps if not self._actor.waits(one)]
+        found = list(pool.map(partial(self._actor.act, view=view), steps))
         self._outcomes = self._outcomes.remember(found, self._clock())
         return found
 

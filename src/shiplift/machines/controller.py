@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterable
 from datetime import datetime
 from typing import cast
 
+from shiplift.engine import clock, contested
 from shiplift.engine.barrier import Barrier
 from shiplift.engine.decision import Requeue
 from shiplift.engine.step import Outcome, Outcomes, Step
@@ -17,7 +18,7 @@ from shiplift.kube.part import Context, LayerPart
 from shiplift.kube.rbac import rule
 from shiplift.kube.statuses import Pace
 from shiplift.kube.watch import Watch
-from shiplift.machines.in_cluster.act import Actor
+from shiplift.machines.in_cluster.act import Actor, Now
 from shiplift.machines.in_cluster.decide.decision import decide
 from shiplift.machines.in_cluster.model import Keeping, View
 from shiplift.machines.in_cluster.names import KEY, NAME
@@ -29,13 +30,14 @@ from shiplift.machines.in_cluster.tell.publish import Publisher
 class Machines:
     """The layer, for one term of leading."""
 
-    def __init__(self, context: Context, pace: Callable[[], Pace] = Pace) -> None:
+    def __init__(self, context: Context, pace: Callable[[], Pace] = Pace, now: Now = clock.now) -> None:
         self._store = context.store
-        self._actor = Actor(context.client)
+        self._memory, self._now = contested.Memory(), now
+        self._actor = Actor(context.client, self._memory, now)
         self._publisher = Publisher(context.client, context.recorder, pace)
 
     def observe(self, key: str, outcomes: Outcomes) -> View:
-        return observe(self._store, outcomes)
+        return observe(self._store, outcomes, self._memory.changes)
 
     def decide(self, view: View, now: datetime) -> Keeping:
         return decide(view, now)
@@ -44,6 +46,8 @@ class Machines:
         return self._actor.act(step)
 
     def publish(self, key: str, decision: Keeping) -> Iterable[Barrier | Requeue]:
+        # machines come and go: what nobody contested is not remembered for ever
+        self._memory.forget_old(self._now())
         return self._publisher.publish(decision)
 
 

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from msgspec.structs import replace
 
 from shiplift.engine.step import Step
 from shiplift.machines.decide.decision import decide
-from shiplift.machines.decide.stages import AGENT
-from shiplift.machines.model import Bootstrapping, Command, CommandState, Facts, Node, Purpose, View
+from shiplift.machines.model import Bootstrapping, Command, CommandState, Facts, Node, Purpose, Silent, View
+from shiplift.machines.names import AGENT
 from shiplift.machines.pools import Candidate
 from shiplift.machines.steps import Claim, Record, Run
 
 _MOST_ROUNDS = 10_000
 _ROUND = timedelta(seconds=1)
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 def plan(view: View, now: datetime) -> tuple[list[str], Bootstrapping]:
     """What would be done, line by line, if all goes well; and where it would end."""
     lines: list[str] = []
+    view = _given_up(view)
     decision = decide(view, now)
     for _ in range(_MOST_ROUNDS):
         if decision.over or not decision.steps:
@@ -31,6 +33,14 @@ def plan(view: View, now: datetime) -> tuple[list[str], Bootstrapping]:
         now += _ROUND
         decision = decide(view, now)
     return lines, decision
+
+
+def _given_up(view: View) -> View:
+    """A plan waits for nobody: who is silent is passed over, and named; so are API servers."""
+    silent = {
+        name: replace(one, since=_LONG_AGO) for name, one in view.hosts.items() if isinstance(one, Silent)
+    }
+    return replace(view, hosts={**view.hosts, **silent}, api_silent_since=_LONG_AGO)
 
 
 def done(view: View, step: Step) -> View:

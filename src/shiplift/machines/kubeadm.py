@@ -13,12 +13,14 @@ from typing import Any, cast
 
 import msgspec
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from shiplift.machines.names import KUBEADM_GROUP
 from shiplift.machines.pools import Candidate, Document, Wanted
 
 _CHECK = re.compile(r"[A-Za-z0-9.-]{1,128}")
+_LABELS = "node-labels"
 _CONTROL_PLANE_TAINT = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
 
 
@@ -34,9 +36,16 @@ class Admission(msgspec.Struct, frozen=True):
         return f"Admission({self.endpoint})"
 
 
+class NoCertificateError(Exception):
+    """A text that is no certificate."""
+
+
 def ca_hash(certificate: str) -> str:
     """As kubeadm names a CA: the SHA-256 of its public key."""
-    key = x509.load_pem_x509_certificate(certificate.encode()).public_key()
+    try:
+        key = x509.load_pem_x509_certificate(certificate.encode()).public_key()
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise NoCertificateError(str(error)) from error
     public = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     return f"sha256:{hashlib.sha256(public).hexdigest()}"
 
@@ -74,13 +83,20 @@ def registration(machine: Candidate, given: Mapping[str, Any]) -> dict[str, Any]
     found = {**given, "name": machine.name}
     spec = machine.pool.spec
     if spec.labels:
-        labels = ",".join(f"{key}={value}" for key, value in sorted(spec.labels.items()))
-        args = [one for one in given.get("kubeletExtraArgs", []) if one.get("name") != "node-labels"]
-        found["kubeletExtraArgs"] = [*args, {"name": "node-labels", "value": labels}]
+        found["kubeletExtraArgs"] = _labelled(given.get("kubeletExtraArgs", []), spec.labels)
     if spec.taints:
         own = [_CONTROL_PLANE_TAINT] if machine.control_plane else []
         found["taints"] = [*given.get("taints", own), *(msgspec.to_builtins(one) for one in spec.taints)]
     return found
+
+
+def _labelled(args: list[Document], labels: Mapping[str, str]) -> list[Document]:
+    """The user's own arguments, whose labels stay; those of the pool come last, and so prevail."""
+    given = [one.get("value") for one in args if one.get("name") == _LABELS]
+    own = [str(one) for one in given if one is not None]
+    ours = [f"{key}={value}" for key, value in sorted(labels.items())]
+    text = ",".join(one for one in (*own, *ours) if one)
+    return [*(one for one in args if one.get("name") != _LABELS), {"name": _LABELS, "value": text}]
 
 
 def ignored_checks(wanted: Wanted, machine: Candidate) -> list[str]:

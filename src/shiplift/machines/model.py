@@ -19,6 +19,9 @@ from shiplift.engine.decision import Decision
 from shiplift.engine.step import Outcomes
 from shiplift.machines.pools import Candidate, Wanted
 
+LAPTOP = "laptop"
+"""Who leads: this computer, or any other on which bootstrap is run."""
+
 
 class Reason(AnyReason):
     """Why a machine, or the whole, is where it is."""
@@ -30,6 +33,8 @@ class Reason(AnyReason):
     """Every machine that is asked for is part of the cluster."""
     INCOMPLETE = "Incomplete"
     """What could be done is done; some machines are not part of the cluster."""
+    PAUSED = "Paused"
+    """No cluster is there, and the pools of its control planes are paused."""
     NO_HOST_ANSWERS = "NoHostAnswers"
     CONTROL_PLANE_SILENT = "ControlPlaneSilent"
     """Whether a cluster has begun already is not known: a host that may have begun it does not answer."""
@@ -41,6 +46,8 @@ class Reason(AnyReason):
     """Two machines belong to different clusters."""
     OTHER_CLUSTER = "OtherCluster"
     """A machine is part of a cluster that is not this one."""
+    CLUSTER_LEADS = "ClusterLeads"
+    """The mark of a machine says that the cluster leads it: bootstrap does nothing there."""
     OTHER_POOL = "OtherPool"
     """A machine was taken for another pool, or under another name."""
     ONE_MACHINE_TWICE = "OneMachineTwice"
@@ -50,6 +57,7 @@ class Reason(AnyReason):
     NO_APT = "NoApt"
     """Its system has no apt, so that nothing can be installed."""
     MARK_UNREADABLE = "MarkUnreadable"
+    JOURNAL_UNREADABLE = "JournalUnreadable"
     ENDPOINT_CHANGED = "EndpointChanged"
     AHEAD = "AheadOfControlPlane"
     """The cluster was made with another controlPlaneEndpoint, or without one."""
@@ -64,6 +72,8 @@ class Reason(AnyReason):
     INIT_RUNNING = "InitRunning"
     INIT_CUT_OFF = "InitCutOff"
     """`kubeadm init` did not come to its end and has left something behind: it is never begun again."""
+    CLUSTER_GONE = "ClusterGone"
+    """The cluster began on a machine that was given back since, and no other is part of it."""
     JOINING = "Joining"
     JOIN_CUT_OFF = "JoinCutOff"
     """A control plane's `kubeadm join` did not come to its end and has left something behind."""
@@ -149,7 +159,7 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     pool: str
     role: Role
-    leads: str = "laptop"
+    leads: str = LAPTOP
     """Who leads: whoever runs bootstrap, until the cluster takes over."""
 
 
@@ -183,8 +193,16 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     mark_error: str = ""
     """Why its mark cannot be read."""
     commands: tuple[Command, ...] = ()
+    journal_error: str = ""
+    """Which entry of its journal cannot be read, and why: what that was about is not known."""
     nodes: tuple[Node, ...] | None = None
     """The nodes of the cluster; None where it is no control plane, or its API server did not answer."""
+
+    @property
+    def begun(self) -> bool:
+        """Whether kubeadm was, or is to be, at work on it."""
+        entering = (Purpose.INIT, Purpose.JOIN)
+        return self.kubeadm or self.joined or any(self.last(one.value) for one in entering)
 
     def last(self, purpose: str) -> Command | None:
         found = [one for one in self.commands if one.purpose == purpose]
@@ -201,6 +219,12 @@ class Silent(msgspec.Struct, frozen=True):
     """Whether waiting cannot help: another host key, or no login."""
     seen: Facts | None = None
     """What it last said in this run."""
+    hint: str = ""
+    """What would help, where that can be told."""
+
+    @property
+    def told(self) -> str:
+        return f"{'cannot be used' if self.final else 'does not answer'}: {self.why}"
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
@@ -213,6 +237,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     fresh: str
     """The id of the cluster, should a new one begin."""
     outcomes: Outcomes = Outcomes()
+    api_silent_since: datetime | None = None
+    """Since when, in this run, no control plane tells the nodes of the cluster; None where one does."""
 
     def facts(self, name: str) -> Facts | None:
         """What a machine says now."""

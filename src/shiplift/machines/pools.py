@@ -7,6 +7,7 @@ none yet.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
@@ -16,13 +17,17 @@ import yaml
 
 from shiplift.api.machines import MachinePool, Provider, Role, StaticHost, StaticSettings
 from shiplift.api.registry import UnfitObjectError, decode
+from shiplift.api.values import duration
 from shiplift.engine.versions import kubelet_fits, parse
 from shiplift.facts.kinds import GROUP, MACHINE_POOL
 from shiplift.machines.claims import double_claims
-from shiplift.machines.names import KUBEADM_GROUP, PACKAGES
+from shiplift.machines.endpoints import PORT, EndpointError, normal
+from shiplift.machines.names import AGENT, KUBEADM_GROUP, LABEL_KEY, PACKAGES
+from shiplift.machines.words import counted
 
 Document = Mapping[str, Any]
-_KUBEADM = ("InitConfiguration", "ClusterConfiguration", "JoinConfiguration")
+_CLUSTER = "ClusterConfiguration"
+_KUBEADM = ("InitConfiguration", _CLUSTER, "JoinConfiguration")
 _COMPONENTS = ("KubeletConfiguration", "KubeProxyConfiguration")
 _OURS = {
     "InitConfiguration": ("bootstrapTokens", "certificateKey"),
@@ -30,7 +35,13 @@ _OURS = {
 }
 """What bootstrap itself writes into kubeadm's documents."""
 _SIZES = (1, 3, 5)
+_SKEW = "a kubelet is never ahead of its API server, and at most three minors behind it"
 _HOW = "docs/bootstrap.md shows a file"
+_KUBEADM_SHOWS = "the documentation of kubeadm's v1beta4 shows one"
+_FIELDS = ("apiVersion", "kind", "metadata", "spec", "status")
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+_WITH_PORT = re.compile(r"[^:]+:\d+")
+_IN_PACKAGE = re.compile(r"(?:\d+:)?v?(\d{1,4}\.\d{1,4}(?:\.\d{1,6})?)(?![0-9.])")
 _RESERVED = ("kubernetes.io", "k8s.io")
 _KUBELET_MAY = ("kubelet.kubernetes.io", "node.kubernetes.io")
 
@@ -65,6 +76,12 @@ class Candidate(msgspec.Struct, frozen=True):
     @property
     def user(self) -> str:
         return static(self.pool).user
+
+    @property
+    def kubelet(self) -> str:
+        """The version of Kubernetes in its kubelet's package; empty where that tells none."""
+        found = _IN_PACKAGE.match(self.packages()["kubelet"])
+        return found[1] if found else ""
 
     def packages(self) -> dict[str, str]:
         """Versions by package: a text that ends in `-*` stands for any revision of a package."""
@@ -106,13 +123,17 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def endpoint(self) -> str:
-        """Where the API server is reached, whichever control plane answers; empty without one."""
-        return str(self.kubeadm.get("ClusterConfiguration", {}).get("controlPlaneEndpoint", ""))
+        """Host and port of the API server, whichever control plane answers; empty without one."""
+        return str(self.kubeadm.get(_CLUSTER, {}).get("controlPlaneEndpoint") or "")
 
     @property
     def control_planes(self) -> int:
         """How many control planes there should be."""
         return sum(one.spec.replicas for one in self.pools if one.spec.role is Role.CONTROL_PLANE)
+
+
+_MOST_ALIASES = 32
+"""Aliases within aliases make much of little: of so many not enough to matter."""
 
 
 def static(pool: MachinePool) -> StaticSettings:
@@ -135,23 +156,72 @@ def read(text: bytes, name: str = "pools.yaml") -> Wanted:
             if kind in kubeadm:
                 raise PoolsError(f"{where} is a second {kind}", "merge the two")
             kubeadm[kind] = _passed_through(one, kind, where)
-    wanted = Wanted(pools=tuple(pools), kubeadm=kubeadm)
+    wanted = Wanted(pools=tuple(pools), kubeadm=_with_endpoint(kubeadm))
     for check in _CHECKS:
         check(wanted)
     return wanted
 
 
 def _documents(text: bytes, name: str) -> Iterator[dict[str, Any]]:
+    """Those that are not empty. A key that stands twice in a mapping is refused: YAML would take the last one
+    in silence, and drop what the first one asks for."""
     try:
-        found: list[Any] = [one for one in yaml.safe_load_all(text) if one is not None]
+        if (aliases := _aliases(text)) > _MOST_ALIASES:
+            raise PoolsError(f"{name} has {aliases} aliases; {_MOST_ALIASES} at most are followed")
+        found = [(one, key) for one, key in _loaded(text) if one is not None]
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise PoolsError(f"{name} is no YAML: {' '.join(str(error).split())}") from error
+        raise PoolsError(f"{name} is no YAML: {_fault(error)}") from error
     except RecursionError as error:
         raise PoolsError(f"{name} is nested too deeply, or something in it contains itself") from error
-    for number, one in enumerate(found, 1):
+    for number, (one, key) in enumerate(found, 1):
+        where = f"document {number} of {name}"
+        if key is not None:
+            again = f"{key.value} twice in one place: line {key.start_mark.line + 1}"
+            raise PoolsError(f"{where} has {again}", "leave one of them out")
         if not isinstance(one, dict):
-            raise PoolsError(f"document {number} of {name} is no object")
+            raise PoolsError(f"{where} is no object")
         yield cast("dict[str, Any]", one)
+
+
+def _aliases(text: bytes) -> int:
+    library: Any = yaml  # of which not all has types
+    return sum(isinstance(one, yaml.AliasEvent) for one in library.parse(text, Loader=yaml.SafeLoader))
+
+
+def _loaded(text: bytes) -> Iterator[tuple[Any, yaml.ScalarNode | None]]:
+    """Each document, and a key that stands twice in it as it is written: what a merge brings comes later."""
+    loader: Any = yaml.SafeLoader(text)  # whose methods have no types
+    try:
+        while loader.check_node():
+            node: yaml.Node = loader.get_node()
+            twice = _repeated(node, set())
+            yield loader.construct_document(node), twice
+    finally:
+        loader.dispose()
+
+
+def _repeated(node: yaml.Node, seen: set[int]) -> yaml.ScalarNode | None:
+    """The first key that stands a second time in its mapping, or in one within it."""
+    if id(node) in seen:
+        return None
+    seen.add(id(node))
+    pairs: list[tuple[yaml.Node, yaml.Node]] = node.value if isinstance(node, yaml.MappingNode) else []
+    keys: set[tuple[str, str]] = set()
+    for key in (key for key, _ in pairs if isinstance(key, yaml.ScalarNode)):
+        if (key.tag, key.value) in keys:
+            return key
+        keys.add((key.tag, key.value))
+    of_pairs = [one for pair in pairs for one in pair]
+    inner: list[yaml.Node] = node.value if isinstance(node, yaml.SequenceNode) else of_pairs
+    return next((found for one in inner if (found := _repeated(one, seen)) is not None), None)
+
+
+def _fault(error: Exception) -> str:
+    """Where it is, and what."""
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        mark = error.problem_mark
+        return f"line {mark.line + 1}, column {mark.column + 1}: {error.problem}"
+    return " ".join(str(error).split())
 
 
 def _is_pool(document: Document) -> bool:
@@ -161,22 +231,28 @@ def _is_pool(document: Document) -> bool:
 
 def _pool(document: Document, where: str) -> MachinePool:
     if document.get("kind") != MACHINE_POOL.kind:
-        raise PoolsError(f"{where} is a {document.get('kind')}", "only MachinePools are read from it")
+        kind = document.get("kind") or "document without a kind"
+        raise PoolsError(f"{where} is a {kind}", f"of {GROUP} only kind {MACHINE_POOL.kind} is read from it")
     if document.get("apiVersion") != MACHINE_POOL.api_version:
         raise PoolsError(
             f"{where}: apiVersion of a MachinePool is {document.get('apiVersion')!r}",
             f"it has to be {MACHINE_POOL.api_version}",
         )
     _known_provider(document, where)
+    for field in document.keys() - _FIELDS:
+        raise PoolsError(f"{where}: a MachinePool has no field {field}", f"it has {', '.join(_FIELDS)}")
     try:
         pool = decode(MACHINE_POOL, _encoded(document, where))
     except UnfitObjectError as error:
-        raise PoolsError(
-            f"{where}: {error}", "kubectl explain machinepool.spec tells what may stand there"
-        ) from error
+        raise PoolsError(f"{where}: {error}", "docs/reference/crds.md tells what may stand there") from error
     assert isinstance(pool, MachinePool)  # noqa: S101 - decode of that kind
     if not pool.metadata.name:
         raise PoolsError(f"{where}: a MachinePool has no name", "give it metadata.name")
+    if not _NAME.fullmatch(pool.metadata.name):
+        raise PoolsError(
+            f"{where}: {pool.metadata.name!r} cannot be the name of a MachinePool",
+            "lower-case letters, digits and hyphens",
+        )
     for path in unknown_fields(document.get("spec", {}), pool.spec):
         raise PoolsError(f"{where}: MachinePool {pool.metadata.name} has no field spec{path}")
     return pool
@@ -228,23 +304,63 @@ def _passed_through(document: Document, kind: str, where: str) -> Document:
         return document
     if kind not in _KUBEADM:
         raise PoolsError(
-            f"{where} is of kind {kind or 'nothing'!r}",
+            f"{where} is of kind {kind!r}" if kind else f"{where} has no kind",
             f"it takes MachinePool, {', '.join((*_KUBEADM, *_COMPONENTS))}",
         )
     if version != KUBEADM_GROUP:
-        raise PoolsError(f"{where}: apiVersion of a {kind} is {version!r}", f"it has to be {KUBEADM_GROUP}")
+        raise PoolsError(f"{where}: apiVersion of {kind} is {version!r}", f"it has to be {KUBEADM_GROUP}")
     for path in _OURS.get(kind, ()):
         if _at(document, path) is not None:
             raise PoolsError(f"{where}: {kind} has {path}", f"leave {path} out: bootstrap writes it itself")
-    if not isinstance(document.get("nodeRegistration", {}), dict):
-        raise PoolsError(
-            f"{where}: nodeRegistration of a {kind} is no object", "kubeadm's documentation shows one"
-        )
+    _well_formed(document, kind, where)
     if _at(document, "nodeRegistration.name") is not None:
         raise PoolsError(
             f"{where}: {kind} has nodeRegistration.name", "leave it out: nodes get the hosts' names"
         )
     return document
+
+
+def _well_formed(document: Document, kind: str, where: str) -> None:
+    """What bootstrap adds to has to have the form that kubeadm gives it."""
+    if "controlPlaneEndpoint" in document and not isinstance(document["controlPlaneEndpoint"], str):
+        raise PoolsError(f"{where}: controlPlaneEndpoint of {kind} is no text", "leave it out, or name one")
+    if not isinstance(document.get("controlPlane") or {}, dict):
+        raise PoolsError(f"{where}: controlPlane of {kind} is no object", _KUBEADM_SHOWS)
+    registered = document.get("nodeRegistration", {})
+    if not isinstance(registered, dict):
+        raise PoolsError(f"{where}: nodeRegistration of {kind} is no object", _KUBEADM_SHOWS)
+    for path in ("kubeletExtraArgs", "taints", "ignorePreflightErrors"):
+        given = cast("Document", registered).get(path, [])
+        if not isinstance(given, list):
+            raise PoolsError(f"{where}: nodeRegistration.{path} of {kind} is no list", _KUBEADM_SHOWS)
+        of = str if path == "ignorePreflightErrors" else dict
+        if not all(isinstance(one, of) for one in cast("list[object]", given)):
+            kinds = "texts" if of is str else "objects"
+            raise PoolsError(
+                f"{where}: nodeRegistration.{path} of {kind} is no list of {kinds}", _KUBEADM_SHOWS
+            )
+
+
+def _with_endpoint(kubeadm: Mapping[str, Document]) -> Mapping[str, Document]:
+    """The controlPlaneEndpoint in the one form in which init, join and the cluster's answer agree: without a
+    port, or with IPv6 in no brackets, kubeadm takes it for an init alone."""
+    cluster = kubeadm.get(_CLUSTER, {})
+    given = cluster.get("controlPlaneEndpoint")
+    if not given:
+        return kubeadm
+    try:
+        found = normal(str(given), _bind_port(kubeadm))
+    except EndpointError as error:
+        raise PoolsError(
+            f"controlPlaneEndpoint of {_CLUSTER}: {error}", "write it like api.example.com:6443"
+        ) from error
+    return {**kubeadm, _CLUSTER: {**cluster, "controlPlaneEndpoint": found}}
+
+
+def _bind_port(kubeadm: Mapping[str, Document]) -> int:
+    """Where the API server of the first machine listens."""
+    found = _at(kubeadm.get("InitConfiguration", {}), "localAPIEndpoint.bindPort")
+    return found if isinstance(found, int) and 1 <= found <= 65535 else PORT
 
 
 def _at(document: Document, path: str) -> object:
@@ -277,7 +393,8 @@ def _own_rules(wanted: Wanted) -> None:
             )
         if spec.replicas > (hosts := len(static(one).hosts)):
             raise PoolsError(
-                f"MachinePool {name} asks for {spec.replicas} machines and names {hosts} hosts",
+                f"MachinePool {name} asks for {counted(spec.replicas, 'machine')}"
+                f" and names {counted(hosts, 'host')}",
                 "add hosts, or lower its replicas",
             )
         if spec.role is Role.CONTROL_PLANE and spec.replicas not in _SIZES:
@@ -296,6 +413,11 @@ def _each_once(wanted: Wanted) -> None:
         raise PoolsError(str(claim), "leave it to one of them")
     for pool in wanted.pools:
         hosts = static(pool).hosts
+        if ported := next((one for one in hosts if _WITH_PORT.fullmatch(one.address)), None):
+            raise PoolsError(
+                f"MachinePool {pool.metadata.name}: address {ported.address} of {ported.name} has a port",
+                "write the port as port",
+            )
         if twice := _twice(one.name for one in hosts) or _twice(
             f"{one.address} port {one.port}" for one in hosts
         ):
@@ -322,7 +444,7 @@ def _versions(wanted: Wanted) -> None:
         raise PoolsError(
             f"the control planes have versions {' and '.join(sorted(planes))}", "give all the same"
         )
-    given = str(wanted.kubeadm.get("ClusterConfiguration", {}).get("kubernetesVersion", ""))
+    given = str(wanted.kubeadm.get(_CLUSTER, {}).get("kubernetesVersion", ""))
     version = planes.pop()
     if given and given.removeprefix("v") != version:
         raise PoolsError(
@@ -334,7 +456,27 @@ def _versions(wanted: Wanted) -> None:
             raise PoolsError(
                 f"MachinePool {one.metadata.name} has version {one.spec.version},"
                 f" the control planes {version}",
-                "a kubelet is never ahead of its API server, and at most three minors behind it",
+                _SKEW,
+            )
+        _kubelet(one, version)
+
+
+def _kubelet(pool: MachinePool, planes: str) -> None:
+    """Its software may name another one than its version."""
+    name, found = pool.metadata.name, Candidate(static(pool).hosts[0], pool).kubelet
+    if not found:
+        raise PoolsError(f"MachinePool {name}: the kubelet of its software has no version", "write it whole")
+    if not kubelet_fits(parse(found), parse(planes)):
+        raise PoolsError(f"MachinePool {name} has kubelet {found}, the control planes {planes}", _SKEW)
+
+
+def _software(wanted: Wanted) -> None:
+    """Two versions of the agent would be installed back and forth."""
+    for pool in wanted.pools:
+        if any(one.name == AGENT for one in pool.spec.software):
+            raise PoolsError(
+                f"MachinePool {pool.metadata.name}: its software names {AGENT}",
+                "leave it out: machines get the agent of this shiplift, and a NodeRollout changes it",
             )
 
 
@@ -342,6 +484,11 @@ def _labels(wanted: Wanted) -> None:
     """A kubelet does not start when it is to give itself a label that Kubernetes keeps for others."""
     for pool in wanted.pools:
         for key in pool.spec.labels:
+            if not LABEL_KEY.fullmatch(key):
+                raise PoolsError(
+                    f"MachinePool {pool.metadata.name}: no node can have the label {key!r}",
+                    "a key is a name, with a domain and a slash before it where it has one",
+                )
             prefix = key.rpartition("/")[0]
             kept = any(prefix == one or prefix.endswith(f".{one}") for one in _RESERVED)
             if kept and not any(prefix == one or prefix.endswith(f".{one}") for one in _KUBELET_MAY):
@@ -351,5 +498,16 @@ def _labels(wanted: Wanted) -> None:
                 )
 
 
-_CHECKS = (_some_control_plane, _each_once, _own_rules, _one_endpoint, _versions, _labels)
+def _times(wanted: Wanted) -> None:
+    for pool in wanted.pools:
+        given = {"initialiseTimeout": pool.spec.initialise_timeout, "joinTimeout": pool.spec.join_timeout}
+        for name, text in given.items():
+            if not duration(text):
+                raise PoolsError(
+                    f"MachinePool {pool.metadata.name}: with a {name} of {text} nothing comes to its end",
+                    "leave it out, or give it minutes",
+                )
+
+
+_CHECKS = (_some_control_plane, _each_once, _own_rules, _one_endpoint, _versions, _software, _labels, _times)
 """In this order: what comes first is told."""

@@ -11,6 +11,8 @@ from shiplift.machines.pools import Candidate, Wanted
 
 Words = tuple[str, ...]
 _APT = ("apt-get", "--option=DPkg::Lock::Timeout=300", "--option=Dpkg::Options::=--force-confold", "--yes")
+_INSTALL = (*_APT, "--no-remove")
+"""What other people have put on a machine stays: where that would have to go, apt refuses, and says so."""
 _TTL = "15m"
 _AGENT_SETTINGS = "/etc/shiplift/agent.json"
 _WAIT_FOR_DPKG = """\
@@ -22,6 +24,29 @@ with open("/var/lib/dpkg/lock-frontend", "ab") as lock:
         except OSError:
             time.sleep(1)
 sys.exit("somebody holds dpkg's lock for 300 seconds")
+"""
+_SETTLE = """\
+import json, os, sys
+path, key = sys.argv[1], "ignorePreflightErrors"
+with open("agent.json") as file:
+    ours = json.load(file)["kubeadm"][key]
+try:
+    with open(path) as file:
+        found = json.load(file)
+except FileNotFoundError:
+    found = {}
+except ValueError as error:
+    sys.exit(f"error: {path} is no JSON: {error}")
+kubeadm = found.setdefault("kubeadm", {}) if isinstance(found, dict) else None
+there = kubeadm.get(key, []) if isinstance(kubeadm, dict) else None
+if not isinstance(there, list) or not all(isinstance(one, str) for one in there):
+    sys.exit(f"error: in {path} kubeadm.{key} is no list of texts")
+kubeadm[key] = sorted({*there, *ours})
+os.makedirs(os.path.dirname(path), exist_ok=True)
+with open(path + ".new", "w") as file:
+    json.dump(found, file)
+os.chmod(path + ".new", 0o644)
+os.replace(path + ".new", path)
 """
 _REPAIR: tuple[Words, ...] = (
     ("python3", "-c", _WAIT_FOR_DPKG),
@@ -69,23 +94,24 @@ def _software(machine: Candidate) -> Script:
         (
             *_REPAIR,
             (*_APT, "update"),
-            (*_APT, "--allow-change-held-packages", "install", *install),
+            (*_INSTALL, "--allow-change-held-packages", "install", *install),
             ("apt-mark", "hold", *packages),
         )
     )
 
 
 def _agent(wanted: Wanted, machine: Candidate) -> Script:
-    """Its package starts it. What kubeadm is to overlook on this machine, it overlooks in upgrades, too."""
+    """Its package starts it. What kubeadm is to overlook on this machine, it overlooks in upgrades, too; what
+    an administrator has put into its settings stays there."""
     if wanted.agent is None:
         raise ValueError("there is no agent to install")
     files = {"agent.deb": wanted.agent.content}
-    install: tuple[Words, ...] = (*_REPAIR, (*_APT, "--allow-downgrades", "install", "./agent.deb"))
+    install: tuple[Words, ...] = (*_REPAIR, (*_INSTALL, "--allow-downgrades", "install", "./agent.deb"))
     checks = ignored_checks(wanted, machine)
     if not checks:
         return Script(install, files)
     files["agent.json"] = msgspec.json.encode({"kubeadm": {"ignorePreflightErrors": checks}})
-    settings = ("install", "-D", "--mode=644", "agent.json", _AGENT_SETTINGS)
+    settings = ("python3", "-c", _SETTLE, _AGENT_SETTINGS)
     return Script((settings, *install), files)
 
 

@@ -52,7 +52,12 @@ class Run(Operation, frozen=True):
 
     @property
     def key(self) -> str:
-        return f"run {self.machine} {self.started.id}"
+        return run_key(self.machine, self.started.id)
 
     def describe(self) -> str:
         return self.what
+
+
+def run_key(machine: str, command: str) -> str:
+    """By which the outcome of beginning a command is remembered."""
+    return f"run {machine} {command}"

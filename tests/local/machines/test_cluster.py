@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from shiplift.local.errors import LocalError
-from shiplift.local.machines import Host, Machines, images, programs
+from shiplift.local.machines import Machines, images, programs
 from tests.until import until
+
+from .boots import boot_id, until_restarted
 
 KUBECTL = ("kubectl", "--kubeconfig=/etc/kubernetes/admin.conf")
 SERVING = """
@@ -69,10 +71,6 @@ def info(cluster: Machines, name: str) -> dict[str, str]:
     return node(cluster, name)["status"]["nodeInfo"]
 
 
-def boot_id(host: Host) -> str:
-    return host.read("/proc/sys/kernel/random/boot_id").decode().strip()
-
-
 @pytest.mark.parametrize("version", ["v1.36.3", "v1.36.4"])
 def test_programs_say_the_version_that_is_stamped_on_them(machine_programs, version):
     folder = programs.find(version, print)
@@ -111,6 +109,7 @@ def test_a_pod_of_one_machine_is_reached_from_another_and_reaches_services(clust
     )
 
 
+@pytest.mark.long(seconds=60)
 def test_names_of_services_are_answered(cluster):
     first = cluster.host("m1")
     first.run(*KUBECTL, "-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout=60s")
@@ -135,7 +134,7 @@ def test_a_worker_that_restarts_is_a_ready_node_again(cluster):
     host = cluster.host("m2")
     before = boot_id(host)
     host.run("systemctl", "reboot")
-    until(lambda: host.running and boot_id(host) != before, 60, 0.5)
+    until_restarted(host, before)
     until(lambda: info(cluster, "m2")["bootID"] == boot_id(host), 60, 0.5)
     until(lambda: is_ready(node(cluster, "m2")), 60, 0.5)
 

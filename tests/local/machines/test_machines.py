@@ -13,12 +13,13 @@ import msgspec
 import pytest
 
 from shiplift.local.errors import LocalError
-from shiplift.local.machines import Host, Machines, cgroups, names
+from shiplift.local.machines import Host, Machines, birth, cgroups, kubeadm, names
 from shiplift.local.machines.inside import KUBELET_SETTINGS
 from shiplift.local.process import Process
 from tests.local.leftovers import processes_of, running
 from tests.until import until
 
+from .boots import boot_id, until_restarted
 from .leftovers import settings_here, traces
 
 VERSION_2 = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"))
@@ -32,10 +33,6 @@ def state_folder(monkeypatch, tmp_path):
     yield tmp_path / "clusters"
     for name in names(tmp_path / "clusters"):
         Machines(name, tmp_path / "clusters").down()
-
-
-def boot_id(host: Host) -> str:
-    return host.run("cat", "/proc/sys/kernel/random/boot_id").stdout.strip()
 
 
 def ssh(machines: Machines, name: str, *command: str) -> str:
@@ -81,7 +78,7 @@ def test_a_machine_that_restarts_itself_keeps_its_disks_and_gets_a_new_boot_id(m
     host.write("/run/gone", b"gone")
     before = boot_id(host)
     host.run("systemctl", "reboot")
-    until(lambda: host.running and boot_id(host) != before and host.answers)
+    until_restarted(host, before)
     assert host.read("/var/lib/kept") == b"kept"
     assert host.run("test", "-e", "/run/gone", check=False).returncode == 1
 
@@ -112,6 +109,11 @@ def test_a_cable_is_cut_and_mended(machines):
     assert host.run("hostname").stdout == "m1\n"
     host.mend()
     until(lambda: host.answers)
+
+
+def test_packages_and_images_are_there_as_soon_as_machines_are(machines):
+    made = machines(1)
+    assert all(map(made.depot.listens, birth.PORTS))
 
 
 def test_machines_are_added(machines):
@@ -150,7 +152,7 @@ def test_containerd_goes_to_a_later_revision_and_back_by_apt(machines):
         "/etc/apt/sources.list.d/containerd.list",
         f"deb [trusted=yes] {made.repository}/containerd ./\n".encode(),
     )
-    host.run("apt-get", "update", "-q")
+    host.run(*kubeadm.UPDATE)
     for wanted in (later, before):
         running = main_pid(host, "containerd")
         host.run("apt-get", "install", "-q", "-y", "--allow-downgrades", f"containerd={wanted}")
@@ -214,7 +216,7 @@ def test_an_interrupted_up_leaves_nothing(state_folder, number):
 def test_the_command_makes_shows_repairs_and_ends_machines(state_folder):
     up = local("up", "--machines", "1", "--bare")
     assert (up.returncode, up.stdout) == (0, "")
-    assert f"hint: ssh -F {state_folder}/default/ssh_config m1" in up.stderr
+    assert "hint: shiplift local ssh m1 logs in as root" in up.stderr
     assert local("status").stdout.startswith("default\trunning\t10.171.")
     again = local("up", "--machines", "1", "--nodes", "3")
     assert again.returncode == 1

@@ -7,13 +7,25 @@ import os
 import subprocess
 import sys
 
+import msgspec
 import pytest
 
 from shiplift.local import state
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import Ports, Settings
 from shiplift.local.errors import LocalError
-from shiplift.local.machines import Machines, cgroups, depot, needs, network, packages, programs, tools
+from shiplift.local.machines import (
+    Machines,
+    cgroups,
+    depot,
+    machines,
+    needs,
+    network,
+    packages,
+    programs,
+    tools,
+)
+from shiplift.local.machines.machines import FILE
 from shiplift.local.machines.network import DEPOT, Network
 from shiplift.local.state import State
 from tests.local.test_assets import quiet
@@ -31,6 +43,22 @@ def test_who_is_not_root_is_told_so(monkeypatch, tmp_path):
         Machines("default", tmp_path).up(1)
     assert "sudo" in refused.value.hint
     assert list(tmp_path.iterdir()) == []
+
+
+def test_machines_from_before_a_restart_of_this_computer_are_named_so(monkeypatch, tmp_path):
+    """What is written down outlives it, their namespaces do not."""
+    monkeypatch.setattr(needs, "refusal", lambda _: None)
+    monkeypatch.setattr(network, "_namespaces", list)
+    folder = tmp_path / "default"
+    folder.mkdir()
+    (folder / FILE).write_bytes(msgspec.json.encode(machines.State(Network(7), "/nowhere", 2)))
+    for count in (2, 3):
+        with pytest.raises(
+            LocalError, match="machines 'default' are from before this computer was"
+        ) as refused:
+            Machines("default", tmp_path).up(count)
+        assert refused.value.hint == "shiplift local down --name default ends them"
+    assert [path.name for path in folder.iterdir()] == [FILE]
 
 
 def test_another_system_is_refused_by_name(monkeypatch):

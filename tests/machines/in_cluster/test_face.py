@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -14,13 +14,19 @@ from shiplift import api
 from shiplift.api.machines import Machine, MachinePool
 from shiplift.face.parts import FaceError, Question
 from shiplift.facts.kinds import MACHINE, MACHINE_POOL, Kind
+from shiplift.kube.client import Client, Written
+from shiplift.kube.errors import KubeError
+from shiplift.kube.store import Store
+from shiplift.kube.undoing import UndoError
 from shiplift.machines.face import layout
 from shiplift.machines.face.explain import EXPLAIN
 from shiplift.machines.face.fleet import FleetView, changes, fleet_data, fleet_view
 from shiplift.machines.face.status import STATUS
+from shiplift.machines.face.undo import undo_all
 from shiplift.view.section import Arrival
 from shiplift.view.values import Heard
-from tests.machines.in_cluster.world import World, hosts, spec
+from tests.machines.in_cluster.world import FakeStore, World, hosts, spec
+from tests.operators.world import FakeClient
 
 NOW = 1_795_000_000
 
@@ -135,8 +141,17 @@ def test_programs_read_the_same() -> None:
     ]
 
 
-def test_a_silent_operator_is_told_of() -> None:
-    assert "operator" in seen(a_world(), Heard(NOW - 100)).hints[0]
+def test_a_silent_operator_is_told_of_and_which_one_to_run() -> None:
+    assert (
+        "`--layers machines` where no other layer is installed" in seen(a_world(), Heard(NOW - 100)).hints[0]
+    )
+
+
+def test_a_pool_that_is_complete_and_paused_says_both() -> None:
+    world = a_world()
+    world.edit("burst", paused=True)
+    world.settle()
+    assert seen(world).pools[0].state == "complete, paused"
 
 
 # --- one of them ---
@@ -210,3 +225,28 @@ def test_texts_of_others_do_nothing_to_a_terminal() -> None:
     assert "\x1b" not in drawn(layout.fleet(view, None))
     machine: Machine = api.decode(MACHINE, msgspec.json.encode(world.of(MACHINE)["burst-0"]))  # type: ignore[assignment]
     assert machine.status.message == "its node is Ready"
+
+
+# --- undo ---
+
+
+class Refusing(FakeClient):
+    """A webhook refuses changes of one pool."""
+
+    def patch(self, kind: Kind, name: str, *given: Any, **more: Any) -> Written:
+        if name == "a":
+            raise KubeError("a webhook says no")
+        return super().patch(kind, name, *given, **more)
+
+
+def test_undo_pauses_every_pool_that_can_be_paused_and_names_the_other() -> None:
+    world = World()
+    for name in ("a", "b", "c"):
+        world.pool(name, 1)
+    said: list[str] = []
+    client = cast("Client", Refusing(world.cluster, lambda _: None))
+    with pytest.raises(UndoError, match="MachinePool a cannot be paused: a webhook says no"):
+        undo_all(client, cast("Store", FakeStore(world.cluster)), said.append)
+    paused = {name: one["spec"].get("paused", False) for name, one in world.of(MACHINE_POOL).items()}
+    assert paused == {"a": False, "b": True, "c": True}
+    assert [one.split()[1] for one in said] == ["b", "c"]

@@ -54,6 +54,11 @@ BAD: list[tuple[Json, str, str]] = [
         "taint shiplift.dev/upgrade: shiplift's own",
     ),
     (
+        spec(2, taints=[{"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}]),
+        "LabelRefused",
+        "taint node.kubernetes.io/unreachable: Kubernetes itself gives and takes that",
+    ),
+    (
         spec(
             1,
             provider="EC2",
@@ -168,7 +173,7 @@ def test_a_machine_of_an_earlier_pool_is_waited_for() -> None:
     world.pool("burst", 1)
     world.machine("burst-0", "burst", ownerReferences=[{"apiVersion": "shiplift.dev/v1alpha1", **gone}])
     snap = Snap(world.cluster)
-    decision = decide(view_of(snap, Outcomes()), BEGUN)  # type: ignore[arg-type]
+    decision = decide(view_of(snap, Outcomes(), {}), BEGUN)  # type: ignore[arg-type]
     assert decision.steps == ()
     (told,) = decision.pools
     assert "an earlier pool of this name" in told.status.message
@@ -214,7 +219,7 @@ def test_what_the_store_does_not_show_yet_makes_the_view_old() -> None:
     world = World()
     world.pool("burst", 1)
     snap = Snap(world.cluster)
-    seen = view_of(snap, Outcomes(unsettled=(Seen(NODE, 5),)))  # type: ignore[arg-type]
+    seen = view_of(snap, Outcomes(unsettled=(Seen(NODE, 5),)), {})  # type: ignore[arg-type]
     assert seen.stale == (NODE,)
 
 

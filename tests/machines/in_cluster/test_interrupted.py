@@ -96,7 +96,8 @@ def test_every_interrupted_prefix_comes_to_the_same_end(
 
 
 def tidy(world: World) -> None:
-    """Somebody removes everything, as nothing else does: what is asked for then has to come anew."""
+    """Somebody removes everything, as nothing else does, and nobody does it again: what is asked for later
+    has to come anew, as if it were for the first time."""
     world.settle()
     for pool in POOLS:
         world.edit(pool, replicas=0)
@@ -104,6 +105,7 @@ def tidy(world: World) -> None:
         for name in world.names(kind):
             world.delete(kind, name)
     world.settle()
+    world.passes(minutes=11)
 
 
 @given(st.lists(moments, max_size=6))

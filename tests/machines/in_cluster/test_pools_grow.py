@@ -232,6 +232,57 @@ def test_labels_that_are_changed_later_are_named_and_nobody_is_held_up() -> None
     assert "disk" not in world.of(NODE)["burst-0"]["metadata"]["labels"]
 
 
+def test_a_version_that_is_changed_later_is_not_told_as_if_the_nodes_had_it() -> None:
+    world = grown(2)
+    world.edit("burst", version="1.36.4")
+    world.settle()
+    assert world.said("burst") == ("True", "Complete")
+    assert "2 nodes of another version than the pool's, 1.36.4: burst-0, burst-1" in world.message("burst")
+
+
+def test_a_machine_of_a_paused_pool_does_not_say_that_its_node_is_being_made() -> None:
+    world = grown(2)
+    world.edit("burst", paused=True)
+    world.delete(NODE, "burst-0")
+    world.settle()
+    machine = world.of(MACHINE)["burst-0"]["status"]
+    assert (machine["phase"], machine["message"]) == ("Pending", "its pool is paused: its node is not made")
+
+
+def test_a_node_that_was_ready_is_not_told_as_if_it_were_new() -> None:
+    world = grown(2)
+    world.passes(minutes=5)
+    world.fall_ill("burst-1")
+    for _ in range(3):
+        world.round()
+        assert "1 node not Ready any more: burst-1" in world.message("burst")
+    assert world.of(MACHINE)["burst-1"]["status"]["message"] == "its node is not Ready any more"
+
+
+def test_of_a_machine_too_many_that_has_no_node_only_the_machine_is_to_be_deleted() -> None:
+    world = grown(3)
+    world.edit("burst", replicas=2)
+    world.settle()
+    assert "`shiplift drain burst-2`, then `kubectl delete node burst-2`" in world.message("burst")
+    world.delete(NODE, "burst-2")
+    world.settle()
+    assert "yet: `kubectl delete machine burst-2` removes one" in world.message("burst")
+
+
+def test_two_deletions_are_no_fight_and_the_third_is_counted_as_such() -> None:
+    world = grown()
+    for _ in range(2):
+        world.passes(minutes=1)
+        world.delete(NODE, "burst-0")
+        world.settle()
+        assert world.said("burst") == ("True", "Complete")
+    world.passes(minutes=1)
+    world.delete(NODE, "burst-0")
+    for _ in range(3):
+        world.round()
+    assert "soon after being made, 3 times so far: burst-0" in world.message("burst")
+
+
 def test_a_deleted_pool_takes_its_machines_along_and_its_nodes_stay() -> None:
     world = grown(2)
     world.delete(MACHINE_POOL, "burst")
@@ -280,3 +331,123 @@ def test_a_pool_that_is_large_holds_up_no_other() -> None:
     world.pool("b", 3)
     world.round()
     assert {one for one in world.names(MACHINE) if one.startswith("b-")} == {"b-0", "b-1", "b-2"}
+
+
+# --- somebody else at the nodes ---
+
+
+def test_who_deletes_nodes_as_often_as_they_are_made_is_told_of_and_not_fought_at_full_speed() -> None:
+    world = grown()
+    world.passes(hours=1)
+    made = world.cluster.made.count("Node burst-1")
+    for _ in range(60):
+        world.delete(NODE, "burst-1")
+        world.round()
+    assert 3 <= world.cluster.made.count("Node burst-1") - made <= 8
+    assert world.said("burst", "Stalled") == ("True", "DeletedByOthers")
+    assert "1 node deleted by somebody soon after being made" in world.message("burst")
+    world.passes(seconds=40)
+    world.round()
+    world.passes(minutes=3)
+    world.settle()
+    assert world.said("burst") == ("True", "Complete"), "nobody deletes it any more"
+
+
+def test_who_deletes_machines_as_often_as_they_are_made_is_told_of_and_not_fought_at_full_speed() -> None:
+    world = grown()
+    world.passes(hours=1)
+    made = world.cluster.made.count("Machine burst-1")
+    for _ in range(60):
+        world.delete(MACHINE, "burst-1")
+        world.round()
+    assert 3 <= world.cluster.made.count("Machine burst-1") - made <= 8
+    assert world.said("burst", "Stalled") == ("True", "DeletedByOthers")
+    assert "1 machine deleted by somebody soon after being made" in world.message("burst")
+    world.passes(seconds=40)
+    world.round()
+    world.passes(minutes=3)
+    world.settle()
+    assert world.said("burst") == ("True", "Complete"), "nobody deletes it any more"
+
+
+def test_who_deletes_machines_with_their_nodes_is_not_fought_at_full_speed_either() -> None:
+    """A machine that is written down again has another uid, and its node is counted with those before it."""
+    world = grown()
+    world.passes(hours=1)
+    made = world.cluster.made.count("Node burst-1")
+    for _ in range(60):
+        world.delete(MACHINE, "burst-1")
+        world.delete(NODE, "burst-1")
+        world.round()
+        world.round()
+    assert world.cluster.made.count("Node burst-1") - made <= 8
+    assert "1 machine and 1 node deleted by somebody" in world.message("burst")
+
+
+def test_what_was_made_long_ago_is_not_remembered() -> None:
+    world = grown()
+    assert {"Machine burst-1", "Node burst-1"} <= set(world.cluster.made)
+    assert len(world.look().changes) == 2 * len(world.names(MACHINE))
+    world.passes(minutes=11)
+    world.round()
+    assert not world.look().changes
+
+
+def test_a_node_that_is_deleted_now_and_then_is_no_fight() -> None:
+    world = grown()
+    for _ in range(5):
+        world.passes(minutes=20)
+        world.delete(NODE, "burst-1")
+        world.settle()
+        assert world.said("burst") == ("True", "Complete")
+
+
+def test_a_node_that_is_on_its_way_out_hides_no_other_that_is_late() -> None:
+    world = grown(joinTimeout="1m")
+    world.leaves(NODE, "burst-0", "example.com/keep")
+    world.fall_ill("burst-2")
+    world.round()
+    assert world.said("burst") == ("False", "Leaving")
+    world.passes(seconds=61)
+    world.settle()
+    assert world.said("burst", "Stalled") == ("True", "NotReadyInTime")
+    assert "1 node not Ready in 1m: burst-2" in world.message("burst")
+
+
+def test_what_takes_too_long_to_go_is_told_with_its_finalizer() -> None:
+    world = grown(joinTimeout="1m")
+    world.leaves(NODE, "burst-0", "example.com/keep")
+    decision = world.round()
+    assert decision is not None
+    assert world.said("burst", "Stalled")[0] != "True"
+    world.passes(seconds=61)
+    world.round()
+    assert world.said("burst", "Stalled") == ("True", "Leaving")
+    assert (
+        "burst-0: on its way out, and made again when it is gone; finalizer example.com/keep holds node"
+        " burst-0 for longer than the joinTimeout" in world.message("burst")
+    )
+
+
+def test_a_machine_of_an_earlier_pool_that_nobody_collects_is_told() -> None:
+    world = World()
+    earlier = {
+        "apiVersion": MACHINE_POOL.api_version,
+        "kind": MACHINE_POOL.kind,
+        "name": "burst",
+        "uid": "earlier",
+        "controller": True,
+    }
+    world.pool("burst", 1)
+    keep = world.cluster.nature
+    world.cluster.nature = lambda: None  # type: ignore[method-assign] # no garbage collector
+    world.machine("burst-0", "burst", ownerReferences=[earlier])
+    world.round()
+    assert world.said("burst") == ("False", "Leaving")
+    world.passes(minutes=11)
+    world.round()
+    assert world.said("burst", "Stalled") == ("True", "Leaving")
+    assert "nobody collects it" in world.message("burst")
+    world.cluster.nature = keep  # type: ignore[method-assign]
+    world.settle()
+    assert world.said("burst") == ("True", "Complete")

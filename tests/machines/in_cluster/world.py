@@ -11,6 +11,7 @@ import msgspec
 
 from benchmarks.rows import make
 from shiplift.api.marks import POOL_LABEL
+from shiplift.engine import contested
 from shiplift.engine.layer import Retry
 from shiplift.engine.retries import wait
 from shiplift.engine.step import Outcomes
@@ -98,7 +99,8 @@ def node_of(one: Json) -> Node:
         created=int(datetime.fromisoformat(meta["creationTimestamp"]).timestamp()),
         labels=Labels(meta.get("labels") or {}),
         annotations=Labels(meta.get("annotations") or {}),
-        deleting=int("deletionTimestamp" in meta),
+        deleting=_seconds(meta.get("deletionTimestamp")),
+        finalizers=tuple(meta.get("finalizers") or ()),
         ready=bool(one.get("ready")),
         kubelet_version=status.get("nodeInfo", {}).get("kubeletVersion", ""),
         addresses=tuple((each["type"], each["address"]) for each in status.get("addresses", ())),
@@ -107,6 +109,10 @@ def node_of(one: Json) -> Node:
             for each in (one.get("spec") or {}).get("taints", ())
         ),
     )
+
+
+def _seconds(text: str | None) -> int:
+    return int(datetime.fromisoformat(text).timestamp()) if text else 0
 
 
 class Snap:
@@ -139,6 +145,9 @@ class FakeStore:
 
     def snapshot(self, *_: Kind) -> Snap:
         return Snap(self._cluster)
+
+    def wait_settled(self, *_: object) -> None:
+        """Whatever was written is seen."""
 
 
 class Ears:
@@ -177,7 +186,7 @@ class World:
             client, cast("Store", FakeStore(self.cluster)), cast("Recorder", self.ears), epoch=1
         )
         self.outcomes = Outcomes()
-        return Machines(context, lambda: Pace(self._seconds))
+        return Machines(context, lambda: Pace(self._seconds), lambda: self.cluster.now)
 
     # --- what people do ---
 
@@ -207,6 +216,12 @@ class World:
         one = self._quiet.get(NODE, name)
         self.cluster.put(NODE, "", {**one, "ready": False, "ill": ill})
 
+    def leaves(self, kind: Kind, name: str, finalizer: str) -> None:
+        """Somebody has deleted it, and somebody else keeps it."""
+        one = self._quiet.get(kind, name)
+        about = {"deletionTimestamp": f"{self.cluster.now:%FT%TZ}", "finalizers": [finalizer]}
+        self.cluster.put(kind, "", {**one, "metadata": {**one["metadata"], **about}})
+
     def passes(self, **time: float) -> None:
         self.cluster.now += timedelta(**time)
 
@@ -227,6 +242,7 @@ class World:
                 between()
             for step in decision.steps:
                 assert not wait(view.outcomes, step, now)
+                assert not contested.wait(view.changes, step, now)
                 self.outcomes = self.outcomes.remember([layer.act(step)], now)
             with contextlib.suppress(Retry):
                 list(layer.publish(KEY, decision))

@@ -13,6 +13,8 @@ from shiplift.local.machines.inside import KUBELET_SETTINGS, PLAIN
 from shiplift.local.machines.keys import KeyPair
 from shiplift.local.machines.network import DEPOT, MOST_MACHINES, Network, machine_names
 
+PORTS = (80, 5000)
+"""Where the depot has packages and images."""
 _POD_NETWORK = "etc/cni/net.d/10-shiplift.conflist"
 _REGISTRY = """\
 version: 0.1

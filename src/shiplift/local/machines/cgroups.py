@@ -20,7 +20,7 @@ _TOP = Path("/sys/fs/cgroup")
 # what kubelet, runc and systemd use
 _VERSION_1 = ("cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids", "systemd")
 _VERSION_2 = ("cpuset", "cpu", "io", "memory", "pids")
-_PATIENCE = 10.0
+_PATIENCE = 60.0
 
 
 def missing(top: Path = _TOP) -> str:

@@ -79,7 +79,7 @@ class Host(msgspec.Struct, frozen=True):
         )
         out, err = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
         if check and done.returncode:
-            last = (err.strip() or out.strip())[-400:]
+            last = "\n".join(filter(None, (said.strip()[-400:] for said in (out, err))))
             raise LocalError(f"{' '.join(command)[:200]} failed on {self.name}: {last}", _logs(self.disks))
         return subprocess.CompletedProcess(list(command), done.returncode, out, err)
 
@@ -100,10 +100,19 @@ class Host(msgspec.Struct, frozen=True):
             started = process.spawn(program, self.disks.console, self.folder)
             write_private(self.disks.keeper, msgspec.json.encode(started))
 
-    def wait(self) -> None:
-        """Until its sshd answers."""
+    def listens(self, port: int) -> bool:
+        """Whether anybody does there."""
+        with (
+            contextlib.suppress(OSError),
+            socket.create_connection((self.address, port), 1.0),
+        ):
+            return True
+        return False
+
+    def wait(self, *ports: int) -> None:
+        """Until its sshd answers, and somebody listens at each of those ports."""
         deadline = time.monotonic() + _BOOT_TIMEOUT
-        while not self.answers:
+        while not (self.answers and all(map(self.listens, ports))):
             keeper = _read(self.disks.keeper)
             if keeper is None or not keeper.alive:
                 raise LocalError(f"machine {self.name} does not boot: {_last(self.disks)}", _logs(self.disks))

@@ -21,6 +21,8 @@ PORT = 6443
 _CONFIG = "/etc/kubernetes/kubeadm.yaml"
 _KUBELET = "/etc/kubernetes/kubelet.conf"
 _SOURCE = "/etc/apt/sources.list.d/kubernetes.list"
+UPDATE = ("apt-get", "update", "-q", "--error-on=any", "--option=Acquire::Retries=3")
+"""apt itself is content where a source does not answer."""
 _PROGRAMS = ("kubelet", "kubeadm", "kubectl")
 _TIMEOUT = 300.0
 
@@ -91,12 +93,17 @@ def _names(hosts: Iterable[Host]) -> str:
 
 def install(host: Host, repository: str, version: str) -> None:
     """kubelet, kubeadm and kubectl of that version, held as they should be; nothing is started."""
-    source = f"deb [trusted=yes] {repository}/{packages.channel(version)}/ ./\n"
-    host.write(_SOURCE, source.encode())
-    host.run("apt-get", "update", "-q")
+    name_source(host, repository, version)
+    host.run(*UPDATE)
     wanted = [f"{name}={packages.revision(version)}" for name in _PROGRAMS]
     host.run("apt-get", "install", "-q", "-y", "--allow-downgrades", *wanted)
     host.run("apt-mark", "hold", *_PROGRAMS)
+
+
+def name_source(host: Host, repository: str, *versions: str) -> None:
+    """Its apt finds the packages of those versions at the depot."""
+    lines = [f"deb [trusted=yes] {repository}/{packages.channel(one)}/ ./\n" for one in versions]
+    host.write(_SOURCE, "".join(lines).encode())
 
 
 def join_command(control_plane: Host) -> list[str]:

@@ -142,6 +142,7 @@ class Machines:
             try:
                 if new:
                     self._create(say)
+                self._refuse_what_is_from_before()
                 self._grow(count, say)
                 self._start(say)
                 self._join(kubernetes, say)
@@ -156,6 +157,13 @@ class Machines:
         _ = self.state
         with disk_errors(self.root), self._locked(say):
             depot.publish(self.published, version, say)
+
+    def offer(self, *versions: str, say: Say = silent) -> None:
+        """Bare machines find packages and images of those versions."""
+        for version in versions:
+            self.publish(version, say)
+        for host in self.hosts:
+            kubeadm.name_source(host, self.repository, *versions)
 
     def publish_later_containerd(self, say: Say = silent) -> str:
         """A later revision of what is installed is in the channel `containerd`; returns the revision."""
@@ -192,13 +200,24 @@ class Machines:
                 network.remove(made)
                 raise
 
+    def _refuse_what_is_from_before(self) -> None:
+        """Namespaces and control groups of machines that were made before a restart are gone."""
+        if not network.exists(self.state.network):
+            raise LocalError(
+                f"machines {self.name!r} are from before this computer was restarted",
+                f"shiplift local down --name {self.name} ends them",
+            )
+
     def _grow(self, count: int, say: Say) -> None:
         known = self.state
         for name in [*([] if known.count else [DEPOT]), *machine_names(count)[known.count :]]:
             self._make(name)
         if count > known.count:
-            say(f"made {count - known.count} machines in {known.network.subnet}")
+            new = count - known.count
+            say(f"made {new} machine{'' if new == 1 else 's'} in {known.network.subnet}")
             self._write(msgspec.structs.replace(known, count=count))
+        elif count < known.count:
+            say(f"there are {known.count} machines, and none is removed")
 
     def _make(self, name: str) -> None:
         """From nothing, or from what an interrupted `up` left of it."""
@@ -225,7 +244,7 @@ class Machines:
         for host in hosts:
             host.start()
         for host in hosts:
-            host.wait()
+            host.wait(*(birth.PORTS if host.name == DEPOT else ()))
 
     def _join(self, kubernetes: str, say: Say) -> None:
         known = self.state

@@ -28,7 +28,10 @@ def refusal(folder: Path | None = None) -> LocalError | None:
     if sys.platform != "linux":
         return LocalError(f"no machines on {sys.platform}", "use Linux")
     if os.geteuid() != 0:
-        return LocalError("machines need root", "run the command with sudo, or as root")
+        return LocalError(
+            "machines need root",
+            'run it as root, or with sudo env "PATH=$PATH" before it; then all that concerns them, too',
+        )
     return _without_programs() or _without_groups() or _without_namespaces() or _without_overlays(folder)
 
 

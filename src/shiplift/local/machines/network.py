@@ -119,6 +119,11 @@ def remove(network: Network) -> None:
             _ip("netns", "del", name)
 
 
+def exists(network: Network) -> bool:
+    """False after this computer was restarted: namespaces do not outlive it, what is written down does."""
+    return network.switch in _namespaces()
+
+
 def any_left() -> bool:
     """Whether this computer has a network of machines."""
     return any(name.startswith("shiplift-") for name in _namespaces())

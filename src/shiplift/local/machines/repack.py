@@ -25,11 +25,13 @@ _OF_THE_INSTALLATION = re.compile(r"^(Status|Conffiles|Config-Version):.*\n( .*\
 
 def find(say: Say) -> Path:
     """The folder of the package as it is installed and as it comes later, and of their part of the index."""
-    return cache.filled(folder_of(), PACKAGE, lambda empty: _make(root.find(say), empty), say)
+    base = root.find(say)
+    return cache.filled(_folder(base), PACKAGE, lambda empty: _make(base, empty), say)
 
 
-def folder_of() -> Path:
-    made_of = f"{root.folder().name} {PACKAGE} {LATER} {_LAYOUT}"
+def _folder(base: Path) -> Path:
+    """A root that was made on another day may have another revision."""
+    made_of = f"{base.name} {PACKAGE} {installed_version(base)} {LATER} {_LAYOUT}"
     digest = hashlib.sha256(made_of.encode()).hexdigest()[:12]
     return paths.cache_root() / "machines" / f"packages-{PACKAGE}-{digest}"
 

@@ -7,8 +7,8 @@ off, or that was installed anew, may have left a member of etcd: a person looks 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import timedelta
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from shiplift.api.machines import MachinePhase
@@ -16,8 +16,9 @@ from shiplift.api.values import duration
 from shiplift.machines.decide import recorded
 from shiplift.machines.decide.founding import exists
 from shiplift.machines.decide.recorded import Errand, pursue
-from shiplift.machines.decide.stand import Case, Stand, failed
+from shiplift.machines.decide.stand import PATIENCE, Case, Stand, failed
 from shiplift.machines.model import Command, CommandState, Node, Purpose, Reason, View
+from shiplift.machines.names import FOLDER, admission
 from shiplift.machines.pools import Candidate
 
 _JOINING = MachinePhase.JOINING
@@ -28,19 +29,37 @@ _RESET = "look at it there; `kubeadm reset -f` on {} gives it back, then run it 
 class Around(NamedTuple):
     """What the others are up to."""
 
-    waits_for: tuple[str, ...]
+    waits_for: tuple[str, ...] = ()
     """Machines that are still being initialised."""
-    via: str
-    """A control plane that lets others join; empty while there is none."""
-    turn: str
+    able: tuple[str, ...] = ()
+    """Control planes that let others join."""
+    turn: str = ""
     """The control plane whose turn it is; empty where none is left."""
+    applies: str = ""
+    """The control plane that applies the pod network."""
+
+    @property
+    def via(self) -> str:
+        return self.able[0] if self.able else ""
 
 
 def begins(case: Case) -> bool:
-    """Whether the cluster begins, or has begun, on this machine. One that was installed anew is no longer
-    that: it joins the cluster that there is."""
-    untouched = case.facts.last(Purpose.INIT.value) is None and not case.facts.kubeadm
-    return case.first and not (untouched and exists(case.view, case.founding.cluster))
+    """Whether the cluster begins, or has begun, on this machine. One that was installed anew, or given back,
+    is no longer that: it joins the cluster that there is."""
+    last = case.facts.last(Purpose.INIT.value)
+    if not case.first or case.facts.kubeadm:
+        return case.first
+    if last is None:
+        return not exists(case.view, case.founding.cluster)
+    return not (last.well and _may_be_led(case.view, case.founding.cluster))
+
+
+def _may_be_led(view: View, cluster: str) -> bool:
+    """Whether some control plane is part of the cluster, or one that says nothing may be."""
+    planes = [view.known(one.name) for one in view.wanted.candidates if one.control_plane]
+    return any(
+        one is None or (one.joined and one.mark is not None and one.mark.cluster == cluster) for one in planes
+    )
 
 
 def begin(case: Case, around: Around) -> Stand | None:
@@ -54,7 +73,7 @@ def begin(case: Case, around: Around) -> Stand | None:
     errand = Errand(Purpose.INIT, what, _limit(case.machine), _JOINING, Reason.INIT_RUNNING)
     last = recorded.last_of(case, errand)
     if last is not None and last.well:
-        return None
+        return None if case.facts.kubeadm else _given_back(case)
     over = last is not None and last.state is not CommandState.RECORDED
     over = over and last is not None and (last.failed or recorded.lost(last))
     if case.facts.kubeadm and (last is None or last.state is CommandState.RECORDED or over):
@@ -64,6 +83,15 @@ def begin(case: Case, around: Around) -> Stand | None:
             _JOINING, Reason.INIT_CUT_OFF, text + (f": {said}" if said else ""), _RESET.format(case.name)
         )
     return pursue(case, errand)
+
+
+def _given_back(case: Case) -> Stand:
+    """It was the only control plane; another cluster begins when somebody says so."""
+    text = f"the cluster that began on machine {case.name} is gone: kubeadm has left nothing there"
+    hint = f"if that is meant, `rm -r {FOLDER}` on it lets a cluster begin there again"
+    left = [name for name in case.view.hosts if (facts := case.view.known(name)) and facts.joined]
+    hint += f", after `kubeadm reset -f` on {_names(tuple(left))}" if left else ""
+    return failed(_JOINING, Reason.CLUSTER_GONE, text, hint)
 
 
 def network(case: Case) -> Stand | None:
@@ -86,7 +114,7 @@ def join(case: Case, around: Around) -> Stand | None:
         _limit(case.machine),
         _JOINING,
         Reason.JOINING,
-        via=around.via,
+        via=_asked(case, around),
         again=case.facts.kubeadm,
     )
     last = recorded.last_of(case, errand)
@@ -95,11 +123,16 @@ def join(case: Case, around: Around) -> Stand | None:
     return None if _has_entered(case, last) else _entering(case, around, errand, last)
 
 
+def _asked(case: Case, around: Around) -> str:
+    """The control plane that is to let it join: one that has refused is followed by the next."""
+    return around.able[recorded.refusals(case, Purpose.JOIN) % len(around.able)] if around.able else ""
+
+
 def _entering(case: Case, around: Around, errand: Errand, last: Command | None) -> Stand | None:
     """What keeps it from joining, or the join. One that had joined, and of which nothing is left, was given
     back by a person: it joins again."""
-    if (stale := _was_another(case)) is not None:
-        return stale
+    if (kept := _was_another(case) or _still_ready(case)) is not None:
+        return kept
     if last is not None and last.well:
         return _in_turn(case, around) or recorded.attempt(case, errand)
     if case.facts.kubeadm and last is None:
@@ -111,6 +144,14 @@ def _entering(case: Case, around: Around, errand: Errand, last: Command | None) 
         hint = f"look whether etcd has a member {case.name}; " + _RESET.format(case.name)
         return failed(_JOINING, Reason.JOIN_CUT_OFF, text + (f": {said}" if said else ""), hint)
     return _in_turn(case, around) or pursue(case, errand)
+
+
+def _still_ready(case: Case) -> Stand | None:
+    """kubeadm lets nobody join under the name of a node that is Ready: after a reset it is, for a while."""
+    if case.facts.kubeadm or is_node(case.view, case) != "ready":
+        return None
+    text = f"it was reset, and node {case.name} still counts as Ready: it joins once that has been noticed"
+    return Stand(_JOINING, Reason.JOINING, text)
 
 
 def _has_entered(case: Case, last: Command | None) -> bool:
@@ -147,11 +188,12 @@ def arrived(case: Case) -> Stand:
     if found == "ready":
         return Stand(MachinePhase.JOINED, Reason.READY, f"node {case.name} is Ready", done=True)
     if found == "there" and not wanted:
-        text = f"node {case.name} is there, and not Ready: no pod network was named"
+        text = f"node {case.name} is there, and not Ready yet; this run was given no pod network to wait for"
         return Stand(MachinePhase.JOINED, Reason.JOINED, text, done=True)
     reason = Reason.NOT_READY if found == "there" else Reason.NODE_MISSING
     text = _MISSING[found].format(case.name)
-    if found == "other" or _too_long(case):
+    waits = found == "unknown" and not _nobody_tells(case)
+    if found == "other" or (_too_long(case) and not waits):
         return failed(_JOINING, reason, text, f"kubectl describe node {case.name} tells more")
     return Stand(_JOINING, reason, text)
 
@@ -177,6 +219,12 @@ def is_node(view: View, case: Case) -> str:
     return "ready" if node.ready else "there"
 
 
+def _nobody_tells(case: Case) -> bool:
+    """Whether API servers have been silent for longer than one look may be: they are, while they restart."""
+    since = case.view.api_silent_since
+    return since is not None and case.now - since >= PATIENCE
+
+
 def _too_long(case: Case) -> bool:
     commands = [case.facts.last(one.value) for one in (Purpose.INIT, Purpose.JOIN)]
     started = max((one.started for one in commands if one is not None), default=None)
@@ -184,7 +232,11 @@ def _too_long(case: Case) -> bool:
 
 
 def around(
-    view: View, order: tuple[Candidate, ...], stands: Mapping[str, Stand | None], joined: frozenset[str]
+    view: View,
+    now: datetime,
+    order: tuple[Candidate, ...],
+    stands: Mapping[str, Stand | None],
+    joined: frozenset[str],
 ) -> Around:
     """`stands` has where machines are that are not initialised yet; a failed one is waited for by nobody."""
     busy = tuple(name for name, one in stands.items() if one is not None and not one.failed)
@@ -193,15 +245,27 @@ def around(
         name for name in planes if name in joined and (facts := view.facts(name)) and facts.nodes is not None
     ]
     left = [name for name in planes if name not in joined]
-    turn = next(iter(joining_now(view)), "") or (left[0] if left else "")
-    return Around(busy, able[0] if able else "", turn)
+    turn = next(_joining_now(view, now), "") or (left[0] if left else "")
+    return Around(busy, tuple(able), turn)
 
 
-def joining_now(view: View) -> list[str]:
+def _joining_now(view: View, now: datetime) -> Iterator[str]:
     """Control planes whose join runs, also where they are silent meanwhile, or the file names them later."""
-    found = {one.name: view.known(one.name) for one in view.wanted.candidates if one.control_plane}
-    last = {name: facts.last(Purpose.JOIN.value) for name, facts in found.items() if facts is not None}
-    return [name for name, one in last.items() if one is not None and one.state is CommandState.RUNNING]
+    for one in view.wanted.candidates:
+        facts = view.known(one.name)
+        last = facts.last(Purpose.JOIN.value) if facts is not None else None
+        runs = last is not None and last.state is CommandState.RUNNING
+        if one.control_plane and (runs or (facts is None and _was_let_in(view, one.name, now))):
+            yield one.name
+
+
+def _was_let_in(view: View, name: str, now: datetime) -> bool:
+    """Whether another control plane let a machine join that has said nothing in this run, so that it may
+    be at it still: its node is not there, and its time is not over."""
+    known = [facts for host in view.hosts if (facts := view.known(host)) is not None]
+    asked = [last for facts in known if (last := facts.last(admission(name))) is not None]
+    there = any(one.name == name for one in view.nodes or ())
+    return not there and any(one.well and now <= one.deadline for one in asked)
 
 
 def _waits(text: str) -> Stand:

@@ -6,6 +6,7 @@ that was lost (a power cut) at once, a few times.
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -13,12 +14,15 @@ from shiplift.api.machines import MachinePhase
 from shiplift.engine.step import Started
 from shiplift.machines.decide.stand import Case, Stand, acting, failed
 from shiplift.machines.model import Command, CommandState, Purpose, Reason
-from shiplift.machines.steps import Record, Run
+from shiplift.machines.names import FOLDER
+from shiplift.machines.steps import Record, Run, run_key
 
 _MOST_LOST = 3
 _GRACE = timedelta(minutes=1)
 """A machine ends a command itself at its limit; what is not over so long after is over for us."""
 _LINES, _LENGTH = 3, 400
+_WRONG = re.compile(r"\[ERROR|^error|^E: ", re.IGNORECASE)
+"""Lines by which kubeadm, apt and others say what went wrong."""
 
 
 class Errand(NamedTuple):
@@ -55,7 +59,7 @@ def pursue(case: Case, errand: Errand) -> Stand | None:
     """What is to be done about it; None when it has ended well."""
     last = last_of(case, errand)
     if last is None:
-        return attempt(case, errand)
+        return _of_another_run(case, errand) or attempt(case, errand)
     if last.well:
         return None
     if lost(last):
@@ -65,6 +69,37 @@ def pursue(case: Case, errand: Errand) -> Stand | None:
     if last.failed:
         return given_up(errand, last) if last.run == case.view.run else attempt(case, errand)
     return _under_way(case, errand, last)
+
+
+def _of_another_run(case: Case, errand: Errand) -> Stand | None:
+    """What another run of bootstrap, which brings something else, has under way is waited for."""
+    other = case.facts.last(errand.purpose.value)
+    if other is None or other.run == case.view.run:
+        return None
+    begins = other.state is CommandState.RECORDED and case.now < other.started + _GRACE
+    if begins or (other.state is CommandState.RUNNING and not overdue(other, case.now)):
+        return Stand(errand.phase, errand.reason, f"{errand.what}: another run of bootstrap is at {other.id}")
+    return replaced(case, errand)
+
+
+def replaced(case: Case, errand: Errand) -> Stand | None:
+    """Another run of bootstrap has put something else in the place of what this one brought: told, or both
+    would go on for ever."""
+    last = case.facts.last(errand.purpose.value)
+    same = [one for one in case.facts.commands if one.purpose == errand.purpose.value]
+    ours = any(one.well and one.run == case.view.run and one.digest == errand.digest for one in same)
+    if last is None or last.run == case.view.run or not ours:
+        return None
+    text = f"{errand.what}: another run of bootstrap has put something else in its place ({last.id})"
+    hint = "let one run come to its end at a time, with one file and one version of shiplift"
+    return failed(errand.phase, Reason.COMMAND_FAILED, text, hint)
+
+
+def refusals(case: Case, purpose: Purpose) -> int:
+    """How often in a row the last attempt at it was not let begin."""
+    last = case.facts.last(purpose.value)
+    outcome = case.view.outcomes.last.get(run_key(case.name, last.id)) if last is not None else None
+    return outcome.attempt if outcome is not None and not outcome.ok else 0
 
 
 def _under_way(case: Case, errand: Errand, last: Command) -> Stand:
@@ -113,11 +148,13 @@ def given_up(errand: Errand, command: Command) -> Stand:
         errand.phase,
         Reason.COMMAND_FAILED,
         f"{errand.what}: {command.id} {how}" + (f": {said}" if said else ""),
-        "mend that, then run it again",
+        f"mend that, then run it again; {FOLDER}/journal/{command.id}/output there has all that it said",
     )
 
 
 def excerpt(tail: str) -> str:
-    """The end of what a command said, in one line."""
+    """What went wrong by what a command said, else the end of that, in one line."""
     lines = [one.strip() for one in tail.splitlines() if one.strip()]
-    return "; ".join(lines[-_LINES:])[-_LENGTH:]
+    wrong = [one for one in lines if _WRONG.search(one)]
+    said = "; ".join((wrong or lines)[-_LINES:])
+    return said if len(said) <= _LENGTH else f"{said[:_LENGTH]} …"

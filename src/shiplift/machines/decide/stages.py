@@ -7,15 +7,15 @@ from datetime import datetime, timedelta
 from shiplift.api.machines import MachinePhase
 from shiplift.api.values import duration
 from shiplift.engine.versions import parse
-from shiplift.machines.decide import recorded
+from shiplift.machines.decide import recorded, refusals
 from shiplift.machines.decide.founding import patient
 from shiplift.machines.decide.recorded import Errand, pursue
 from shiplift.machines.decide.stand import Case, Stand, acting, failed
 from shiplift.machines.model import Command, CommandState, Facts, Mark, Purpose, Reason, Silent
+from shiplift.machines.names import AGENT
 from shiplift.machines.pools import Candidate
 from shiplift.machines.steps import Claim
 
-AGENT = "shiplift-agent"
 _AGENT_LIMIT = timedelta(minutes=15)
 _RESTART_LIMIT = timedelta(minutes=10)
 _INITIALISING = MachinePhase.INITIALISING
@@ -23,13 +23,15 @@ _INITIALISING = MachinePhase.INITIALISING
 
 def quiet(name: str, silent: Silent, now: datetime) -> Stand:
     """A machine that does not answer: while it restarts that is as it should be."""
-    text = f"does not answer: {silent.why}"
+    text = silent.told
     restart = _restarting(silent)
     if restart is not None and now <= restart.deadline:
         return Stand(_INITIALISING, Reason.RESTARTING, f"restart machine {name}")
     if patient(silent, now):
         return Stand(MachinePhase.PENDING, Reason.SILENT, text)
-    return failed(MachinePhase.FAILED, Reason.SILENT, text, f"bring {name} back, then run it again")
+    helps = f"mend that on {name}" if silent.final else f"bring {name} back"
+    hint = silent.hint or f"{helps}, then run it again"
+    return failed(MachinePhase.FAILED, Reason.SILENT, text, hint)
 
 
 def _restarting(silent: Silent) -> Command | None:
@@ -38,6 +40,18 @@ def _restarting(silent: Silent) -> Command | None:
         return None
     last = silent.seen.last(Purpose.RESTART.value)
     return last if last is not None and last.boot == silent.seen.boot_id else None
+
+
+def legible(case: Case) -> Stand | None:
+    """A worker whose journal is damaged holds up no other."""
+    line = refusals.damaged(case.name, case.facts)
+    return None if line is None else failed(MachinePhase.FAILED, line.reason, line.message, line.hint)
+
+
+def fit(case: Case) -> Stand | None:
+    """One that answers late, and has too little, holds up no other."""
+    line = refusals.misfit(case.machine, case.facts)
+    return None if line is None else failed(MachinePhase.FAILED, line.reason, line.message, line.hint)
 
 
 def claimed(case: Case) -> Stand | None:
@@ -61,7 +75,7 @@ def not_ahead(case: Case) -> Stand | None:
     planes = [one.name for one in case.view.wanted.candidates if one.control_plane and one.name != case.name]
     there = [facts for name in planes if (facts := case.view.known(name)) is not None and facts.joined]
     found = [parse(text.partition("-")[0]) for one in there if (text := one.packages.get("kubelet"))]
-    wanted = parse(case.machine.pool.spec.version)
+    wanted = parse(case.machine.kubelet)
     oldest = min(found, key=lambda one: one.line, default=wanted)
     if wanted.line <= oldest.line:
         return None
@@ -92,7 +106,9 @@ def software(case: Case) -> Stand | None:
     missing = lacking(case.machine, case.facts)
     if not missing:
         return None
-    packages = ", ".join(f"{name} {version.removesuffix('-*')}" for name, version in missing.items())
+    packages = ", ".join(
+        f"{name} {version.removesuffix('-*')}" for name, version in _named(case, missing).items()
+    )
     errand = Errand(
         Purpose.SOFTWARE,
         f"install {packages} on machine {case.name}",
@@ -103,11 +119,19 @@ def software(case: Case) -> Stand | None:
     return _installed(case, errand, next(iter(missing)))
 
 
+def _named(case: Case, missing: dict[str, str]) -> dict[str, str]:
+    """What is told of an installation: the same while it is under way, whatever is there by then."""
+    last = case.facts.last(Purpose.SOFTWARE.value)
+    under_way = last is not None and last.state in (CommandState.RECORDED, CommandState.RUNNING)
+    return case.machine.packages() if under_way else missing
+
+
 def _installed(case: Case, errand: Errand, package: str) -> Stand:
     """A package that is not there is installed, also where a run before this one has done so."""
     last = recorded.last_of(case, errand)
     if last is not None and last.well and last.run != case.view.run:
-        return recorded.attempt(case, errand)  # what was asked for then is not what is asked for now
+        # what was asked for then is not what is asked for now
+        return recorded.replaced(case, errand) or recorded.attempt(case, errand)
     return pursue(case, errand) or _not_there(errand, case.facts, package)
 
 
@@ -165,4 +189,4 @@ def initialised(case: Case) -> Stand | None:
     return next((found for stage in _INITIAL if (found := stage(case)) is not None), None)
 
 
-_INITIAL = (not_ahead, claimed, agent, software, restarted)
+_INITIAL = (not_ahead, fit, claimed, agent, software, restarted)

@@ -16,7 +16,7 @@ from shiplift.machines.in_cluster.model import Reason
 from shiplift.view.section import Arrival
 from shiplift.view.values import Heard, plain
 
-RUN_ONE = "`shiplift operator` runs one"
+RUN_ONE = "`shiplift operator` runs one (with `--layers machines` where no other layer is installed)"
 _AT_REST = (
     Reason.COMPLETE,
     Reason.LAPTOP_LEADS,
@@ -31,6 +31,7 @@ _WORDS: dict[str, str] = {
     Reason.PAUSED: "paused",
     Reason.REMOVAL_NOT_DONE: "too many",
     Reason.DELETED: "being deleted",
+    Reason.JOINING: "not ready",
 }
 
 
@@ -111,12 +112,13 @@ def _reason(one: MachinePool) -> str:
 def _state(one: MachinePool, reason: str) -> str:
     if not reason:
         return "not seen"
-    return _WORDS.get(reason) or ("stalled" if is_stalled(one.status.conditions) else "growing")
+    word = _WORDS.get(reason) or ("stalled" if is_stalled(one.status.conditions) else "growing")
+    return f"{word}, paused" if one.spec.paused and reason == Reason.COMPLETE else word
 
 
 def _hints(pools: Sequence[MachinePool], now: int, heard: Heard | None) -> Iterable[str]:
     if heard is not None and heard.silent(now) is not None:
-        yield f"nothing happens until an operator runs again; {RUN_ONE} from here"
+        yield f"nothing happens until an operator runs again; {RUN_ONE}"
     elif not any(one.status.observed_generation for one in pools):
         yield f"no operator with the layer machines has looked at them yet; {RUN_ONE}"
 

@@ -52,13 +52,19 @@ def _of_pool(view: PoolStanding) -> RenderableType:
             "Asks for",
             Sentence(f"{line.wanted} of role {line.role}, version {line.version}, by {line.provider}"),
         ),
-        ("Machines", Sentence(f"{line.machines}, of which {line.ready} have a node that is Ready")),
+        ("Machines", Sentence(_counted(line))),
     ]
     told += [("Now", Sentence(line.message))] if line.message else []
     parts: list[RenderableType] = [facts(told)]
     if view.machines:
         parts += [Text(), _machines(view.machines)]
     return Group(*parts, *_hints(view.helps))
+
+
+def _counted(line: PoolLine) -> str:
+    """Of those that are too many nobody asks whether they are ready."""
+    ready = f"{line.ready} of {line.wanted} that are asked for with a node that is Ready"
+    return ready if line.machines == line.wanted else f"{line.machines}; {ready}"
 
 
 def _machines(machines: tuple[MachineLine, ...]) -> RenderableType:

@@ -13,15 +13,17 @@ from shiplift.view.values import plain
 
 _HELP: dict[str, str] = {
     Reason.PAUSED: "set spec.paused of the MachinePool to false",
-    Reason.CLAIMED_TWICE: "rename one of the two pools, or leave the host out of one",
+    Reason.CLAIMED_TWICE: "leave the host out of one of the two, or make one of them under another name",
     Reason.NAME_TAKEN: "delete what has the name, or make a pool of another name",
     Reason.NAME_TOO_LONG: "make a pool with a shorter name",
     Reason.TOO_LARGE: "lower what is named in the spec of the MachinePool",
     Reason.LABEL_REFUSED: "take what is named out of the spec of the MachinePool",
     Reason.NOT_READY_IN_TIME: "`kubectl describe node` of one that is named says more; kwok has to run",
-    Reason.REFUSED: "`shiplift manifests | kubectl apply -f -` gives the operator the rights of this version",
+    Reason.LEAVING: "`kubectl get node,machine` of what is named with `-o yaml` shows its finalizers",
+    Reason.DELETED_BY_OTHERS: "who deletes them? the audit log of the API server tells",
+    Reason.REFUSED: "apply what installed shiplift, of this version (docs/install.md): it grants the rights",
     Reason.UNREADABLE: "`shiplift crds | kubectl apply -f -` brings the definitions of this version",
-    Reason.LAPTOP_LEADS: "`shiplift bootstrap -f pools.yaml` adds machines",
+    Reason.LAPTOP_LEADS: "`shiplift bootstrap -f pools.yaml --ssh-key KEY` adds machines",
 }
 
 

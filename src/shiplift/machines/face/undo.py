@@ -3,10 +3,9 @@ no operator begins again. Their machines and nodes stay, since pods may run on t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 
 from shiplift.api.machines import Provider
-from shiplift.engine.barrier import Barrier
 from shiplift.face.parts import Undone
 from shiplift.facts.custom import Custom
 from shiplift.facts.kinds import MACHINE_POOL
@@ -24,17 +23,25 @@ def undo_all(client: Client, store: Store, say: Say) -> Undone:
     pools = sorted(store.snapshot(MACHINE_POOL).customs(MACHINE_POOL), key=lambda row: row.name)
     staying = [row for row in pools if pool_of(row).spec.provider is Provider.KWOK and not row.deleting]
     paused = [row for row in staying if not pool_of(row).spec.paused]
-    store.wait_settled([one for row in paused for one in _paused(client, row)], SETTLE_SECONDS)
+    refused = {row.name: error for row in paused if (error := _pause(client, store, row)) is not None}
     for row in staying:
-        say(f"MachinePool {row.name} stays, paused: its machines and nodes stay too")
+        if row.name not in refused:
+            say(f"MachinePool {row.name} stays, paused: its machines and nodes stay too")
+    for name, error in refused.items():  # the first is told, once all others are paused
+        raise UndoError(f"MachinePool {name} cannot be paused: {error}", _others(refused)) from error
     return Undone(len(paused), len(staying))
 
 
-def _paused(client: Client, row: Custom) -> Iterator[Barrier]:
+def _pause(client: Client, store: Store, row: Custom) -> KubeError | None:
     try:
         written = client.patch(MACHINE_POOL, row.name, {"spec": {"paused": True}}, uid=row.uid)
     except KubeError as error:
-        raise UndoError(
-            f"MachinePool {row.name} cannot be paused: {error}", "an operator would begin again"
-        ) from error
-    yield from (written.barrier,) if written.barrier else ()
+        return error
+    store.wait_settled([written.barrier] if written.barrier else [], SETTLE_SECONDS)
+    return None
+
+
+def _others(refused: Mapping[str, KubeError]) -> str:
+    more = len(refused) - 1
+    told = "an operator would begin again"
+    return f"{told}; so it is with {more} more" if more else told

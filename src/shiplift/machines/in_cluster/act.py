@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import datetime
+
 from shiplift.api.marks import MANAGED_BY, MANAGER, POOL_LABEL
+from shiplift.engine import clock, contested
 from shiplift.engine.step import Outcome, Step
 from shiplift.facts.kinds import MACHINE, MACHINE_POOL, NODE
 from shiplift.kube.client import Client
@@ -11,19 +15,26 @@ from shiplift.kube.outcomes import Json, done, refusal, uid_of
 from shiplift.kube.simulated import Simulated, address
 from shiplift.machines.in_cluster.steps import MakeMachine, MakeNode
 
+Now = Callable[[], datetime]
+
 
 class Actor:
     """Takes the steps of this layer through one client."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, memory: contested.Memory, now: Now = clock.now) -> None:
         self._client = client
+        self._memory = memory
+        self._now = now
 
     def act(self, step: Step) -> Outcome:
         """One step, and what came of it."""
         try:
-            return self._take(step)
+            outcome = self._take(step)
         except KubeError as error:
             return refusal(step, error)
+        if outcome.ok:
+            self._memory.note(step, self._now())
+        return outcome
 
     def _take(self, step: Step) -> Outcome:
         match step:

@@ -15,6 +15,7 @@ import msgspec
 
 from shiplift.api.machines import Machine, MachinePool, MachinePoolStatus, MachineStatus
 from shiplift.engine.conditions import Reason as AnyReason
+from shiplift.engine.contested import Changes
 from shiplift.engine.decision import Decision
 from shiplift.engine.step import Outcomes, Step
 from shiplift.facts.custom import Custom
@@ -54,6 +55,8 @@ class Reason(AnyReason):
     """More is asked for than a simulated machine, or all of them, can be."""
     LABEL_REFUSED = "LabelRefused"
     """A label or taint that no pool may give."""
+    DELETED_BY_OTHERS = "DeletedByOthers"
+    """Somebody deletes machines or nodes of it as often as they are made."""
     REFUSED = "Refused"
     """The API server refuses what is to be made."""
     UNREADABLE = "Unreadable"
@@ -113,6 +116,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     stale: tuple[Kind, ...] = ()
     """Kinds of which what we see may be old."""
     outcomes: Outcomes = Outcomes()
+    changes: Changes = {}
+    """Machines and nodes that were made, and how often."""
 
 
 class Line(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shiplift.engine.contested import Changes
 from shiplift.engine.step import Outcomes
 from shiplift.facts.kinds import MACHINE, MACHINE_POOL, NODE
 from shiplift.facts.nodes import Node
@@ -11,11 +12,11 @@ from shiplift.machines.in_cluster.model import View
 READS = (MACHINE_POOL, MACHINE, NODE)
 
 
-def observe(store: Store, outcomes: Outcomes) -> View:
-    return view_of(store.snapshot(*READS), outcomes)
+def observe(store: Store, outcomes: Outcomes, changes: Changes) -> View:
+    return view_of(store.snapshot(*READS), outcomes, changes)
 
 
-def view_of(snapshot: Snapshot, outcomes: Outcomes) -> View:
+def view_of(snapshot: Snapshot, outcomes: Outcomes, changes: Changes) -> View:
     doubted = {one.kind for one in outcomes.unsettled}
     stale = snapshot.stale(*READS)
     return View(
@@ -25,4 +26,5 @@ def view_of(snapshot: Snapshot, outcomes: Outcomes) -> View:
         unreadable={(kind, name): why for kind in READS for name, why in snapshot.undecodable(kind).items()},
         stale=tuple(kind for kind in READS if kind in stale or kind in doubted),
         outcomes=outcomes,
+        changes=dict(changes),
     )

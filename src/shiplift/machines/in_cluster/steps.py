@@ -20,6 +20,11 @@ class MakeMachine(Step, frozen=True):
     def key(self) -> str:
         return f"make machine {self.pool_uid} {self.name}"
 
+    @property
+    def change(self) -> str:
+        """Somebody may delete the machine: it is written down again, ever more slowly."""
+        return machine_made(self.pool_uid, self.name)
+
     def describe(self) -> str:
         return f"write down machine {self.name} of pool {self.pool}"
 
@@ -30,6 +35,7 @@ class MakeNode(Step, frozen=True):
     machine: str
     machine_uid: str
     pool: str
+    pool_uid: str
     number: int
     version: str
     labels: dict[str, str]
@@ -42,5 +48,20 @@ class MakeNode(Step, frozen=True):
     def key(self) -> str:
         return f"make node {self.machine_uid}"
 
+    @property
+    def change(self) -> str:
+        """Somebody may delete the node: it is made again, ever more slowly."""
+        return node_made(self.pool_uid, self.machine)
+
     def describe(self) -> str:
         return f"make simulated node {self.machine} of pool {self.pool}"
+
+
+def machine_made(pool_uid: str, name: str) -> str:
+    """By this name it is remembered that a machine was written down."""
+    return f"machine {pool_uid} {name}"
+
+
+def node_made(pool_uid: str, machine: str) -> str:
+    """By this name it is remembered that a node was made, whichever machine has its name now."""
+    return f"node {pool_uid} {machine}"

@@ -10,11 +10,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import socket
 import threading
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from importlib import resources
 from types import TracebackType
+from typing import TypeVar
 
 import asyncssh
 import msgspec
@@ -25,15 +27,22 @@ from shiplift.machines.ssh.errors import (
     RefusedError,
     SilentError,
     SshError,
+    StuckError,
     UnreachableError,
 )
+from shiplift.machines.ssh.plain import all_plain, plain
 
 Answer = dict[str, object]
+_T = TypeVar("_T")
 _AS_ROOT, _AS_OTHER = "python3 -", "sudo -n python3 -"
 _CONNECT_SECONDS = 5.0
+_GOODBYE_SECONDS = 1.0
 _MOST_ANSWER = 32 * 1024 * 1024
 _MOST_COMPLAINT = 4096
 _NOT_FOUND = 127
+_SCAN = "its hostKey is what `ssh-keyscan` prints after the address"
+_ANOTHER = "is it another machine, or was it installed anew? look at its key there, then put it into the file"
+_ADDRESS = "the parts of a name have 1 to 63 characters each"
 _AT_ONCE = 32
 """So many machines are spoken to at a time."""
 _SESSIONS = 4
@@ -67,6 +76,9 @@ class Door:
         )
         self._connecting: defaultdict[Target, asyncio.Lock] = defaultdict(asyncio.Lock)
         """By machine: who connects; others wait for that connection."""
+        self._asking: set[asyncio.Task[object]] = set()
+        self._closed = False
+        self._closing = threading.Lock()
 
     def __enter__(self) -> Door:
         return self
@@ -77,7 +89,9 @@ class Door:
         self.close()
 
     def close(self) -> None:
-        """What runs on machines goes on."""
+        """What runs on machines goes on; who still waits for an answer gets `CancelledError`."""
+        with self._closing:
+            self._closed = True
         asyncio.run_coroutine_threadsafe(self._hang_up(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -85,7 +99,7 @@ class Door:
 
     def ask(self, target: Target, request: Mapping[str, object], seconds: float) -> Answer:
         """What the machine answers, or `SshError`."""
-        return asyncio.run_coroutine_threadsafe(self._ask(target, request, seconds), self._loop).result()
+        return self._result(self._ask(target, request, seconds))
 
     def ask_all(
         self, requests: Mapping[Target, Mapping[str, object]], seconds: float
@@ -95,8 +109,25 @@ class Door:
         async def each() -> list[Answer | SshError]:
             return await asyncio.gather(*(self._caught(one, said, seconds) for one, said in requests.items()))
 
-        found = asyncio.run_coroutine_threadsafe(each(), self._loop).result()
-        return dict(zip(requests, found, strict=True))
+        return dict(zip(requests, self._result(each()), strict=True))
+
+    def _result(self, request: Coroutine[object, object, _T]) -> _T:
+        """Nothing is asked once the door is closed: nobody would ever be answered."""
+        with self._closing:
+            if self._closed:
+                request.close()
+                raise UnreachableError("the door is closed")
+            asked = asyncio.run_coroutine_threadsafe(self._noted(request), self._loop)
+        return asked.result()
+
+    async def _noted(self, request: Coroutine[object, object, _T]) -> _T:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - a coroutine runs in a task
+        self._asking.add(task)
+        try:
+            return await request
+        finally:
+            self._asking.discard(task)
 
     async def _caught(
         self, target: Target, request: Mapping[str, object], seconds: float
@@ -115,7 +146,7 @@ class Door:
                     said = await self._said(connection, target, request)
             except TimeoutError as error:
                 self._forget(target)
-                raise CutOffError(f"it did not answer in {seconds:.0f} s") from error
+                raise StuckError(f"it did not answer in {seconds:.0f} s", seconds) from error
             except (asyncssh.Error, OSError, AttributeError, AssertionError) as error:
                 # the last two are asyncssh's own, where another request has ended the connection
                 self._forget(target)
@@ -130,15 +161,22 @@ class Door:
             async with asyncio.timeout(self._connect_seconds):
                 found = await self._connect(target)
         except TimeoutError as error:
-            raise SilentError(f"no login within {self._connect_seconds:.0f} s") from error
+            limit = self._connect_seconds
+            raise SilentError(f"no login within {limit:.0f} s", limit) from error
         except asyncssh.KeyImportError as error:
-            raise NotTrustedError(f"its hostKey in the file is no key: {error}") from error
+            raise NotTrustedError(f"its hostKey in the file is no key: {error}", _SCAN) from error
         except asyncssh.HostKeyNotVerifiable as error:
-            raise NotTrustedError(f"its host key is not the one in the file: {_reason(error)}") from error
+            raise NotTrustedError("its host key is not the one in the file", _ANOTHER) from error
         except asyncssh.KeyExchangeFailed as error:
-            raise NotTrustedError(f"it has no host key of the kind in the file: {_reason(error)}") from error
+            raise NotTrustedError(
+                f"it has no host key of the kind in the file: {_reason(error)}", _SCAN
+            ) from error
         except asyncssh.PermissionDenied as error:
-            raise NotTrustedError(f"user {target.user} may not log in with this key") from error
+            hint = f"is the public half of the key in authorized_keys of {target.user} there?"
+            raise NotTrustedError(f"user {target.user} may not log in with this key", hint) from error
+        except UnicodeError as error:  # of the encoding of a name, before anybody is asked for it
+            text = f"its address in the file is no name: {target.address}"
+            raise NotTrustedError(text, _ADDRESS) from error
         except (asyncssh.Error, OSError) as error:
             raise UnreachableError(_reason(error)) from error
         self._open[target] = found
@@ -176,7 +214,7 @@ class Door:
         if code is None or process.exit_signal:
             raise CutOffError("it ended before it had answered")
         if code != 0:
-            raise NotTrustedError(_failure(target, code, complaint))
+            raise _failure(target, code, complaint)
         return said
 
     def _sent(self, request: Mapping[str, object]) -> bytes:
@@ -190,13 +228,18 @@ class Door:
             found.abort()
 
     async def _hang_up(self) -> None:
-        for one in self._open.values():
-            one.close()
-        for one in self._open.values():
-            with contextlib.suppress(asyncssh.Error, OSError, TimeoutError):
-                async with asyncio.timeout(1):
-                    await one.wait_closed()
-            one.abort()
+        for task in self._asking:
+            task.cancel()
+        await asyncio.gather(*map(_leave, self._open.values()))
+
+
+async def _leave(connection: asyncssh.SSHClientConnection) -> None:
+    """Politely for a second: a machine that is dead does not say goodbye."""
+    connection.close()
+    with contextlib.suppress(asyncssh.Error, OSError, TimeoutError):
+        async with asyncio.timeout(_GOODBYE_SECONDS):
+            await connection.wait_closed()
+    connection.abort()
 
 
 async def _capped(stream: asyncssh.SSHReader[bytes], most: int) -> bytes:
@@ -207,19 +250,22 @@ async def _capped(stream: asyncssh.SSHReader[bytes], most: int) -> bytes:
     return bytes(kept)
 
 
-def _failure(target: Target, code: int, complaint: bytes) -> str:
-    said = " ".join(complaint.decode(errors="replace").split())[-200:]
+def _failure(target: Target, code: int, complaint: bytes) -> SshError:
+    """Waiting does not help where something is missing; a python3 that ended badly may have lacked memory."""
+    said = " ".join(plain(complaint.decode(errors="replace")).split())[-200:]
+    if code == _NOT_FOUND and target.user == "root":
+        return NotTrustedError("it has no python3")
     if code == _NOT_FOUND:
-        return "it has no python3" if target.user == "root" else f"it has no sudo, or no python3: {said}"
+        return NotTrustedError(f"it has no sudo, or no python3: {said}")
     if said.startswith("sudo:"):
-        return f"user {target.user} may not become root without a password: {said}"
-    return f"its python3 ended with exit code {code}: {said}"
+        return NotTrustedError(f"user {target.user} may not become root without a password: {said}")
+    return CutOffError(f"its python3 ended with exit code {code}: {said}")
 
 
 def _answer(said: bytes) -> Answer:
     try:
-        found = msgspec.json.decode(said, type=dict[str, object])
-    except msgspec.DecodeError as error:
+        found = all_plain(msgspec.json.decode(said, type=dict[str, object]))
+    except (msgspec.DecodeError, RecursionError) as error:
         raise CutOffError("what it answered is no answer of ours") from error
     if "error" in found:
         raise RefusedError(str(found["error"]))
@@ -229,7 +275,9 @@ def _answer(said: bytes) -> Answer:
 
 def _reason(error: BaseException) -> str:
     if isinstance(error, asyncssh.DisconnectError):
-        return error.reason
+        return plain(error.reason)
+    if isinstance(error, socket.gaierror):  # its numbers are not those of the system
+        return (error.strerror or str(error)).lower()
     if isinstance(error, OSError) and error.errno:
         return os.strerror(error.errno).lower()  # asyncio's own words have the address in them
-    return str(error) or type(error).__name__
+    return plain(str(error)) or type(error).__name__

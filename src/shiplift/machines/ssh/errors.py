@@ -3,8 +3,9 @@
 SshError
 ├── UnreachableError   nothing was sent
 │   ├── SilentError        nothing came back in time
-│   └── NotTrustedError    another host key, or no login: waiting does not help
+│   └── NotTrustedError    another host key, no login, or no name of a host: waiting does not help
 ├── CutOffError        sent, and no whole answer came: it may have happened
+│   └── StuckError         in all the time that it had
 └── RefusedError       the machine answered that it cannot be done
 """
 
@@ -14,8 +15,10 @@ from __future__ import annotations
 class SshError(Exception):
     """Says which, in words."""
 
-    slow = False
-    """Whether it took all of its time to find out."""
+    hint = ""
+    """What would help, where that can be told."""
+    took = 0.0
+    """The seconds that it took to find out, where it had a limit and reached it."""
 
 
 class UnreachableError(SshError):
@@ -25,15 +28,29 @@ class UnreachableError(SshError):
 class SilentError(UnreachableError):
     """Nothing came back in time."""
 
-    slow = True
+    def __init__(self, message: str, took: float) -> None:
+        super().__init__(message)
+        self.took = took
 
 
 class NotTrustedError(UnreachableError):
-    """Another host key, or no login: waiting does not help."""
+    """Another host key, no login, or no name of a host: waiting does not help."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 class CutOffError(SshError):
     """Sent, and no whole answer came: it may have happened."""
+
+
+class StuckError(CutOffError):
+    """Sent, and no whole answer came in all the time that it had."""
+
+    def __init__(self, message: str, took: float) -> None:
+        super().__init__(message)
+        self.took = took
 
 
 class RefusedError(SshError):

@@ -28,6 +28,8 @@ def load(path: Path) -> asyncssh.SSHKey:
     except OSError as error:
         hint = "name the file of a private key with --ssh-key"
         raise KeyFileError(f"cannot read key {path}: {error.strerror}", hint) from error
+    if content.startswith((b"ssh-", b"ecdsa-", b"sk-")):
+        raise KeyFileError(f"{path} is the public half of a key", "name the private one, without .pub")
     if mode & 0o077:
         raise KeyFileError(f"key {path} can be read by others: its mode is {mode:04o}", f"chmod 600 {path}")
     try:

@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -31,17 +32,44 @@ MOST_COMMANDS = 500
 MOST_ASKED = 100
 """What others were admitted by grows with the cluster; what this machine is made of must stay in sight."""
 ADMITS = "admit-"
+ENDING = ".exit"
+"""How a command ended, while it is written."""
 KUBECTL_SECONDS = 10
 ETC, ETCD = "etc/kubernetes", "var/lib/etcd/member"
+MANIFESTS = ("kube-apiserver.yaml", "kube-controller-manager.yaml", "kube-scheduler.yaml", "etcd.yaml")
+"""The static pods of kubeadm; others (a virtual address, a load balancer of this node) are not its own."""
 MEMORY = "/run/shiplift"
 """In no file of a disk: without power it is gone."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+SYSTEMD = "/run/systemd/system"
+"""There where systemd is the first process."""
+TAKE_IN = """
+import pathlib, sys
+trees = {"": ("", "/unified"), "name=systemd": ("/systemd",)}
+for line in open("/proc/self/cgroup").read().splitlines():
+    names, own = line.split(":", 2)[1:]
+    for tree in trees.get(names, ()):
+        procs = pathlib.Path("/sys/fs/cgroup" + tree + own + "/cgroup.procs")
+        if procs.exists():
+            procs.write_text(sys.argv[1])
+"""
+"""In a scope: takes a process into it, in the trees by which systemd knows whom a unit has, new and old."""
 NAME = re.compile(r"[a-z]+(-+[a-z0-9]+)*-[0-9]{1,6}")
 Json = dict[str, Any]
+Shape = dict[str, type]
+MARK: Shape = {name: str for name in ("cluster", "first", "name", "pool", "role", "leads")}
+ROLES = ("ControlPlane", "Worker")
+RECORD: Shape = {name: str for name in ("id", "run", "started", "deadline", "boot", "digest")}
+RECORD["number"] = int
+ENDED: Shape = {"code": int, "timed_out": bool, "tail": str}
 
 
 class RefusedError(Exception):
     """It cannot be done; says why."""
+
+
+class DamagedError(RefusedError):
+    """A file of ours is not as we write it: its name, and what is wrong with it."""
 
 
 def answer(request: Json) -> Json:
@@ -61,8 +89,9 @@ def facts(request: Json) -> Json:
     root = Path(request.get("root", "/"))
     etc = root / ETC
     traces = [etc / name for name in ("admin.conf", "kubelet.conf", "bootstrap-kubelet.conf", "pki/ca.crt")]
-    traces += [*(etc / "manifests").glob("*.yaml"), root / ETCD]
+    traces += [*(etc / "manifests" / name for name in MANIFESTS), root / ETCD]
     mark, mark_error = read_mark(request)
+    commands, journal_error = journal(request)
     return {
         "machine_id": text(root / "etc/machine-id").strip(),
         "boot_id": boot_id(root),
@@ -76,7 +105,8 @@ def facts(request: Json) -> Json:
         "server": server(etc / "admin.conf"),
         "mark": mark,
         "mark_error": mark_error,
-        "commands": journal(request),
+        "commands": commands,
+        "journal_error": journal_error,
         "nodes": nodes(etc / "admin.conf"),
     }
 
@@ -165,10 +195,31 @@ def read_mark(request: Json) -> tuple[Json | None, str]:
     if not path.exists():
         return None, ""
     try:
-        found = json.loads(text(path))
-        return {key: found[key] for key in ("cluster", "first", "name", "pool", "role", "leads")}, ""
-    except (ValueError, KeyError, TypeError) as error:
-        return None, f"{type(error).__name__}: {error}"
+        found = parsed(path, MARK)
+        if found["role"] not in ROLES:
+            raise DamagedError(f"{path}: there is no role {found['role']!r}")
+        return found, ""
+    except DamagedError as error:
+        return None, str(error)
+
+
+def parsed(path: Path, shape: Shape) -> Json:
+    """What has to stand in a file of ours, each of its kind."""
+    try:
+        written = text(path)
+        if not written:
+            raise ValueError("it is empty, or not there")
+        found: Json = json.loads(written)
+        if type(found) is not dict:
+            raise ValueError("it is no object")
+        for key, kind in shape.items():
+            if type(found.get(key)) is not kind:
+                raise ValueError(f"{key} is {found[key]!r}" if key in found else f"{key} is missing")
+        return {key: found[key] for key in shape}
+    except OSError as error:
+        raise DamagedError(f"{path}: {error.strerror}") from error
+    except ValueError as error:
+        raise DamagedError(f"{path}: {error}") from error
 
 
 def claim(request: Json) -> Json:
@@ -214,35 +265,64 @@ def sync(folder: Path) -> None:
 # --- the journal ---
 
 
-def journal(request: Json) -> list[Json]:
+def journal(request: Json) -> tuple[list[Json], str]:
+    """The commands that are on record, and what is wrong with the first one that cannot be read."""
     folder = Path(request["folder"]) / "journal"
     entries = [one for one in folder.glob("*") if NAME.fullmatch(one.name)] if folder.exists() else []
-    found = sorted((look(one) for one in entries), key=lambda one: one["number"])
+    looks = [try_to_look(one) for one in sorted(entries)]
+    found = sorted((one for one, wrong in looks if not wrong), key=lambda one: one["number"])
     asked = [one for one in found if one["id"].startswith(ADMITS)]
     left_out = {one["id"] for one in asked[:-MOST_ASKED]}
-    return [one for one in found if one["id"] not in left_out][-MOST_COMMANDS:]
+    told = [one for one in found if one["id"] not in left_out][-MOST_COMMANDS:]
+    return told, next((wrong for _, wrong in looks if wrong), "")
+
+
+def try_to_look(entry: Path) -> tuple[Json, str]:
+    try:
+        return look(entry), ""
+    except DamagedError as error:
+        return {}, str(error)
 
 
 def look(entry: Path) -> Json:
-    record = json.loads(text(entry / "record.json"))
-    known = {key: record[key] for key in ("id", "number", "run", "started", "deadline", "boot", "digest")}
+    known = recorded(entry)
     lives = held(entry)  # before its end is looked for: an end is written while the lock is held
-    ended = json.loads(text(entry / "exit.json") or "null")
-    if ended is not None:
-        return known | {"state": "ended", **ended}
+    if text(entry / "exit.json"):
+        return known | {"state": "ended", **parsed(entry / "exit.json", ENDED)}
     if not (entry / "begun").exists():
         return known | {"state": "recorded"}
     tail = text(entry / "output")[-MOST_TAIL:]
     return known | {"state": "running" if lives else "lost", "tail": tail}
 
 
+def recorded(entry: Path) -> Json:
+    path = entry / "record.json"
+    known = parsed(path, RECORD)
+    if known["id"] != entry.name:
+        raise DamagedError(f"{path}: id is {known['id']!r}")
+    for key in ("started", "deadline"):
+        if not is_time(known[key]):
+            raise DamagedError(f"{path}: {key} is {known[key]!r}")
+    return known
+
+
+def is_time(written: str) -> bool:
+    try:
+        return datetime.fromisoformat(written).tzinfo is not None
+    except ValueError:
+        return False
+
+
 def held(entry: Path) -> bool:
+    """Whether somebody holds the lock; where nobody does, what they left half written is cleared away."""
     try:
         handle = os.open(entry / "lock", os.O_RDWR)
     except FileNotFoundError:
         return False
     try:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        for one in entry.glob(f"{ENDING}.*"):  # whoever wrote it has lost its power
+            one.unlink(missing_ok=True)
     except BlockingIOError:
         return True
     finally:
@@ -353,6 +433,7 @@ def attend(entry: Path, request: Json, lock: int) -> None:
     """Runs the commands one after the other until one fails or the time is over, and writes down the end."""
     for ignored in (signal.SIGHUP, signal.SIGINT):
         signal.signal(ignored, signal.SIG_IGN)
+    leave_the_session(entry.name)
     deadline = time.monotonic() + json.loads(text(entry / "record.json"))["limit"]
     with (entry / "output").open("wb", buffering=0) as output:
         os.fchmod(output.fileno(), 0o600)
@@ -365,12 +446,23 @@ def attend(entry: Path, request: Json, lock: int) -> None:
     forget(entry, request)
     ended = {"code": code, "timed_out": timed_out, "tail": tail.text[-MOST_TAIL:]}
     try:
-        write(entry, ".exit", json.dumps(ended).encode()).rename(entry / "exit.json")
+        write(entry, ENDING, json.dumps(ended).encode()).rename(entry / "exit.json")
     except OSError:  # no room on the disk: how it ended matters more than what it said
-        for one in (entry / "output", *entry.glob(".exit.*")):
+        for one in (entry / "output", *entry.glob(f"{ENDING}.*")):
             one.unlink(missing_ok=True)
-        write(entry, ".exit", json.dumps({**ended, "tail": ""}).encode()).rename(entry / "exit.json")
+        write(entry, ENDING, json.dumps({**ended, "tail": ""}).encode()).rename(entry / "exit.json")
     sync(entry)
+
+
+def leave_the_session(name: str) -> None:
+    """Into a scope of its own: where logind is told so (KillUserProcesses), or sshd has a unit for each
+    connection, systemd ends all that a connection leaves behind. Where it cannot be done, nothing is lost
+    that was there before."""
+    if Path(SYSTEMD).is_dir():
+        pid = str(os.getpid())
+        scope = [f"--unit=shiplift-{name}-{pid}", f"--description=shiplift bootstrap: {name}"]
+        taken = [sys.executable, "-c", TAKE_IN, pid]
+        run(["systemd-run", "--scope", "--quiet", "--collect", *scope, *taken], 30)
 
 
 class Tail:
@@ -445,10 +537,7 @@ def end(process: Any) -> None:
 
 def ask(request: Json) -> Json:
     """Commands whose answers are secret: on record before they begin, their answers in no file."""
-    entry = named(own_folder(request), request["id"])
-    look_at = record(request)
-    if look_at["state"] != "recorded":
-        raise RefusedError(f"{request['id']} has been asked already")
+    entry = unasked(request)
     put(entry, request)
     write(entry, ".begun", b"").rename(entry / "begun")
     said: list[str] = []
@@ -460,11 +549,21 @@ def ask(request: Json) -> Json:
             break
     forget(entry, request)
     ended = {"code": 1 if wrong else 0, "timed_out": False, "tail": ""}
-    write(entry, ".exit", json.dumps(ended).encode()).rename(entry / "exit.json")
+    write(entry, ENDING, json.dumps(ended).encode()).rename(entry / "exit.json")
     sync(entry)
     if wrong:
         raise RefusedError(wrong)
     return {"said": said}
+
+
+def unasked(request: Json) -> Path:
+    """On record, and not begun: under the name that is asked for, else under its next number. Whoever asks
+    may not know of all, since the journal tells only the last of many that were admitted."""
+    folder, name = own_folder(request), request["id"]
+    while record({**request, "id": name})["state"] != "recorded":
+        purpose, _, number = name.rpartition("-")
+        name = f"{purpose}-{int(number) + 1}"
+    return named(folder, name)
 
 
 def asked(entry: Path, words: list[str], seconds: float) -> tuple[str, str]:

@@ -96,7 +96,9 @@ def _owned(view: View) -> Mapping[str, list[Custom]]:
 
 def _older(view: View) -> Mapping[str, int]:
     """For each pool of simulated machines, how many those ask for that were made before it."""
-    simulated = [row for row in view.pools if pool_of(row).spec.provider is Provider.KWOK]
+    simulated = [
+        row for row in view.pools if pool_of(row).spec.provider is Provider.KWOK and not row.deleting
+    ]
     found: dict[str, int] = {}
     total = 0
     for row in sorted(simulated, key=lambda one: (one.created, one.name)):

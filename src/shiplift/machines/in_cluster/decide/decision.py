@@ -8,7 +8,7 @@ from itertools import islice, zip_longest
 
 import msgspec
 
-from shiplift.engine import retries
+from shiplift.engine import contested, retries
 from shiplift.engine.decision import LookAgain, await_change, earliest, requeue
 from shiplift.engine.step import Step
 from shiplift.machines.in_cluster.decide.case import Case, cases
@@ -37,7 +37,10 @@ def decide(view: View, now: datetime) -> Keeping:
         pools=tuple(report.pool_told(case, line) for case, line in judged),
         machines=tuple(machines[:AT_ONCE]),
     )
-    due = retries.only_due(decision, lambda step: retries.wait(view.outcomes, step, now))
+    due = retries.only_due(
+        decision,
+        lambda step: max(retries.wait(view.outcomes, step, now), contested.wait(view.changes, step, now)),
+    )
     return _bounded(due, more=len(machines) > AT_ONCE)
 
 

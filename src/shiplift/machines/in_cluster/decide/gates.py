@@ -3,24 +3,26 @@ would help; none has a step."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 
 from shiplift.api.machines import Provider, Role
 from shiplift.api.marks import POOL_LABEL
+from shiplift.api.values import duration
 from shiplift.facts.custom import Custom
 from shiplift.facts.kinds import GROUP, MACHINE, NODE
 from shiplift.facts.nodes import CONTROL_PLANE, GIVEN_LABELS, WORKER, ZONE, is_simulated
 from shiplift.facts.quantities import parse
 from shiplift.machines.in_cluster.decide.case import Case, own_node
 from shiplift.machines.in_cluster.model import Line, Reason, State, machine_of
+from shiplift.machines.names import LABEL_KEY
 
 LONGEST_NAME = 58
 """A node's name is a label's value too, of 63 characters; the number of a machine takes up to five."""
 MOST = 10_000
 """Simulated machines of all pools together."""
 _LARGEST = {"cpu": "1024", "memory": "64Ti"}
-_KEY = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_KUBERNETES = ("node.kubernetes.io", "node.cloudprovider.kubernetes.io")
 _ROLES = "node-role.kubernetes.io/"
 
 
@@ -91,18 +93,21 @@ def _refused_label(case: Case) -> Line | None:
     given += [("taint", one.key) for one in case.spec.taints]
     for what, key in given:
         if why := _wrong(case, key, of_label=what == "label"):
-            return Line(Reason.LABEL_REFUSED, f"{what} {key}: {why}; nothing is made")
+            place = f"spec.{what}s"
+            return Line(Reason.LABEL_REFUSED, f"{what} {key}: {why}; nothing is made, take it out of {place}")
     return None
 
 
 def _wrong(case: Case, key: str, *, of_label: bool) -> str:
     domain = key.rpartition("/")[0]
-    if not _KEY.fullmatch(key):
+    if not LABEL_KEY.fullmatch(key):
         return "no node can have that"
     if domain == GROUP or domain.endswith(f".{GROUP}"):
         return "shiplift's own are for shiplift to give"
     if of_label and (key in GIVEN_LABELS or (key == ZONE and case.kwok.zones)):
         return "every node is given that already"
+    if not of_label and domain in _KUBERNETES:
+        return "Kubernetes itself gives and takes that"
     if key.startswith(_ROLES) and (of_label or key in CONTROL_PLANE):
         return "the role of a machine is said by role"
     return ""
@@ -122,7 +127,12 @@ def _leaving(case: Case) -> Line | None:
         row = case.view.machines.get(name)
         if row is not None and _is_of_earlier(case, row):
             message = f"Machine {name} is of an earlier pool of this name, and still to be collected"
-            return Line(Reason.LEAVING, message, State.ON_THE_WAY)
+            since = datetime.fromtimestamp(max(row.deleting, case.row.created), UTC)
+            due = since + duration(case.spec.join_timeout)
+            if case.now < due:
+                return Line(Reason.LEAVING, message, State.ON_THE_WAY, due=due)
+            held = f"finalizer {row.finalizers[0]} holds it" if row.finalizers else "nobody collects it"
+            return Line(Reason.LEAVING, f"{message}; {held}")
     return None
 
 

@@ -29,6 +29,30 @@ def is_late(case: Case, one: Kept) -> bool:
     return one.node is not None and not one.ready and late
 
 
+def was_ready(one: Kept) -> bool:
+    """Whether its node was Ready before: what was told of the machine first was told before it had one."""
+    said = _said(one)
+    if said is None or one.node is None:
+        return False
+    return said.status is ConditionStatus.TRUE or said.last_transition_time.timestamp() > one.node.created + 1
+
+
+def leaves_since(one: Kept) -> datetime:
+    """Since when a machine, or its node, is on its way out."""
+    times = [row.deleting for row in (one.row, one.node) if row is not None and row.deleting]
+    return datetime.fromtimestamp(min(times), UTC)
+
+
+def held_by(one: Kept) -> str:
+    """Who keeps it from going."""
+    node = one.node if one.node is not None and one.node.deleting else None
+    kind, finalizers = (
+        ("machine", one.row.finalizers) if one.row.deleting or node is None else ("node", node.finalizers)
+    )
+    said = f"finalizer {finalizers[0]}" if finalizers else "something"
+    return f"{said} holds {kind} {one.name} for longer than the joinTimeout"
+
+
 def _said(one: Kept) -> Condition | None:
     return next((said for said in one.machine.status.conditions if said.type == READY), None)
 
@@ -46,9 +70,12 @@ def _of_wanted(case: Case, one: Kept) -> Phase:
     if is_late(case, one):
         said = f"its node was not Ready in {case.spec.join_timeout}"
         return MachinePhase.FAILED, Reason.NOT_READY_IN_TIME, said
+    if one.node is None and case.spec.paused:
+        return MachinePhase.PENDING, Reason.PAUSED, "its pool is paused: its node is not made"
     if one.node is None:
         return MachinePhase.CREATING, Reason.CREATING, "its node is being made"
-    return MachinePhase.JOINING, Reason.JOINING, "its node is not Ready yet"
+    told = "its node is not Ready any more" if was_ready(one) else "its node is not Ready yet"
+    return MachinePhase.JOINING, Reason.JOINING, told
 
 
 def _of_too_many(one: Kept) -> Phase:

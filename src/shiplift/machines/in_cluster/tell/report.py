@@ -16,7 +16,7 @@ from shiplift.engine.progress import Weight
 from shiplift.machines.in_cluster.decide.case import Case
 from shiplift.machines.in_cluster.decide.standing import phase_of
 from shiplift.machines.in_cluster.model import Kept, Line, MachineTold, PoolTold, Reason, State
-from shiplift.machines.in_cluster.words import short
+from shiplift.machines.words import short
 
 _MOST_FAILED = 500
 _MOST_ADDRESSES = 16
@@ -68,7 +68,7 @@ def _of_hosts(case: Case) -> dict[str, object]:
     """By the nodes that have their names: all that the cluster knows of machines that it does not lead."""
     hosts = case.spec.static.hosts if case.spec.static else ()
     nodes = [node for one in hosts if (node := case.view.nodes.get(one.name)) is not None]
-    ready = sum(one.ready for one in nodes)
+    ready = min(sum(one.ready for one in nodes), case.spec.replicas)  # some may be there to spare
     return {
         "replicas": len(nodes),
         "initialised": len(nodes),
