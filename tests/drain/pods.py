@@ -51,5 +51,7 @@ def a_budget(name: str = "web", allowed: int = 0, **given: Any) -> PodDisruption
     return make(PodDisruptionBudget, name, selector=selector, **known | given)
 
 
-def around(presence: Presence = Presence.THERE, late: bool = False, **settings: Any) -> Around:
-    return Around(Settings(**settings), lambda _: presence, NOW, lambda _: late)
+def around(
+    presence: Presence = Presence.THERE, late: bool = False, ours: bool = False, **settings: Any
+) -> Around:
+    return Around(Settings(**settings), lambda _: presence, NOW, lambda _: late, lambda _: ours)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shiplift.api.marks import HOLD_LEDGER, HOLD_PREFIX, MANAGED_BY, MANAGER, QUORUM_HOLD
-from shiplift.api.workloads import Turn
+from shiplift.api.placements import Turn
 from shiplift.drain import holds
 from shiplift.drain.blocking import Question, Refusal, keeping
 from shiplift.drain.model import Wait, Why

@@ -148,3 +148,7 @@ def test_leave_that_is_asked_for_only_ever_lets_more_go(pod: Pod, about: Any) ->
     before, after = judge(pod, about), judge(pod, more)
     assert after.verdict is before.verdict or (before.verdict, after.verdict) == (CANNOT, EVICT)
     assert before.verdict is not CANNOT or before.reasons
+
+
+def test_what_the_operator_itself_keeps_in_temporary_files_is_had_again() -> None:
+    assert judge(SCRATCH, around(ours=True)).verdict is EVICT

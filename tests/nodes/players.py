@@ -114,6 +114,8 @@ def nature(world: World) -> None:
     world.pass_time()
     for node in world.nodes.values():
         node.lease += node.ready and node.renews
+    world.controllers += world.led
+    _taint(world)
     for pod in world.pods.values():
         if pod.leaving and world.nodes[pod.node].ready:  # where no kubelet is, nobody ends a pod
             pod.leaving -= 1
@@ -128,6 +130,14 @@ def nature(world: World) -> None:
             state = HookState.FAILED if failed else HookState.SUCCEEDED
             world.jobs[key] = msgspec.structs.replace(job, state=state, version=job.version + 1)
             world.changes += 1
+
+
+def _taint(world: World) -> None:
+    """What controllers make of cordons, where somebody leads them."""
+    for node in world.nodes.values():
+        if world.led and node.tainted != node.unschedulable:
+            node.tainted = node.unschedulable
+            world.touched(node)
 
 
 def _schedule(world: World, pod: object) -> None:

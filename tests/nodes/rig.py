@@ -72,6 +72,11 @@ class Scene:
         self.rig.cluster.nodes.add(pool)
         until(lambda: "kubelet.shiplift.dev/current-version" in self.notes(name))
 
+    def take_away(self, names: list[str]) -> None:
+        """All nodes of a pool, for good."""
+        self.rig.cluster.nodes.remove(*names)
+        self._pools = [one for one in self._pools if one.names() != names]
+
     def namespace(self) -> str:
         name = f"shop-{uuid.uuid4().hex[:6]}"
         self._spaces.append(name)

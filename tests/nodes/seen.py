@@ -10,15 +10,8 @@ import msgspec
 
 from shiplift.api.base import ObjectMeta
 from shiplift.api.nodes import NodeRollout, NodeRolloutSpec, NodeRolloutStatus, NodeState, NodeStatus
-from shiplift.api.workloads import (
-    MigrationState,
-    Mode,
-    Turn,
-    WorkloadMigration,
-    WorkloadMigrationStatus,
-    WorkloadPlacement,
-    WorkloadPlacementSpec,
-)
+from shiplift.api.placements import Turn, WorkloadPlacement, WorkloadPlacementSpec
+from shiplift.api.workloads import MigrationState, Mode, WorkloadMigration, WorkloadMigrationStatus
 from shiplift.engine.claims import Claims
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
@@ -49,13 +42,24 @@ class Seen(World):
         self.claims: Claims | None = ()
         self.read_claims: Callable[[], Claims | None] = lambda: self.claims
         self.old: tuple[Kind, ...] = ()
-        self.distrust = ""
-        asking = Asking(
-            self._version, self._claims, self._job, lambda _: True, lambda: "own", lambda: self.distrust
-        )
+        self.distrust, self.handing_over = "", False
         self.clock: Callable[[], datetime] = lambda: AT
-        self.observer = Observer(self, asking, self._clock, lambda: self.time)
-        self.listeners.append(self.observer.heard)
+        self.runs_in("")
+
+    def runs_in(self, namespace: str, own_pod: str = "own") -> None:
+        """Where the operator runs, from its beginning on."""
+        asking = Asking(
+            self._version,
+            self._claims,
+            self._job,
+            lambda _: True,
+            lambda: own_pod,
+            lambda: True,
+            lambda: self.handing_over,
+            lambda: self.distrust,
+        )
+        self.observer = Observer(self, asking, self._clock, lambda: self.time, namespace)
+        self.listeners[:] = [self.observer.heard]
 
     def _clock(self) -> datetime:
         return self.clock()

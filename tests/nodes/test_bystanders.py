@@ -142,14 +142,26 @@ def test_an_annotation_that_cannot_be_read_is_named_and_waited_for() -> None:
     stage.well()
 
 
-def test_an_agent_of_another_protocol_is_not_begun() -> None:
+@pytest.mark.parametrize(
+    ("spoken", "help_"),
+    [
+        (0, "install the shiplift-agent of this release"),
+        (9, "upgrade shiplift in the cluster first"),
+    ],
+)
+def test_an_agent_of_another_protocol_is_not_begun(spoken: int, help_: str) -> None:
     stage = Stage(1)
     stage.until(lambda: stage.told.running_pass is RolloutPass.WORKERS)
     stage.world.rollouts["next"] = msgspec.structs.replace(
         stage.world.rollouts["next"], status=msgspec.structs.replace(stage.told, nodes=())
     )
-    stage.node("w-0").annotations[AGENT] = Agent("9", 1, protocol=9).written()
-    assert told(decided(stage))[1] == "node w-0 has no agent that speaks our protocol"
+    stage.node("w-0").annotations[AGENT] = Agent("9.0", 1, protocol=spoken).written()
+    reason, message, stalled = told(decided(stage))
+    assert (reason, stalled) == (Reason.UNREADABLE, True)
+    assert message == (
+        f"node w-0: annotation node.shiplift.dev/agent: agent 9.0 speaks protocol {spoken},"
+        f" and the operator 1: {help_}"
+    )
 
 
 def test_marks_of_a_rollout_that_is_gone_are_taken_off() -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from shiplift.api.nodes import RolloutPass, RolloutPhase
+import msgspec
+
+from shiplift.api.nodes import NodeState, RolloutPass, RolloutPhase
 from shiplift.api.values import ConditionStatus
+from shiplift.drain.own import Own
 from shiplift.engine.claims import Claim, Target
 from shiplift.facts import kinds
 from shiplift.nodes.model import Reason
@@ -134,3 +137,38 @@ def test_the_change_of_the_control_plane_that_runs_is_named_and_no_other() -> No
         seen += [name] if name not in seen[-1:] else []
         tick(stage.world, stage.judge.look)
     assert [one for one in seen if one] == ["UpgradeApply of node cp-0", "UpgradeNode of node cp-1"]
+
+
+def test_the_next_node_waits_until_somebody_leads_the_controllers_again() -> None:
+    """Who led them ran on the node that was changed: until another does, no pod would be replaced, and
+    Services would lead to pods that are gone."""
+    stage = Stage(1, control_planes=3)
+    stage.until(lambda: any(one.state is NodeState.VERIFYING for one in stage.told.nodes))
+    stage.world.led = False
+    for _ in range(30):
+        stage.operator.round()
+        tick(stage.world)
+    verified = next(one for one in stage.told.nodes if one.state is NodeState.VERIFYING)
+    assert verified.message == "nobody leads as kube-controller-manager yet"
+    assert stage.judge.ordered == [f"UpgradeApply {verified.name}"]
+    stage.world.led = True
+    stage.finish()
+    stage.well()
+
+
+def test_a_worker_does_not_wait_for_controllers() -> None:
+    stage = Stage(1)
+    stage.world.led = False
+    stage.finish()
+    stage.well()
+
+
+def test_the_one_that_the_operator_runs_on_comes_last() -> None:
+    stage = Stage(1, 3)
+    stage.until(lambda: stage.told.nodes)
+    rollout = stage.world.rollouts["next"]
+    empty = msgspec.structs.replace(rollout.status, nodes=())
+    stage.world.rollouts["next"] = msgspec.structs.replace(rollout, status=empty)
+    own = Own("own", places={"own": "cp-0", "other": "cp-1"})
+    (record,) = decided(stage, own=own).told[0].status.nodes
+    assert record.name == "cp-2"

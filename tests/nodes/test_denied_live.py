@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
+import pytest
+
 from shiplift.facts import kinds
 from tests.nodes.rig import Scene
 from tests.operated import NEW
@@ -41,6 +43,7 @@ def test_a_status_that_cannot_be_written_is_told_by_an_event_and_nothing_is_begu
     assert scene.version(node) == NEW
 
 
+@pytest.mark.long(seconds=65)
 def test_a_node_that_cannot_be_given_back_keeps_its_slot_and_needs_somebody(scene: Scene) -> None:
     first, *others = scene.nodes(3)
     kept = f"object.metadata.name != '{first}' || !has(oldObject.spec.unschedulable)"

@@ -10,7 +10,8 @@ from msgspec import structs
 from benchmarks.rows import make
 from shiplift.api.marks import MANAGED_BY, MANAGER, QUORUM_HOLD, TARGET_LABEL
 from shiplift.api.nodes import NodeRolloutSpec, NodeState
-from shiplift.api.workloads import Mode, Turn, WorkloadKind, WorkloadState, WorkloadStatus
+from shiplift.api.placements import Turn
+from shiplift.api.workloads import Mode, WorkloadKind, WorkloadState, WorkloadStatus
 from shiplift.drain.model import Settings
 from shiplift.engine.barrier import Gone
 from shiplift.engine.step import Answer, Outcome, Outcomes
@@ -205,6 +206,7 @@ def test_volumes_that_are_attached_keep_a_drain_from_being_over(seen: Seen) -> N
 
 
 def test_the_operators_own_pod_goes_last(seen: Seen) -> None:
+    seen.node("b")
     seen.pod("shiplift-1", "a", uid="own")
     seen.pod("web-1", "a", uid="u1")
     assert names(drained(seen)) == ["web-1"]

@@ -9,8 +9,9 @@ from shiplift.agent import protocol
 from shiplift.agent.protocol import CHANGES_ALLOWED
 from shiplift.api.marks import CORDONED_BY
 from shiplift.api.nodes import NodeState, OnBlockedDrain, Reboot, RolloutPhase
+from shiplift.drain.own import Own
 from shiplift.nodes.model import Drain, Reason
-from shiplift.nodes.steps import Allow
+from shiplift.nodes.steps import Allow, Force
 from tests.nodes.players import FAILS, NEVER_READY, REFUSES, SILENT, STUCK, WRONG, Fate, Operator, tick
 from tests.nodes.stage import ABOVE, Stage, decided, told
 from tests.nodes.world import NEW, OLD
@@ -352,6 +353,20 @@ def test_force_ends_pods_that_a_budget_keeps_but_only_after_the_timeout() -> Non
     assert (stage.world.now - began).total_seconds() >= 600
     stage.finish()
     stage.well()
+
+
+@pytest.mark.parametrize(("ready", "forced"), [(0, 0), (1, 1)])
+def test_the_last_pod_of_the_operator_that_runs_is_not_forced(ready: int, forced: int) -> None:
+    stage = Stage(1, drain_timeout="10m", on_blocked=OnBlockedDrain.FORCE)
+    stage.world.budgets["cart"] = 0
+    stage.until(lambda: stage.told.nodes and stage.told.nodes[0].reason == Reason.DRAIN_BLOCKED)
+    stage.world.pass_time(600)
+    (uid,) = (pod.uid for pod in stage.world.pods.values() if pod.budget == "cart")
+    own = Own(uid, "shop/own", places={uid: "w-0", "other": "w-1"}, ready=ready)
+    found = decided(stage, own=own, unnoticed={}, watched={})
+    assert sum(isinstance(step, Force) for step in found.steps) == forced
+    (record,) = found.told[0].status.nodes
+    assert ("pod shop/own is not forced" in record.message) is not bool(forced)
 
 
 def test_who_leads_after_a_long_outage_drains_before_it_forces_anything() -> None:

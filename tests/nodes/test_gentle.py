@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shiplift.api.nodes import NodeRolloutSpec, NodeState, RolloutPass
+from shiplift.drain.own import Own
 from shiplift.engine.barrier import Gone
 from shiplift.engine.step import Outcomes
 from shiplift.facts import kinds
@@ -112,11 +113,7 @@ def test_a_node_with_a_pod_that_can_never_go_is_begun_when_no_other_is_left(
     done: tuple[str, ...], begun: str
 ) -> None:
     """The next one waits for a budget; the one after that could go at once."""
-    stage = Stage(3)
-    stage.until(lambda: stage.told.running_pass is RolloutPass.WORKERS)
-    rollout = stage.world.rollouts["next"]
-    empty = msgspec.structs.replace(rollout.status, nodes=())
-    stage.world.rollouts["next"] = msgspec.structs.replace(rollout, status=empty)
+    stage = _at_workers()
     for name in done:
         node = stage.node(name)
         node.kubelet, node.packages = NEW, dict.fromkeys(node.packages, NEW[1:])
@@ -124,6 +121,34 @@ def test_a_node_with_a_pod_that_can_never_go_is_begun_when_no_other_is_left(
     demands = Told({"w-0": {}, "w-1": {"x": 2}}, stuck=["w-0"])
     (record,) = decided(stage, demands=demands).told[0].status.nodes
     assert record.name == begun
+
+
+@pytest.mark.parametrize(
+    ("own", "stuck", "begun"),
+    [
+        ({"own": "w-0"}, (), "w-2"),
+        ({"own": "w-0", "other": "w-2"}, (), "w-1"),
+        ({"own": "w-0", "other": "w-1"}, ("w-2",), "w-1"),
+        ({"own": "w-0"}, ("w-1", "w-2"), "w-0"),
+    ],
+    ids=["budgets keep others", "two", "nobody waits for ever", "alone"],
+)
+def test_a_node_of_the_operator_comes_after_others_however_much_budgets_keep_of_them(
+    own: dict[str, str], stuck: tuple[str, ...], begun: str
+) -> None:
+    demands = Told({"w-1": {"x": 2}, "w-2": {"x": 1}}, stuck=stuck)
+    (record,) = decided(_at_workers(), demands=demands, own=Own("own", places=own)).told[0].status.nodes
+    assert record.name == begun
+
+
+def _at_workers() -> Stage:
+    """None of three is begun."""
+    stage = Stage(3)
+    stage.until(lambda: stage.told.running_pass is RolloutPass.WORKERS)
+    rollout = stage.world.rollouts["next"]
+    empty = msgspec.structs.replace(rollout.status, nodes=())
+    stage.world.rollouts["next"] = msgspec.structs.replace(rollout, status=empty)
+    return stage
 
 
 def test_no_more_nodes_are_looked_at_than_has_to_be() -> None:

@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from shiplift.kube.kept import Kept
-from shiplift.nodes.memory import Jobs, Leases, Watched
+from shiplift.nodes.memory import Jobs, Leases, Noticing, Watched
 from shiplift.nodes.model import Hooked, HookState, LeaseSeen
+from shiplift.nodes.names import NOTICED_WITHIN
 
 
 @pytest.mark.parametrize(
@@ -97,3 +98,40 @@ def test_a_clock_that_is_set_forward_makes_nothing_take_longer() -> None:
     assert not watched.is_past(later)
     passed = 21.0
     assert watched.look(states, later + timedelta(seconds=1)) == {"u": later - timedelta(seconds=20)}
+
+
+class Cordons:
+    """Looks at cordons, each some seconds after the last one."""
+
+    def __init__(self) -> None:
+        self.passed, self.now = 0.0, datetime(2026, 5, 4, 9, 0, tzinfo=UTC)
+        self.noticing = Noticing(lambda: self.passed)
+
+    def look(self, seconds: float = 0.0, **cordoned: bool) -> dict[str, float | None]:
+        """For how many more seconds each is waited for."""
+        self.passed += seconds
+        found = self.noticing.look(cordoned, self.now)
+        return {uid: (at - self.now).total_seconds() if at else None for uid, at in found.items()}
+
+
+def test_a_cordon_is_waited_for_until_it_is_noticed() -> None:
+    cordons = Cordons()
+    assert cordons.look(a=False) == {"a": NOTICED_WITHIN}
+    assert cordons.look(5, a=False, b=False) == {"a": NOTICED_WITHIN - 5, "b": NOTICED_WITHIN}
+    assert cordons.look(5, a=True, b=False) == {"b": NOTICED_WITHIN - 5}
+    assert cordons.look(5, b=True) == {}
+
+
+def test_who_waited_in_vain_for_one_cordon_waits_for_none_until_one_is_noticed() -> None:
+    cordons = Cordons()
+    cordons.look(a=False)
+    assert cordons.look(NOTICED_WITHIN, a=False) == {"a": None}
+    assert cordons.look(1, b=False) == {"b": None}
+    assert cordons.look(1, b=True, c=False) == {"c": NOTICED_WITHIN}
+
+
+def test_a_time_of_day_that_is_set_makes_no_wait_for_controllers_longer() -> None:
+    cordons = Cordons()
+    cordons.look(a=False)
+    cordons.now -= timedelta(hours=1)
+    assert cordons.look(10, a=False) == {"a": NOTICED_WITHIN - 10}

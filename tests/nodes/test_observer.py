@@ -22,10 +22,10 @@ from shiplift.agent.protocol import (
 from shiplift.api.base import ObjectMeta
 from shiplift.api.marks import CORDONED_BY, TARGET_LABEL
 from shiplift.api.nodes import Hooks, NodeState, RolloutPass
+from shiplift.api.placements import Turn
 from shiplift.api.values import Condition, ConditionStatus, Hook
 from shiplift.api.workloads import (
     MigrationState,
-    Turn,
     WorkloadKind,
     WorkloadMigration,
     WorkloadMigrationSpec,

@@ -349,7 +349,7 @@ def test_without_the_object_of_claims_nothing_is_claimed_and_it_is_named(server:
     outcome = server.act(a_claim())
     assert outcome.answer is Answer.FAILED
     assert f"ConfigMap ops/{CLAIMS}" in outcome.message
-    assert "shiplift manifests" in outcome.message
+    assert "apply again what installed shiplift" in outcome.message
 
 
 def test_a_lease_that_is_renewed_is_seen_to_be(server: Server) -> None:
@@ -393,6 +393,11 @@ def test_a_lease_that_is_renewed_while_it_is_looked_at_is_seen_at_that_look(serv
 def test_a_node_without_a_lease_renews_none(server: Server) -> None:
     assert server.act(CheckLease("nobody", "no-lease", 0)).ok
     assert server.memory.leases.seen({"no-lease"}) == {"no-lease": LeaseSeen(1, False)}
+
+
+def test_nobody_waits_for_controllers_that_elect_no_leader(server: Server) -> None:
+    assert server.act(CheckLease("kube-controller-manager", "after n-0", 0, "kube-system")).ok
+    assert server.memory.leases.seen({"after n-0"}) == {"after n-0": LeaseSeen(1, True)}
 
 
 def _make_namespace(server: Server) -> None:

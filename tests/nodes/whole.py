@@ -10,6 +10,7 @@ import msgspec
 
 from shiplift.api.base import ObjectMeta
 from shiplift.api.nodes import NodeRollout
+from shiplift.drain.filters import CORDON
 from shiplift.engine import clock
 from shiplift.engine.barrier import Gone, Seen
 from shiplift.engine.step import Outcomes
@@ -55,6 +56,8 @@ class Api:
         """ConfigMaps, Leases and the like, by kind and name."""
         self.kept_back: set[str] = set()
         """Pods, by uid, that a budget keeps, whatever its status says."""
+        self.controllers = True
+        """Whether somebody notices cordons."""
 
     def get(self, kind: Kind, name: str, namespace: str = "") -> Json:
         if kind == kinds.NODE_ROLLOUT:
@@ -108,6 +111,7 @@ class Api:
         changed: Json = {"annotations": Labels(notes)}
         if (cordon := patch.get("spec", {}).get("unschedulable")) is not None:
             changed["unschedulable"] = cordon
+            changed["taints"] = (CORDON,) if cordon and self.controllers else ()
         told = patch.get("status", {}).get("nodeInfo", {})
         changed |= {_FIELDS[key]: value for key, value in told.items()}
         after = self._cluster.put(msgspec.structs.replace(row, **changed))

@@ -14,17 +14,18 @@ import msgspec
 
 from benchmarks.rows import make
 from shiplift.agent import protocol
-from shiplift.agent.protocol import CHANGES_ALLOWED, ProtocolError
+from shiplift.agent.protocol import CHANGES_ALLOWED
 from shiplift.api.base import ObjectMeta
-from shiplift.api.marks import CORDONED_BEFORE, CORDONED_BY, QUARANTINED_BY, SKIP_ROLLOUT
+from shiplift.api.marks import CORDONED_BEFORE, CORDONED_BY, QUARANTINED_BY
 from shiplift.api.nodes import Blocker, NodeRollout, NodeRolloutSpec, NodeState
+from shiplift.drain.filters import CORDON
 from shiplift.engine.claims import Claim as OpenClaim
 from shiplift.engine.claims import Target
 from shiplift.engine.step import Outcomes, Step
 from shiplift.facts import kinds
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
-from shiplift.nodes.memory import Watched
+from shiplift.nodes.memory import Noticing, Watched
 from shiplift.nodes.model import (
     Drain,
     Evictable,
@@ -35,8 +36,9 @@ from shiplift.nodes.model import (
     Migration,
     View,
 )
-from shiplift.nodes.names import FINALIZER
+from shiplift.nodes.names import FINALIZER, controllers_after
 from shiplift.nodes.observe.api_servers import api_servers
+from shiplift.nodes.observe.members import member
 from shiplift.nodes.observe.rollouts import beats, states
 from shiplift.nodes.steps import (
     Allow,
@@ -75,6 +77,8 @@ class Machine:
     annotations: dict[str, str] = field(default_factory=dict[str, str])
     labels: dict[str, str] = field(default_factory=dict[str, str])
     unschedulable: bool = False
+    tainted: bool = False
+    """Whether the controllers of the cluster have noticed its cordon."""
     ready: bool = True
     boot: int = 1
     version: int = 1
@@ -102,6 +106,7 @@ class Machine:
             resource_version=self.version,
             kubelet_version=self.kubelet,
             unschedulable=self.unschedulable,
+            taints=(CORDON,) if self.tainted else (),
             ready=self.ready,
             boot_id=f"boot-{self.boot}",
             labels=Labels(self.labels),
@@ -109,29 +114,8 @@ class Machine:
         )
 
     def member(self) -> Member:
-        """As the annotations tell in the protocol's words."""
-        known = self.annotations
-        common = Member(
-            self.row(),
-            control_plane=self.control_plane,
-            cordoned_by=known.get(CORDONED_BY, ""),
-            cordoned_before={"true": True, "false": False}.get(known.get(CORDONED_BEFORE, "")),
-            opted_out=known.get(SKIP_ROLLOUT) == "true",
-            quarantined_by=known.get(QUARANTINED_BY, "") if self.unschedulable else "",
-            was_quarantined=QUARANTINED_BY in known and not self.unschedulable,
-        )
-        try:
-            return msgspec.structs.replace(
-                common,
-                current=protocol.current_versions(known),
-                desired=protocol.desired_versions(known),
-                order=protocol.order_of(known),
-                readiness=protocol.readiness_of(known),
-                answer=protocol.outcome_of(known),
-                agent=protocol.agent_of(known),
-            )
-        except ProtocolError as error:
-            return msgspec.structs.replace(common, problem=str(error))
+        """As the operator reads it."""
+        return msgspec.structs.replace(member(self.row()), control_plane=self.control_plane)
 
 
 @dataclass
@@ -154,6 +138,7 @@ class Memory:
     """Of a node: the token, the first reading, how often it was read."""
     watched: Watched | None = None
     heard: Watched | None = None
+    noticing: Noticing | None = None
 
 
 class World:
@@ -174,6 +159,8 @@ class World:
         self.migration = Migration()
         self.server = NEW
         """The version that the API server says which answers; empty where none does."""
+        self.controllers, self.led = 1, True
+        """How often the leading controller manager has renewed its Lease, and whether one leads."""
         self.changes = 0
         self.listeners: list[Callable[[Step], None]] = []
         self._number = 0
@@ -243,6 +230,7 @@ class World:
 
     def view(self, memory: Memory) -> View:
         memory.watched = memory.watched or Watched(self.seconds)
+        memory.noticing = memory.noticing or Noticing(self.seconds)
         memory.heard = memory.heard or Watched(self.seconds)
         members = {name: one.member() for name, one in self.nodes.items()}
         recorded = {
@@ -258,6 +246,7 @@ class World:
             drains={one.uid: self.drain(one.name) for one in members.values() if one.uid in recorded},
             migration=self.migration,
             leases=dict(self._leases(members.values(), memory)),
+            unnoticed=memory.noticing.look(self._cordoned(recorded), self.now),
             watched=memory.watched.look(states(self.rollouts.values(), members), self.now),
             heard=memory.heard.look(beats(members.values()), self.now),
             unheard=memory.heard.unchanged,
@@ -267,11 +256,18 @@ class World:
             outcomes=memory.outcomes,
         )
 
+    def _cordoned(self, recorded: Iterable[str]) -> dict[str, bool]:
+        ours = (one for one in self.nodes.values() if one.uid in recorded and CORDONED_BY in one.annotations)
+        return {one.uid: one.tainted for one in ours if one.unschedulable}
+
     def _leases(self, members: Iterable[Member], memory: Memory) -> Iterable[tuple[str, LeaseSeen]]:
         for one in members:
             known = memory.leases.get(one.uid)
             if known and one.order and known[0] == str(one.order.token):
                 yield one.uid, LeaseSeen(known[2], known[1] != self.nodes[one.name].lease)
+            after = controllers_after(one.uid)
+            if known := memory.leases.get(after):
+                yield after, LeaseSeen(known[2], known[1] != self.controllers)
 
     def drain(self, name: str) -> Drain:
         here = [pod for pod in self.pods.values() if pod.node == name]
@@ -367,6 +363,11 @@ class World:
         self.changes += 1
 
     def _read_lease(self, step: CheckLease, memory: Memory) -> None:
+        if not step.of_node:
+            known = memory.leases.get(step.uid)
+            first = known[1] if known and step.attempt else self.controllers
+            memory.leases[step.uid] = ("", first, step.attempt + 1)
+            return
         node = self.nodes.get(step.name)
         order = protocol.order_of(node.annotations) if node else None
         if node is None or node.uid != step.uid or order is None:

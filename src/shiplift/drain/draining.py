@@ -53,7 +53,7 @@ class Draining:
         self,
         looking: Looking,
         settings: Settings,
-        goes_last: Callable[[Pod], bool],
+        goes_last: Callable[[Pod], int],
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._looking, self._client, self._name = looking, looking.client, looking.node
@@ -147,8 +147,12 @@ class Draining:
         return node
 
     def _judged(self, snapshot: Snapshot) -> tuple[Judgement, ...]:
-        around = Around(self._settings, self._looking.daemon_set, int(self._clock()), self._came_late)
+        now, daemon_set = int(self._clock()), self._looking.daemon_set
+        around = Around(self._settings, daemon_set, now, self._came_late, self._is_ours)
         return judge_all(snapshot.pods_on(self._name), around)
+
+    def _is_ours(self, pod: Pod) -> bool:
+        return self._goes_last(pod) > 0
 
     def _came_late(self, pod: Pod) -> bool:
         return self._first is not None and pod.uid not in self._first

@@ -16,10 +16,14 @@ from shiplift.facts.pods import Pod, tolerated
 
 MIRROR = "kubernetes.io/config.mirror"
 CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
-"""What the API server makes of a cordon."""
+"""What Kubernetes' own controllers make of a cordon."""
 
 
 def _never_late(_: Pod) -> bool:
+    return False
+
+
+def _not_ours(_: Pod) -> bool:
     return False
 
 
@@ -33,6 +37,8 @@ class Around(NamedTuple):
     """Seconds since 1970, as in all rows."""
     came_late: Callable[[Pod], bool] = _never_late
     """Whether a pod came after the node was cordoned, as far as that is known."""
+    ours: Callable[[Pod], bool] = _not_ours
+    """Whether a pod is the operator's own."""
 
 
 class Finding(NamedTuple):
@@ -85,7 +91,8 @@ def _going(pod: Pod, _: Around) -> Finding | None:
 
 
 def _empty_dir(pod: Pod, around: Around) -> Finding | None:
-    if not pod.spec.empty_dir or pod.finished:
+    """What the operator itself keeps in temporary files is had again."""
+    if not pod.spec.empty_dir or pod.finished or around.ours(pod):
         return None
     allowed = around.settings.delete_empty_dir_data
     return Finding(Verdict.EVICT if allowed else Verdict.CANNOT, Reason.EMPTY_DIR)

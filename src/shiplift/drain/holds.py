@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from shiplift.api.marks import QUORUM_HOLD
-from shiplift.api.workloads import Turn
+from shiplift.api.placements import Turn
 from shiplift.drain.model import Hold
 from shiplift.facts.pods import Pod
 from shiplift.facts.workloads import PodDisruptionBudget

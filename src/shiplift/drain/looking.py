@@ -13,7 +13,8 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from shiplift.api.workloads import Turn, WorkloadMigration, WorkloadPlacement
+from shiplift.api.placements import Turn, WorkloadPlacement
+from shiplift.api.workloads import WorkloadMigration
 from shiplift.drain import holds, shortage, volumes
 from shiplift.drain.model import Hold, Judgement, Presence, Why
 from shiplift.drain.plan import Plan

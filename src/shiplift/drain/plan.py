@@ -41,8 +41,8 @@ def _nobody(_: Pod) -> None:
     return None
 
 
-def _none_last(_: Pod) -> bool:
-    return False
+def _none_last(_: Pod) -> int:
+    return 0
 
 
 class Scene(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +68,8 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     """By the uid of a budget: what drains of other nodes take of what it has to give (see `spending`)."""
     refusals: Mapping[str, Refusal] = _NO_REFUSALS
     """By uid: what the API server answered last."""
-    goes_last: Callable[[Pod], bool] = _none_last
+    goes_last: Callable[[Pod], int] = _none_last
+    """0 for all but the operator's own; of these, the lower ones go first."""
     volumes: tuple[str, ...] = ()
     """What is still attached, of pods that went."""
 
@@ -134,10 +135,10 @@ def plan(scene: Scene) -> Plan:
     under_way = [pod for pod in pods if pod.uid in scene.evicting]
     going = [*(one.pod for one in scene.judged if one.verdict is Verdict.GOING), *under_way]
     waiting = [pod for pod in pods if pod.uid not in scene.evicting]
-    found = _Allotment(scene, under_way).of([pod for pod in waiting if not scene.goes_last(pod)])
-    last = [pod for pod in waiting if scene.goes_last(pod)]
-    if last and not found.evictions and not found.waits and not going:
-        found, last = _Allotment(scene, under_way).of(last), []
+    stays = any(one.verdict is Verdict.CANNOT for one in scene.judged)
+    first = 0 if going or stays else min(map(scene.goes_last, waiting), default=0)
+    found = _Allotment(scene, under_way).of([pod for pod in waiting if scene.goes_last(pod) <= first])
+    last = [pod for pod in waiting if scene.goes_last(pod) > first]
     return Plan(
         evictions=found.evictions,
         waits=(*found.waits, *map(_goes_last, last)),

@@ -1,4 +1,5 @@
-"""The step that whoever drains or moves pods may take on a budget; nothing is decided here."""
+"""The steps that whoever drains or moves pods may take besides: on a budget, and before our own pod goes;
+nothing is decided here."""
 
 from __future__ import annotations
 
@@ -32,3 +33,20 @@ class ForgetEviction(Step, frozen=True):
             f"let PodDisruptionBudget {self.namespace}/{self.budget} forget the eviction of {self.pod},"
             " which is there"
         )
+
+
+class HandOver(Step, frozen=True):
+    """Let another pod of the operator lead: it goes on, and ends ours."""
+
+    pod: str
+    """Ours, with its namespace."""
+    uid: str
+    to: str
+    """One that could lead; which one does, the Lease decides."""
+
+    @property
+    def key(self) -> str:
+        return f"hand over {self.uid}"
+
+    def describe(self) -> str:
+        return f"let another pod of the operator lead, such as {self.to}, before pod {self.pod} goes"

@@ -24,7 +24,7 @@ from shiplift.nodes.act.control_plane import ControlPlane
 from shiplift.nodes.decide.decision import decide
 from shiplift.nodes.memory import Jobs
 from shiplift.nodes.model import HookState, Rolling, View
-from shiplift.nodes.names import CLAIMS, NODE_LEASES
+from shiplift.nodes.names import CLAIMS, CONTROLLERS, CONTROLLERS_SPACE, NODE_LEASES
 from shiplift.nodes.observe.asking import asking
 from shiplift.nodes.observe.observer import READS, Observer
 from shiplift.nodes.tell.metrics import RolloutCollector
@@ -41,9 +41,11 @@ class Nodes:
     def __init__(self, context: Context) -> None:
         client = context.client
         book = ClaimBook(client, kinds.CONFIG_MAP, CLAIMS, context.namespace)
-        self._observer = seen = Observer(context.store, asking(client, book))
+        self._observer = seen = Observer(
+            context.store, asking(client, book, context.succession), namespace=context.namespace
+        )
         control_plane = ControlPlane(book, context.epoch, seen.claims_changed)
-        self._actor = Actor(client, control_plane, seen.desired, seen.memory)
+        self._actor = Actor(client, control_plane, seen.desired, seen.memory, context.succession)
         self._publisher = Publisher(client, context.recorder)
         self._decided: tuple[View, Rolling, datetime] | None = None
 
@@ -112,7 +114,12 @@ PART = LayerPart(
     RULES,
     manifests=(*authors.node_hooks(), *node_trust.manifests()),
     collector=RolloutCollector,
-    rules_in={NODE_LEASES: (rule(kinds.LEASE.group, [kinds.LEASE.plural], ["get", "watch"]),)},
+    rules_in={
+        NODE_LEASES: (rule(kinds.LEASE.group, [kinds.LEASE.plural], ["get", "watch"]),),
+        CONTROLLERS_SPACE: (
+            rule(kinds.LEASE.group, [kinds.LEASE.plural], ["get", "watch"], names=[CONTROLLERS]),
+        ),
+    },
     granted_rules=tuple(hook_rules()),
     claims=CLAIMS,
     of_others=(kinds.MACHINE, kinds.WORKLOAD_MIGRATION, kinds.WORKLOAD_PLACEMENT),

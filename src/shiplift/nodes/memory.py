@@ -2,19 +2,20 @@
 
 `Leases` are readings of nodes' Leases, from the moment at which their agents were through. `Jobs` are those
 of hooks that were made, or found to be there: after a restart making one again finds it. `Watched` is since
-when nodes are seen as they are.
+when nodes are seen as they are, `Noticing` how long the controllers of Kubernetes take to see a cordon.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from shiplift.engine import contested
 from shiplift.nodes.model import Hooked, HookState, LeaseSeen
+from shiplift.nodes.names import NOTICED_WITHIN
 
 JobName = tuple[str, str]
 """Namespace and name."""
@@ -27,7 +28,8 @@ class _Reading(NamedTuple):
 
 
 class Leases:
-    """Whether nodes renew their Leases: no clock is compared, only what stands there at two looks."""
+    """Whether nodes, and the leading controller manager, renew their Leases: no clock is compared, only what
+    stands there at two looks."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -46,6 +48,11 @@ class Leases:
         with self._lock:
             if (known := self._read.get(uid)) is not None:
                 self._note(uid, known, known.seen.attempt, renewed)
+
+    def note_unknown(self, uid: str) -> None:
+        """There is none that could be read: nobody waits for it."""
+        with self._lock:
+            self._read[uid] = _Reading("", LeaseSeen(1, advancing=True))
 
     def _note(self, uid: str, known: _Reading, attempt: int, renewed: str) -> bool:
         advancing = known.seen.advancing or (bool(renewed) and renewed != known.first)
@@ -147,6 +154,28 @@ class Watched:
         then, passed = self._last
         ahead = (now - then) - timedelta(seconds=self._passed() - passed)
         return ahead if ahead >= _SET_FORWARD else timedelta(0)
+
+
+class Noticing:
+    """Which of our cordons Kubernetes' own controllers have not noticed yet. That they taint a cordoned node
+    is the only sign of life which they give there: while they do nothing, a pod that is evicted stays among
+    the endpoints of its Services, and nobody makes another. Where they are waited for in vain, none runs, and
+    nobody waits again until one is seen. From one thread."""
+
+    def __init__(self, passed: Callable[[], float] = time.monotonic) -> None:
+        self._passed = passed
+        self._since: dict[str, float] = {}
+        self._in_vain = False
+
+    def look(self, cordoned: Mapping[str, bool], now: datetime) -> dict[str, datetime | None]:
+        """Of nodes that we have cordoned, by uid and whether they are tainted: until when those that are not
+        are waited for, or None."""
+        at = self._passed()
+        self._since = {uid: self._since.get(uid, at) for uid, noticed in cordoned.items() if not noticed}
+        left = {uid: NOTICED_WITHIN - (at - since) for uid, since in self._since.items()}
+        self._in_vain = self._in_vain and not any(cordoned.values())
+        self._in_vain = self._in_vain or any(one <= 0 for one in left.values())
+        return {uid: None if self._in_vain else now + timedelta(seconds=one) for uid, one in left.items()}
 
 
 class Memory(NamedTuple):

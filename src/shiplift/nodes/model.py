@@ -24,6 +24,7 @@ from shiplift.api.nodes import (
     NodeStatus,
     RolloutPass,
 )
+from shiplift.drain.own import NOT_IN_A_POD, Own
 from shiplift.engine.claims import Claims
 from shiplift.engine.conditions import Reason as AnyReason
 from shiplift.engine.contested import Changes
@@ -223,6 +224,8 @@ class Drain(msgspec.Struct, frozen=True):
 
     noted: tuple[Noted, ...] = ()
     """What budgets that keep pods have to forget; of what several nodes wait for, the first has it."""
+    own: str = ""
+    """What it means that a pod of the operator itself is to go, in words; empty where none is."""
     only_late: bool = False
     """Whether nothing is in the way but pods that end and take too long: nobody on a dead node ends them."""
 
@@ -314,6 +317,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     drains: Mapping[str, Drain] = {}
     """By uid, of nodes that a rollout has a record of."""
     demands: Demands | None = None
+    own: Own = NOT_IN_A_POD
+    """The operator's own pods; known while there is a rollout."""
     migration: Migration = Migration()
     leases: Mapping[str, LeaseSeen] = {}
     """By uid of the node, of nodes being verified."""
@@ -322,6 +327,9 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     heard: Mapping[str, datetime] = {}
     """By uid of the node, of those with an order: when this operator last heard of their agents, or since
     when it has listened."""
+    unnoticed: Mapping[str, datetime | None] = {}
+    """By uid of the node, of those that we have cordoned and Kubernetes' own controllers have not tainted:
+    until when they are waited for; None where that was in vain."""
     unheard: frozenset[str] = frozenset()
     """By uid of the node, of those: of whose agents it has heard nothing for as long as it has listened."""
     hooks: Mapping[tuple[str, str], Hooked] = {}

@@ -20,5 +20,20 @@ HOOK_NODE, HOOK_ROLLOUT = "SHIPLIFT_NODE", "SHIPLIFT_ROLLOUT"
 """Variables in every container of a hook's Job: what it runs for."""
 NODE_LEASES = "kube-node-lease"
 """The namespace in which kubelets renew the Leases of their nodes."""
+CONTROLLERS, CONTROLLERS_SPACE = "kube-controller-manager", "kube-system"
+"""The Lease that the leading kube-controller-manager renews every two seconds. While nobody leads, pods that
+are evicted are not replaced, and Services still lead to them when they are gone."""
+
+
+NOTICED_WITHIN = 60
+"""Seconds that a cordon may take to be noticed: another controller manager leads within 20, and has begun to
+work within 10 more."""
+
+
+def controllers_after(uid: str) -> str:
+    """What is seen of that Lease after that node was changed is kept under this."""
+    return f"{CONTROLLERS} {uid}"
+
+
 ROLLOUT_WORDS = frozenset({"rollout", "rollouts", "noderollout", "noderollouts", "nr"})
 """What people type for a NodeRollout."""

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from shiplift.agent.protocol import Order
 from shiplift.engine.step import Step
+from shiplift.nodes.names import NODE_LEASES
 
 _LEASES_AT_ONCE = 16
 
@@ -120,7 +121,8 @@ class Withdraw(NodeStep, frozen=True):
 
 
 class CheckLease(Step, frozen=True):
-    """See whether a node renews its Lease; nothing is changed. Read live, for nodes being verified only.
+    """See whether a node, or the leading controller manager, renews its Lease; nothing is changed. Read live,
+    for nodes being verified only.
 
     It takes up to a second, so nobody waits for it; where very many nodes are verified they take turns, so
     that threads are left for evictions.
@@ -132,6 +134,11 @@ class CheckLease(Step, frozen=True):
     uid: str
     attempt: int
     """How often it was looked at since the agent was through."""
+    space: str = NODE_LEASES
+
+    @property
+    def of_node(self) -> bool:
+        return self.space == NODE_LEASES
 
     @property
     def key(self) -> str:
@@ -142,7 +149,7 @@ class CheckLease(Step, frozen=True):
         return f"lease {zlib.crc32(self.uid.encode()) % _LEASES_AT_ONCE}"
 
     def describe(self) -> str:
-        return f"see whether node {self.name} renews its Lease"
+        return f"see whether {'node ' if self.of_node else ''}{self.name} renews its Lease"
 
 
 class Release(NodeStep, frozen=True):

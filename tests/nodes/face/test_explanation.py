@@ -123,6 +123,7 @@ def test_who_cordoned_it_is_named(of: Member, cordon: str) -> None:
         ({}, "has not been heard of"),
         ({AGENT: Agent("0.2.0", 3).written()}, "version 0.2.0"),
         ({AGENT: Agent("0.2.0", 3).written(), READY: "false t"}, "version 0.2.0, at work"),
+        ({AGENT: Agent("0.2.0", 3, says="it waits").written()}, "version 0.2.0; it says: it waits"),
         ({AGENT: Agent("0.2.0", 3).written(), READY: "true t"}, "version 0.2.0, through with its last order"),
         ({READY: "?"}, "cannot be understood: annotation node.shiplift.dev/ready"),
     ],

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from shiplift.drain.steps import ForgetEviction
+from shiplift.drain.handing import hand_over
+from shiplift.drain.steps import ForgetEviction, HandOver
 from shiplift.engine import clock
 from shiplift.engine.step import Outcome, Step
 from shiplift.kube.client import Client
 from shiplift.kube.errors import KubeError
 from shiplift.kube.outcomes import refusal
+from shiplift.kube.succession import NOBODY, Succession
 from shiplift.nodes import steps
 from shiplift.nodes.act import leases, pods, rollouts
 from shiplift.nodes.act.control_plane import ControlPlane
@@ -30,13 +32,17 @@ class Actor:
         control_plane: ControlPlane,
         desired: Callable[[str], Iterable[str]],
         memory: Memory,
+        succession: Succession = NOBODY,
     ) -> None:
+        self._succession = succession
         self._client, self._memory, self._control_plane = client, memory, control_plane
         self._nodes = Nodes(client, desired)
         self._hooks = Hooks(client, memory.jobs)
 
     def act(self, step: Step) -> Outcome:
         """One step, and what came of it."""
+        if isinstance(step, HandOver):
+            return hand_over(self._succession, step)
         try:
             outcome = self._take(step)
         except KubeError as error:

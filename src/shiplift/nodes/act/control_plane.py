@@ -48,5 +48,5 @@ def missing(book: ClaimBook) -> str:
     """That nobody can claim anything, and what would help."""
     return (
         f"{book.kind} {book.namespace}/{book.name}, which holds the claims on the control plane, is missing"
-        " (hint: `shiplift manifests | kubectl apply -f -` makes it)"
+        " (hint: apply again what installed shiplift, which makes it: docs/install.md)"
     )

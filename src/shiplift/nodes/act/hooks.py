@@ -3,16 +3,16 @@ its template says, and never as the operator. Its name is fixed, so that it is n
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 import msgspec
 
 from shiplift import api
-from shiplift.api.marks import MANAGED_BY, MANAGER
 from shiplift.api.nodes import NodeRollout
-from shiplift.api.values import Hook, duration
+from shiplift.api.values import Hook
 from shiplift.engine.step import Outcome
 from shiplift.facts.kinds import JOB, NODE_ROLLOUT
+from shiplift.kube import hook_jobs
 from shiplift.kube.client import Client
 from shiplift.kube.errors import AlreadyExists, Forbidden, NotFound, PreconditionFailed
 from shiplift.kube.outcomes import Json, done, uid_of
@@ -42,7 +42,7 @@ class Hooks:
         except AlreadyExists:
             outcome = self._known(step)
         except Forbidden as error:
-            return Outcome.failed(step, f"{error.message} (hint: {_how_to_grant(step.namespace)})")
+            return Outcome.failed(step, f"{error.message} (hint: {hook_jobs.how_to_grant(step.namespace)})")
         if outcome.ok:
             self._jobs.note((step.namespace, step.job))
         return outcome
@@ -77,52 +77,10 @@ def _hook_of(rollout: NodeRollout, step: MakeHook) -> Hook | None:
 
 def job_of(step: MakeHook, hook: Hook) -> Json:
     """The Job of a hook for one node. It is the rollout's, and goes with it at the latest."""
-    template = _object(hook.job.get("template"))
-    return {
-        "metadata": {
-            "name": step.job,
-            "namespace": step.namespace,
-            "labels": {MANAGED_BY: MANAGER, HOOK_LABEL: step.rollout_uid},
-            "ownerReferences": [_owner(step)],
-        },
-        "spec": {
-            # it is removed when its node is through: one that removes itself might do so before it is read
-            **{key: value for key, value in hook.job.items() if key != "ttlSecondsAfterFinished"},
-            "activeDeadlineSeconds": _limit(hook),
-            "template": {**template, "spec": _pod_spec(step, hook, _object(template.get("spec")))},
-        },
-    }
-
-
-def _object(value: Any) -> Json:
-    """What is no object is as good as none: the API server then says what is missing."""
-    return cast("Json", value) if isinstance(value, dict) else {}
-
-
-def _limit(hook: Hook) -> int:
-    """In seconds: as the hook says, or as its template does where that is shorter."""
-    own, limit = hook.job.get("activeDeadlineSeconds"), int(duration(hook.timeout).total_seconds())
-    return max(min(own, limit) if isinstance(own, int) else limit, 1)
-
-
-def _pod_spec(step: MakeHook, hook: Hook, spec: Json) -> Json:
-    """As the hook's account; every container is told which node it is about."""
-    told = [{"name": HOOK_NODE, "value": step.node}, {"name": HOOK_ROLLOUT, "value": step.rollout}]
-    account = hook.service_account_name
-    made: Json = {"restartPolicy": "Never", **spec, "serviceAccountName": account, "serviceAccount": account}
-    for field in ("initContainers", "containers"):
-        if isinstance(containers := made.get(field), list):
-            made[field] = [_told(one, told) for one in cast("list[Any]", containers)]
-    return made
-
-
-def _told(container: Any, told: list[Json]) -> Any:
-    """What is no container is left to the API server to refuse."""
-    if not isinstance(container, dict):
-        return container
-    found = cast("Json", container)
-    own: list[Any] = found.get("env") or []
-    return {**found, "env": [*told, *own]}
+    about = {"name": step.job, "namespace": step.namespace}
+    told = {HOOK_NODE: step.node, HOOK_ROLLOUT: step.rollout}
+    labels = {HOOK_LABEL: step.rollout_uid}
+    return hook_jobs.job(hook, about, told, labels=labels, owner=_owner(step))
 
 
 def _owner(step: MakeHook) -> Json:
@@ -132,7 +90,3 @@ def _owner(step: MakeHook) -> Json:
         "name": step.rollout,
         "uid": step.rollout_uid,
     }
-
-
-def _how_to_grant(namespace: str) -> str:
-    return f"`shiplift manifests --hooks {namespace} | kubectl apply -f -` lets the operator run Jobs there"

@@ -1,16 +1,18 @@
 """Which nodes are begun next, and what is written down of each before anything is done to it.
 
 The order: nodes that are away already, then canary nodes, then the node that a migration empties, then those
-whose pods budgets let go, by name. Nodes that hold pods whose turn has not come are not begun.
+whose pods budgets let go, by name; those that the operator itself runs on after others, and the one whose pod
+leads after these. Nodes that hold pods whose turn has not come are not begun.
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import groupby
 
 import msgspec
 
-from shiplift.agent.protocol import PROTOCOL, Operation, Token
+from shiplift.agent.protocol import Operation, Token
 from shiplift.api.nodes import NodeBefore, NodeState, NodeStatus, RolloutPass
 from shiplift.api.values import SoftwareState
 from shiplift.nodes.decide import budget, canary, claiming, undone, wanted
@@ -74,8 +76,8 @@ def kept(course: Course) -> Line | None:
 
 
 def answers(member: Member) -> bool:
-    """Whether an agent is there that can be understood."""
-    return member.agent is not None and member.agent.protocol == PROTOCOL
+    """Whether an agent is there; one of another protocol is a problem of its node."""
+    return member.agent is not None
 
 
 def _other_pass(course: Course) -> Line | None:
@@ -94,7 +96,8 @@ def _control_plane(course: Course, leg: Leg, found: list[Member]) -> Choice:
     if (line := _claimed(course)) is not None:
         return Choice(line=line)
     down = [one for one in course.view.members.values() if one.control_plane and one.down]
-    chosen = next((one for one in found if one.down), found[0] if found else None)
+    first = min(found, key=lambda one: course.view.own.of_node(one.name), default=None)
+    chosen = next((one for one in found if one.down), first)
     if chosen is None:
         return Choice()
     if others := [one.name for one in down if one.uid != chosen.uid]:
@@ -140,7 +143,7 @@ def _workers(course: Course, leg: Leg, found: list[Member]) -> Choice:
     if not canary.soaked(course):
         first = {one.uid for one in canary.canaries(course)}
         free = [one for one in free if one.uid in first]
-    free.sort(key=lambda one: one.name)
+    free.sort(key=lambda one: (course.view.own.of_node(one.name), one.name))
     down = away[: taken.for_down]
     up = _first(course, free, min(taken.for_up, taken.limit + leaving - taken.held - len(down)))
     slots = taken.free
@@ -155,12 +158,18 @@ def _in_line(record: NodeStatus) -> NodeStatus:
 
 
 def _first(course: Course, free: list[Member], count: int) -> list[Member]:
-    emptying = course.view.migration.emptying
-    emptied = [one for one in free if one.name == emptying][: max(count, 0)]
+    """Nodes of the operator when no other can be drained, however little budgets keep of them; before those
+    with a pod that can never go, which may be waited for for ever."""
+    emptying, demands = course.view.migration.emptying, course.view.demands
+    chosen = [one for one in free if one.name == emptying][: max(count, 0)]
     others = [one for one in free if one.name != emptying]
-    demands, left = course.view.demands, count - len(emptied)
-    found, stuck = drainable(others, left, demands, course.spec) if left > 0 else ([], [])
-    chosen = emptied + gentlest(found, left, demands)
+    stuck = list[Member]()
+    for _, group in groupby(others, lambda one: course.view.own.of_node(one.name)):
+        if (left := count - len(chosen)) <= 0:
+            break
+        found, late = drainable(list(group), left, demands, course.spec)
+        chosen += gentlest(found, left, demands)
+        stuck += late
     return chosen + gentlest(stuck, count - len(chosen), demands)
 
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from shiplift.api.nodes import NodeRollout, NodeState, NodeStatus, RolloutPhase
+from shiplift.drain.own import handed_over
 from shiplift.engine import contested, retries
 from shiplift.engine.decision import LookAgain, await_change, earliest, requeue
 from shiplift.engine.step import Step
@@ -28,7 +29,7 @@ from shiplift.nodes.decide.scope import Scope, others_at_work, overlap, records_
 from shiplift.nodes.decide.walking import walked
 from shiplift.nodes.model import Reason, Records, Rolling, Told, View
 from shiplift.nodes.names import FINALIZER
-from shiplift.nodes.steps import SetFinalizer
+from shiplift.nodes.steps import Evict, SetFinalizer
 from shiplift.nodes.tell.report import Report, status_of
 
 _LOOK_AGAIN = timedelta(seconds=30)
@@ -66,11 +67,15 @@ def _decided(view: View, now: datetime) -> Rolling:
         # of a rollout that cannot be read nobody knows which nodes it has
         steps |= {step.key: step for step in (*ending.orphans(view), *_claims(view))}
     return Rolling(
-        steps=tuple(steps.values()),
+        steps=handed_over(steps.values(), view.own, _ends),
         look_again=_look_again(decided, now),
         told=tuple(one.told for one in decided),
         now=now,
     )
+
+
+def _ends(step: Step) -> str:
+    return step.uid if isinstance(step, Evict) else ""
 
 
 def _stale(view: View, rollout: NodeRollout, now: datetime) -> Told:

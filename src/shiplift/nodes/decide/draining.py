@@ -10,11 +10,13 @@ from datetime import UTC, datetime, timedelta
 
 from shiplift.api.nodes import NodeState, NodeStatus, OnBlockedDrain
 from shiplift.api.values import duration
+from shiplift.drain.filters import CORDON
 from shiplift.drain.steps import TIME_TO_NOTICE, ForgetEviction
 from shiplift.engine.step import Step
 from shiplift.nodes.decide import failing
 from shiplift.nodes.decide.case import Case, Passed
 from shiplift.nodes.model import Drain, Evictable, Reason, View, kept
+from shiplift.nodes.names import NOTICED_WITHIN
 from shiplift.nodes.steps import Evict, Force, cordon_of
 
 DRAIN_TIMEOUT = timedelta(minutes=30)
@@ -64,8 +66,16 @@ def must_not(case: Case) -> str:
 
 
 def evictions(case: Case, drain: Drain | None) -> list[Step]:
-    """What is asked to go now."""
-    return [_evict(case, one) for one in drain.now] if drain is not None else []
+    """What is asked to go now: nothing before Kubernetes' own controllers are seen to work."""
+    if drain is None or _waits_for_controllers(case) is not None:
+        return []
+    return [_evict(case, one) for one in drain.now]
+
+
+def _waits_for_controllers(case: Case) -> datetime | None:
+    """Until when: they have not noticed our cordon yet, so they would not replace what is evicted either."""
+    until = case.view.unnoticed.get(case.member.uid)
+    return until if until is not None and until > case.now else None
 
 
 def drained(case: Case, drain: Drain) -> Passed:
@@ -73,19 +83,34 @@ def drained(case: Case, drain: Drain) -> Passed:
     limit = duration(text) if (text := case.rollout.spec.drain_timeout) else DRAIN_TIMEOUT
     on_blocked = case.rollout.spec.on_blocked or OnBlockedDrain.WAIT
     late = case.now - case.drained_since >= limit
-    steps = evictions(case, drain)
+    steps, waits = evictions(case, drain), _waits_for_controllers(case)
     if late and on_blocked is OnBlockedDrain.QUARANTINE:
         return failing.quarantined(case, Reason.DRAIN_TIMED_OUT, _told(drain, limit))
     if late and on_blocked is OnBlockedDrain.STOP:
         return failing.left_alone(case, Reason.DRAIN_TIMED_OUT, _told(drain, limit))
-    if late and on_blocked is OnBlockedDrain.FORCE:
-        steps += [_force(case, one) for one in drain.blocked]
+    if late and on_blocked is OnBlockedDrain.FORCE and waits is None:
+        steps += [_force(case, one) for one in drain.blocked if not _leads_alone(case.view, one)]
     told = case.to(
-        NodeState.DRAINING, _reason(drain, late), _told(drain), blockers=drain.blockers[:MOST_BLOCKERS]
+        NodeState.DRAINING,
+        _reason(drain, late),
+        _told(drain) + _unnoticed(case) + (_spared(case, drain) if late else ""),
+        blockers=drain.blockers[:MOST_BLOCKERS],
     )
     forget, due = _forgetting(case, drain)
-    times = [*due, *([] if late else [case.drained_since + limit])]
+    times = [*due, *([] if late else [case.drained_since + limit]), *([waits] if waits else [])]
     return Passed(told.record, (*steps, *forget), min(times, default=None))
+
+
+def _leads_alone(view: View, pod: Evictable) -> bool:
+    """Whether it is our own pod, and no other of the operator is Ready: nobody would give the node back."""
+    return pod.uid == view.own.pod and not view.own.ready
+
+
+def _spared(case: Case, drain: Drain) -> str:
+    """What is to be told of a pod that its budget keeps though the rollout forces others."""
+    forces, view = case.rollout.spec.on_blocked is OnBlockedDrain.FORCE, case.view
+    kept = forces and any(_leads_alone(view, one) for one in drain.blocked)
+    return f"; pod {view.own.name} is not forced: no other pod of the operator is Ready" if kept else ""
 
 
 def _forgetting(case: Case, drain: Drain) -> tuple[list[Step], list[datetime]]:
@@ -117,7 +142,17 @@ def _told(drain: Drain, limit: timedelta | None = None) -> str:
     if drain.blockers:
         first, *others = drain.blockers
         return f"{text}: {kept(first)}{f' (and {len(others)} more)' if others else ''}"
-    return text
+    return f"{text}; {drain.own}" if drain.own else text
+
+
+def _unnoticed(case: Case) -> str:
+    """What is to be told of controllers that have not noticed our cordon."""
+    if case.member.uid not in case.view.unnoticed:
+        return ""
+    longest = f"{NOTICED_WITHIN} s"
+    if _waits_for_controllers(case) is None:
+        return f"; Kubernetes' controllers did not taint it with {CORDON.key} in {longest}: none seem to run"
+    return f"; none is asked to go before Kubernetes' controllers taint it with {CORDON.key}, or {longest}"
 
 
 def _grace(case: Case) -> int | None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from shiplift.api.nodes import NodeState, NodeStatus, OnBlockedDrain
+from shiplift.drain.own import ALONE
 from shiplift.facts import kinds
 from shiplift.nodes.decide import canary, choosing, failing, nobody, preparing, timing
 from shiplift.nodes.decide.course import Course, Line
@@ -134,10 +135,18 @@ def _starting(course: Course) -> Line | None:
     """The path and our finalizer are there before anything is done."""
     about, path = course.rollout.metadata, course.path.versions
     way = f"by {' then '.join(path)}" if path else "the control plane stays as it is"
-    text = f"{len(course.scope)} nodes, {way}"
+    text = f"{len(course.scope)} nodes, {way}{_alone(course)}"
     if FINALIZER not in about.finalizers:
         return Line(Reason.STARTING, text, steps=(SetFinalizer(about.name, about.uid, True),))
     return Line(Reason.STARTING, text) if course.unbegun else None
+
+
+def _alone(course: Course) -> str:
+    """Said before a node is touched: what it means that the operator runs in one pod, which has to move."""
+    ours = course.view.own
+    left = (one for one in course.scope.members if one.uid not in course.done)
+    moves = any(ours.of_node(one.name) for one in left)
+    return f"; pod {ours.name} {ALONE}" if ours.alone and moves else ""
 
 
 def _nothing_left(course: Course) -> Line | None:
@@ -169,7 +178,7 @@ def _not_to_be_had(course: Course, member: Member) -> tuple[Reason, str]:
         return Reason.OVERLAP, f"node {member.name} is in the hands of {whose}; this one waits for it"
     if choosing.answers(member):
         return Reason.WAITS_FOR_AGENT, f"the agent of node {member.name} is at work on another order"
-    return Reason.WAITS_FOR_AGENT, f"node {member.name} has no agent that speaks our protocol"
+    return Reason.WAITS_FOR_AGENT, f"node {member.name} has no agent"
 
 
 GATES: tuple[Gate, ...] = (

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from functools import lru_cache
 from statistics import median
 
 from shiplift.api.nodes import NodeRollout
-from shiplift.api.values import Window as StoredWindow
 from shiplift.api.values import duration
+from shiplift.api.windows import complaint, opening, windows_of
 from shiplift.engine.durations import as_written
-from shiplift.engine.windows import Window, WindowError, Windows
+from shiplift.engine.windows import WindowError
 from shiplift.nodes.decide.course import Course, Line
 from shiplift.nodes.model import Reason
 
@@ -33,21 +32,12 @@ def _measured(rollout: NodeRollout) -> timedelta:
     return min(found, max(windows) / 2) if windows else found
 
 
-@lru_cache(64)
-def windows_of(stored: tuple[StoredWindow, ...]) -> Windows:
-    """Raises where one cannot be used."""
-    return Windows(tuple(Window(one.schedule, duration(one.duration), one.time_zone) for one in stored))
-
-
 def unusable(course: Course) -> Line | None:
     """A window that cannot be read, or that no node fits into: said before anything is begun."""
+    if wrong := complaint(course.spec.windows):
+        return Line(Reason.UNREADABLE, f"{_whose(course)}: {wrong}", stalled=True)
     try:
-        windows = windows_of(course.spec.windows)
-    except (WindowError, ValueError) as error:
-        hint = f"; {error.hint}" if isinstance(error, WindowError) else ""
-        return Line(Reason.UNREADABLE, f"{_whose(course)}: {error}{hint}", stalled=True)
-    try:
-        windows.refuse_shorter_than(told(course.rollout))
+        windows_of(course.spec.windows).refuse_shorter_than(told(course.rollout))
     except WindowError as error:
         text = f"{_whose(course)}: {error}; {error.hint}, or lower expectedNodeDuration"
         return Line(Reason.WINDOW_TOO_SHORT, text, stalled=True)
@@ -64,9 +54,8 @@ def closed(course: Course) -> Line | None:
     if windows.fits(course.now, takes):
         return None
     opens = windows.next_fit(course.now, takes)
-    when = f"the next one opens at {opens:%Y-%m-%d %H:%M} UTC" if opens else "none opens any more"
     for_how_long = f" for the {as_written(takes)} that a node takes" if takes else ""
-    return Line(Reason.WINDOW_CLOSED, f"no window is open{for_how_long}; {when}", due=opens)
+    return Line(Reason.WINDOW_CLOSED, f"no window is open{for_how_long}; {opening(opens)}", due=opens)
 
 
 def may_begin(rollout: NodeRollout, now: datetime) -> bool:

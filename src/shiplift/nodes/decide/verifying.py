@@ -11,6 +11,8 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+import msgspec
+
 from shiplift.agent.protocol import Operation, fits
 from shiplift.api.nodes import Reboot
 from shiplift.api.values import duration
@@ -18,7 +20,7 @@ from shiplift.engine.step import Step
 from shiplift.nodes.decide.case import Case
 from shiplift.nodes.decide.wanted import package, same
 from shiplift.nodes.model import LeaseSeen, Reason
-from shiplift.nodes.names import KUBEADM, KUBELET
+from shiplift.nodes.names import CONTROLLERS, CONTROLLERS_SPACE, KUBEADM, KUBELET, controllers_after
 from shiplift.nodes.steps import CheckLease
 
 _BETWEEN_LOOKS = timedelta(seconds=0.25)
@@ -115,15 +117,38 @@ def _ready(case: Case) -> Doubt | None:
 
 def _lease(case: Case) -> Doubt | None:
     """A Ready from before the change stays for a minute: the Lease tells that the kubelet is there now."""
-    seen = case.view.leases.get(case.member.uid, LeaseSeen())
+    step = CheckLease(case.member.name, case.member.uid, 0)
+    return _renewed(case, step, "it has not renewed its Lease yet")
+
+
+def _controllers(case: Case) -> Doubt | None:
+    """Whoever led them may have run on this node, and another leads only after a quarter of a minute: the
+    next node is not emptied before, or Services would lead to pods that are gone."""
+    if case.operation is Operation.PACKAGES:
+        return None
+    step = CheckLease(CONTROLLERS, controllers_after(case.member.uid), 0, CONTROLLERS_SPACE)
+    return _renewed(case, step, f"nobody leads as {CONTROLLERS} yet")
+
+
+def _renewed(case: Case, looked: CheckLease, told: str) -> Doubt | None:
+    seen = case.view.leases.get(looked.uid, LeaseSeen())
     if seen.advancing:
         return None
-    step = CheckLease(case.member.name, case.member.uid, seen.attempt)
-    doubt_ = Doubt(Reason.NOT_READY, "it has not renewed its Lease yet", sure=seen.attempt > _LEASE_LOOKS)
+    step = msgspec.structs.replace(looked, attempt=seen.attempt)
+    doubt_ = Doubt(Reason.NOT_READY, told, sure=seen.attempt > _LEASE_LOOKS)
     last = case.view.outcomes.of(step)
     again = last.at + _BETWEEN_LOOKS if last is not None and last.at is not None else case.now
     under_way = step.key in case.view.outcomes.running
     return doubt_._replace(steps=(step,)) if under_way or again <= case.now else doubt_._replace(due=again)
 
 
-CHECKS: tuple[Check, ...] = (_at_rest, _packages, _kubelet, _api_server, _restarted, _ready, _lease)
+CHECKS: tuple[Check, ...] = (
+    _at_rest,
+    _packages,
+    _kubelet,
+    _api_server,
+    _restarted,
+    _ready,
+    _lease,
+    _controllers,
+)

@@ -154,7 +154,8 @@ def _agent(member: Member, line: NodeLine | None) -> str:
     work = "" if state is None else ", through with its last order" if state.ready else ", at work"
     if work == ", at work" and line is not None and line.reason == Reason.AGENT_UNHEARD:
         work = ", has begun its order and is not heard of"
-    return plain(f"version {member.agent.version or 'unknown'}{work}")
+    says = f"; it says: {member.agent.says}" if member.agent.says else ""
+    return plain(f"version {member.agent.version or 'unknown'}{work}{says}")
 
 
 def _left_behind(member: Member, rollouts: Sequence[NodeRollout]) -> str:

@@ -14,8 +14,8 @@ from shiplift.kube import node_trust, served
 from shiplift.kube.claims import ClaimBook
 from shiplift.kube.client import Client
 from shiplift.kube.errors import KubeError, NotFound
-from shiplift.kube.fence import whoami
 from shiplift.kube.policies import Manifest
+from shiplift.kube.succession import NOBODY, Succession
 from shiplift.nodes.memory import JobName
 from shiplift.nodes.model import Hooked, HookState
 from shiplift.nodes.observe.hooks import hooked
@@ -34,19 +34,25 @@ class Asking(NamedTuple):
     """Whether the DaemonSet that a pod names is gone; None where that cannot be told."""
     own_pod: Callable[[], str]
     """The uid of the pod that we run in; empty where we run in none."""
+    may_hand_over: Callable[[], bool]
+    """Whether another pod of ours may be let lead: not for a while after that was tried."""
+    hands_over: Callable[[], bool]
+    """Whether that is being tried: this term has not ended yet."""
     distrust: Callable[[], str]
     """Why what is on a Node may be an order that a node has given itself; empty where it is not, or where
     that cannot be read."""
 
 
-def asking(client: Client, book: ClaimBook) -> Asking:
+def asking(client: Client, book: ClaimBook, succession: Succession = NOBODY) -> Asking:
     """All that this layer asks, through one client."""
     return Asking(
         version=partial(_version, client),
         claims=partial(_claims, book),
         job=partial(_job, client),
         is_gone=partial(_is_gone, client),
-        own_pod=partial(_own_pod, client),
+        own_pod=succession.pod,
+        may_hand_over=succession.may_hand_over,
+        hands_over=lambda: succession.pending,
         distrust=partial(_distrust, client),
     )
 
@@ -87,13 +93,6 @@ def _is_gone(client: Client, pod: Pod) -> bool | None:
     except KubeError:
         return None
     return all(one["metadata"]["uid"] != owner.uid for one in found)
-
-
-def _own_pod(client: Client) -> str:
-    try:
-        return whoami(client).pod
-    except KubeError:
-        return ""
 
 
 def _distrust(client: Client) -> str:

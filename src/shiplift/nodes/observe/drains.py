@@ -14,12 +14,13 @@ from typing import NamedTuple
 import msgspec
 
 from shiplift.api.nodes import NodeRolloutSpec, NodeState, NodeStatus
+from shiplift.api.placements import Turn
 from shiplift.api.values import duration
-from shiplift.api.workloads import Turn
 from shiplift.drain.blocking import Refusal, is_free
 from shiplift.drain.filters import Around, judge_all, of_daemon_set
 from shiplift.drain.holds import MIGRATION, by_quorum
 from shiplift.drain.model import Hold, Judgement, Presence, Settings, Wait, Why
+from shiplift.drain.own import ALONE, Own
 from shiplift.drain.plan import Plan, Scene, blockers, plan, spending
 from shiplift.drain.volumes import Volume, attached, claims_that_stay
 from shiplift.engine.barrier import Gone
@@ -63,8 +64,8 @@ class Asked(NamedTuple):
 class Drains:
     """Tells of nodes in one snapshot, at one moment.
 
-    `is_gone` asks the API server whether the DaemonSet of a pod is gone; `is_ours` whether a pod is the
-    operator's own.
+    `is_gone` asks the API server whether the DaemonSet of a pod is gone; `own` are the operator's own pods,
+    where it has some; `is_operator` knows pods of any operator of ours by their marks.
     """
 
     def __init__(
@@ -74,11 +75,12 @@ class Drains:
         moving: Moving | None,
         now: datetime,
         is_gone: Callable[[Pod], bool | None],
-        is_ours: Callable[[Pod], bool],
+        own: Own,
+        is_operator: Callable[[Pod], bool],
     ) -> None:
         self._snapshot, self._moving, self._now = snapshot, moving, now
-        self._is_gone, self._is_ours = is_gone, is_ours
-        self.evicting = frozenset(_under_way(outcomes))
+        self._is_gone, self._own, self._is_operator = is_gone, own, is_operator
+        self.evicting = being_evicted(outcomes)
         """Pods, by uid, that are being evicted."""
         self._refusals = dict(_refusals(outcomes))
         self._taken: Counter[str] = Counter()
@@ -106,7 +108,8 @@ class Drains:
         ]
 
     def of(self, asked: Asked) -> Drain:
-        around = Around(settings_of(asked.spec), self._daemon_set, self._seconds, _came_late(asked))
+        settings, late = settings_of(asked.spec), _came_late(asked)
+        around = Around(settings, self._daemon_set, self._seconds, late, self._is_ours)
         judged = judge_all(self._snapshot.pods_on(asked.node.name), around)
         scene = Scene(
             judged=judged,
@@ -117,14 +120,17 @@ class Drains:
             evicting=self.evicting,
             spent=self._spent(asked.node.name),
             refusals=self._refusals,
-            goes_last=self._is_ours,
+            goes_last=self._own.rank,
             volumes=self._attached(asked.node, judged),
         )
         found = plan(scene)
         if asked.record.state not in DRAINED:
-            return _drain(found, self._seconds)
+            return self._told(found)
         self._taken.update(spending(found))
-        return msgspec.structs.replace(_drain(found, self._seconds), noted=tuple(self._to_forget(found)))
+        return msgspec.structs.replace(self._told(found), noted=tuple(self._to_forget(found)))
+
+    def _told(self, found: Plan) -> Drain:
+        return msgspec.structs.replace(_drain(found, self._seconds), own=_of_our_own(found, self._own))
 
     def _to_forget(self, found: Plan) -> Iterator[Noted]:
         """What budgets that keep pods of this plan have to forget, and no plan before it has asked for."""
@@ -146,7 +152,11 @@ class Drains:
     def judged(self, node: str, settings: Settings) -> tuple[Judgement, ...]:
         """What would become of the pods of a node that is not begun yet, as far as the store knows: nothing
         is asked for it."""
-        return judge_all(self._snapshot.pods_on(node), Around(settings, self._daemon_set_seen, self._seconds))
+        around = Around(settings, self._daemon_set_seen, self._seconds, ours=self._is_ours)
+        return judge_all(self._snapshot.pods_on(node), around)
+
+    def _is_ours(self, pod: Pod) -> bool:
+        return self._own.rank(pod) > 0 or self._is_operator(pod)
 
     def _spent(self, node: str) -> Counter[str]:
         """What all other nodes take of budgets."""
@@ -170,7 +180,7 @@ class Drains:
         return [row for row in self._budgets.get(pod.namespace, ()) if row.selects(pod.labels)]
 
     def _hold(self, node: Node, pod: Pod) -> Hold | None:
-        return self._by_quorum(pod) or self._by_migration(node, pod)
+        return self._by_quorum(pod) or self._by_migration(node, pod) or self._own.hold(pod)
 
     def _by_quorum(self, pod: Pod) -> Hold | None:
         owner = pod.controller
@@ -223,8 +233,12 @@ def _came_late(asked: Asked) -> Callable[[Pod], bool]:
     return lambda pod: since is not None and pod.created >= int(since.timestamp())
 
 
-def _under_way(outcomes: Outcomes) -> Iterator[str]:
+def being_evicted(outcomes: Outcomes) -> frozenset[str]:
     """Pods, by uid, that go and do not look like it."""
+    return frozenset(_being_evicted(outcomes))
+
+
+def _being_evicted(outcomes: Outcomes) -> Iterator[str]:
     for key in outcomes.running:
         if key.startswith((_EVICT, _FORCE)):
             yield key.removeprefix(_EVICT).removeprefix(_FORCE)
@@ -257,6 +271,16 @@ def _drain(found: Plan, now: int) -> Drain:
 
 def _evictable(pod: Pod, budget: str = "") -> Evictable:
     return Evictable(pod.namespace, pod.name, pod.uid, pod.resource_version, budget)
+
+
+def _of_our_own(found: Plan, own: Own) -> str:
+    """What it means that a pod of the operator itself is to go; empty where none is."""
+    kept = [one.pod for one in (*found.waits, *found.evictions) if own.rank(one.pod)]
+    if not kept:
+        return ""
+    pod = kept[-1]
+    words = ALONE if own.alone else "is the operator's own, and goes last"
+    return f"pod {pod.namespace}/{pod.name} {words}"
 
 
 def _never(found: Plan) -> str:

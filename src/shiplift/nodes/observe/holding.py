@@ -15,13 +15,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, Protocol, cast
 
 from shiplift.api.marks import TARGET_LABEL, UPGRADE_TAINT, label_value
+from shiplift.api.placements import Turn, WorkloadPlacement
 from shiplift.api.workloads import (
     MIGRATION_STARTS,
     MigrationState,
     Mode,
-    Turn,
     WorkloadMigration,
-    WorkloadPlacement,
     WorkloadState,
     WorkloadStatus,
 )

@@ -10,6 +10,8 @@ from msgspec import structs
 from shiplift.agent.protocol import (
     AGENT,
     CHANGES_ALLOWED,
+    PROTOCOL,
+    Agent,
     ProtocolError,
     agent_of,
     current_versions,
@@ -74,14 +76,24 @@ def member(row: Node, place: Place = _NOWHERE) -> Member:
 
 
 def _believed(plain: Member, notes: Mapping[str, str]) -> Member:
+    agent = agent_of(notes)
+    if agent is not None and agent.protocol != PROTOCOL:
+        raise ProtocolError(AGENT, _other_age(agent))
     return structs.replace(
         plain,
         current=current_versions(notes),
         order=order_of(notes),
         readiness=readiness_of(notes),
         answer=outcome_of(notes),
-        agent=agent_of(notes),
+        agent=agent,
     )
+
+
+def _other_age(agent: Agent) -> str:
+    """An agent that would refuse every order, and whose answers nobody here could read."""
+    newer = agent.protocol > PROTOCOL
+    help_ = "upgrade shiplift in the cluster first" if newer else "install the shiplift-agent of this release"
+    return f"agent {agent.version} speaks protocol {agent.protocol}, and the operator {PROTOCOL}: {help_}"
 
 
 def _place(row: Custom) -> tuple[str, Place]:

@@ -8,28 +8,35 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Protocol, cast
 
+from shiplift.api.marks import CORDONED_BY
 from shiplift.api.nodes import NodeRollout, NodeState, NodeStatus
 from shiplift.api.workloads import WorkloadMigration
+from shiplift.drain.filters import CORDON
+from shiplift.drain.own import NOT_IN_A_POD, Own, could_take, own
+from shiplift.drain.own import is_operator as is_operator_of
 from shiplift.engine import clock, contested
 from shiplift.engine.step import Outcomes
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
-from shiplift.facts.meta import Row
+from shiplift.facts.meta import NO_LABELS, Row
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod
+from shiplift.facts.selectors import Selector
 from shiplift.kube.collection import paused_collection
 from shiplift.kube.kept import Kept
 from shiplift.kube.store import Snapshot
 from shiplift.nodes.decide.case import cordoned_here
 from shiplift.nodes.decide.hooks import jobs as hook_jobs
-from shiplift.nodes.memory import Jobs, Leases, Memory, Watched
+from shiplift.nodes.memory import Jobs, Leases, Memory, Noticing, Watched
 from shiplift.nodes.model import Member, Unreadable, View
+from shiplift.nodes.names import controllers_after
 from shiplift.nodes.observe.api_servers import api_servers
 from shiplift.nodes.observe.asking import Asking
 from shiplift.nodes.observe.demands import SnapshotDemands
-from shiplift.nodes.observe.drains import DRAINED, Asked, Drains
+from shiplift.nodes.observe.drains import DRAINED, Asked, Drains, being_evicted
 from shiplift.nodes.observe.holding import Holding, moving
 from shiplift.nodes.observe.members import Members, has_ours
 from shiplift.nodes.observe.news import Heard, News
@@ -58,6 +65,7 @@ READS = (
 )
 
 
+_EVERY = Selector(NO_LABELS)
 _VERIFIED = frozenset((NodeState.VERIFYING, NodeState.SOAKING))
 
 
@@ -77,7 +85,10 @@ class Observer:
         asking: Asking,
         now: Callable[[], datetime] = clock.now,
         monotonic: Callable[[], float] = time.monotonic,
+        namespace: str = "",
     ) -> None:
+        """`namespace` is that of the operator."""
+        self._namespace = namespace
         self._store, self._asking, self._now, self._monotonic = store, asking, now, monotonic
         self._heard = Heard()
         self._members, self._holding = Members(), Holding()
@@ -87,9 +98,9 @@ class Observer:
         self._keep_until = float("-inf")
         self._version = Kept(asking.version, 30.0, monotonic)
         self._claims = Kept(lambda: (asking.claims(),), 2.0, monotonic)
-        self._own_pod = Kept(asking.own_pod, 300.0, monotonic)
         self._distrust = Kept(asking.distrust, 10.0, monotonic)
         self._watched, self._beats = Watched(monotonic), Watched(monotonic)
+        self._noticing = Noticing(monotonic)
         self._first = True
         """Whether nothing was looked at yet: what an operator before this one has made is not known."""
         self._clean = False
@@ -154,18 +165,23 @@ class Observer:
         under_way = moving(_migration(snapshot), snapshot.customs(kinds.WORKLOAD_PLACEMENT))
         under_way = under_way if rollouts else None
         nodes = _rows(members) if under_way else {}
+        ours = self._own(snapshot, outcomes) if rollouts else NOT_IN_A_POD
         asked = _asked(rollouts, members, self.memory.changes.changes)
-        drains = Drains(snapshot, outcomes, under_way, self._now(), self._asking.is_gone, self._is_ours)
+        asked.sort(key=lambda one: ours.of_node(one.node.name))
+        is_operator = partial(is_operator_of, namespace=self._namespace)
+        drains = Drains(snapshot, outcomes, under_way, self._now(), self._asking.is_gone, ours, is_operator)
         return View(
             rollouts=rollouts,
             members=members,
             api_servers=api_servers(members.values(), self._version.get) if rollouts else {},
             drains={one.node.uid: drains.of(one) for one in asked},
             demands=_demands(snapshot, drains, asked) if rollouts else None,
+            own=ours,
             migration=self._holding.look(snapshot, under_way, nodes, news.nodes),
             leases=self.memory.leases.seen(_verified(rollouts, members.values())),
             watched=self._watched.look(states(rollouts, members), self._now()),
             heard=self._beats.look(beats(members.values()), self._now()),
+            unnoticed=self._noticing.look(_cordoned(asked), self._now()),
             unheard=self._beats.unchanged,
             hooks=self.memory.jobs.look(self._asking.job),
             claims=self._claims.get()[0] if touches_control_plane(rollouts, members) else (),
@@ -184,19 +200,46 @@ class Observer:
                     self.memory.jobs.note(job)
         self._first = False
 
-    def _is_ours(self, pod: Pod) -> bool:
-        return pod.uid == self._own_pod.get()
+    def _own(self, snapshot: Snapshot, outcomes: Outcomes) -> Own:
+        """The operator's own pods: who stays where no pod is taken off its node could lead instead."""
+        uid = self._asking.own_pod()
+        pod = snapshot.by_uid(Pod, uid) if uid else None
+        if pod is None:
+            return NOT_IN_A_POD
+        mates = snapshot.pods_matching(pod.namespace, _EVERY)
+        may, pending = self._asking.may_hand_over(), self._asking.hands_over()
+        return own(
+            pod,
+            mates,
+            partial(_stays, snapshot),
+            may_hand_over=may,
+            pending=pending,
+            evicting=being_evicted(outcomes),
+            has_a_place=lambda one: any(could_take(one, node) for node in snapshot.all(Node)),
+        )
+
+
+def _stays(snapshot: Snapshot, pod: Pod) -> bool:
+    node = snapshot.find(Node, pod.node)
+    return node is not None and node.ready and not node.unschedulable
 
 
 def _asked(
     rollouts: Iterable[NodeRollout], members: Mapping[str, Member], changes: contested.Changes
 ) -> list[Asked]:
-    """Nodes that are there and recorded, in the order in which rollouts and records are."""
+    """Nodes that are there and recorded, in the order in which rollouts and records are: in that order they
+    get what budgets give."""
     return [
         Asked(member.row, record, rollout.spec, cordoned_here(changes, record))
         for rollout, record in in_flight(rollouts)
         if (member := members.get(record.name)) is not None and member.uid == record.uid
     ]
+
+
+def _cordoned(asked: Iterable[Asked]) -> dict[str, bool]:
+    """Nodes that a rollout has cordoned, by uid: whether their taint says that this was noticed."""
+    nodes = (one.node for one in asked if one.node.unschedulable and CORDONED_BY in one.node.annotations)
+    return {node.uid: any(taint.key == CORDON.key for taint in node.taints) for node in nodes}
 
 
 def _demands(snapshot: Snapshot, drains: Drains, asked: Iterable[Asked]) -> SnapshotDemands:
@@ -226,9 +269,11 @@ def _is_clean(view: View) -> bool:
 
 
 def _verified(rollouts: Iterable[NodeRollout], members: Iterable[Member]) -> set[str]:
-    """Nodes, by uid, whose Leases tell something: their agents are through, or were when last seen."""
+    """Nodes, by uid, whose Leases, and that of the controllers after them, tell something: their agents are
+    through, or were when last seen."""
     recorded = {one.uid for rollout in rollouts for one in rollout.status.nodes if one.state in _VERIFIED}
-    return recorded | {one.uid for one in members if _is_through(one)}
+    nodes = recorded | {one.uid for one in members if _is_through(one)}
+    return nodes | {controllers_after(uid) for uid in nodes}
 
 
 def _is_through(member: Member) -> bool:
