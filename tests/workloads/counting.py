@@ -57,9 +57,9 @@ def sums(census: Census, order: Any) -> dict[str, Any]:
     assert all(occupancy.places[name] is place for name, place in room.eligible.items())
     return {
         "tallies": {id_: _sorted(one) for id_, one in census.tallies.items()},
-        "budgets": census.budgets,
-        "covers": {uid: set(those) for uid, those in census.covers.items() if those},
-        "holds": census.holds,
+        "budgets": census.covers.budgets,
+        "covers": {uid: set(those) for uid, those in census.covers.workloads.items() if those},
+        "holds": census.covers.holds,
         "unscheduled": set(census.unscheduled),
         "away": census.away,
         "fleet": fleet,

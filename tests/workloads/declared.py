@@ -1,13 +1,8 @@
 """Workloads and orders that declare what depends on what, for the tests of how that is gathered."""
 
 from benchmarks.rows import make
-from shiplift.api.workloads import (
-    OrderedWorkload,
-    WorkloadKind,
-    WorkloadOrder,
-    WorkloadOrderSpec,
-    WorkloadRef,
-)
+from shiplift.api.orders import OrderedWorkload, WorkloadOrder, WorkloadOrderSpec, WorkloadRef
+from shiplift.api.workloads import WorkloadKind
 from shiplift.facts.custom import Custom
 from shiplift.facts.meta import Labels
 from shiplift.workloads.identity import WorkloadId

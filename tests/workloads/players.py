@@ -6,15 +6,8 @@ import copy
 from collections.abc import Iterable
 from typing import Any, cast
 
-from shiplift.api.workloads import (
-    MigrationState,
-    Mode,
-    OnBlockedWorkload,
-    OnCycle,
-    OnMissing,
-    Turn,
-    WorkloadPlacement,
-)
+from shiplift.api.placements import Turn, WorkloadPlacement
+from shiplift.api.workloads import MigrationState, Mode, OnBlockedWorkload, OnCycle, OnMissing
 from shiplift.drain.steps import ForgetEviction
 from shiplift.engine.budgets import Disruptions
 from shiplift.engine.step import Outcome, Outcomes, Step

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from shiplift.api.marks import MANAGED_BY, MANAGER
+from shiplift.api.placements import PLACEMENT
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.kube.errors import AlreadyExists, NotFound
@@ -16,7 +17,7 @@ from shiplift.local.cluster import Cluster
 from shiplift.local.nodes import SERVICE_ACCOUNT, Pool
 from shiplift.operator.layers import LAYERS
 from shiplift.workloads.admission import effective_generation
-from shiplift.workloads.names import MIGRATION, PLACEMENT
+from shiplift.workloads.names import MIGRATION
 from tests.operated import NEW, Operated
 from tests.until import until
 

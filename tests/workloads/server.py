@@ -11,7 +11,8 @@ from typing import cast
 import msgspec
 
 from shiplift.api.marks import HOLD_LEDGER, MANAGED_BY, MANAGER, UPGRADE_TAINT, label_value
-from shiplift.api.workloads import WorkloadKind, WorkloadPlacementSpec
+from shiplift.api.placements import WorkloadPlacementSpec
+from shiplift.api.workloads import WorkloadKind
 from shiplift.drain.steps import ForgetEviction
 from shiplift.engine import ledger
 from shiplift.engine.ledger import Change

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shiplift.api.workloads import WorkloadOrderStatus
+from shiplift.api.orders import WorkloadOrderStatus
 from shiplift.facts import kinds
 from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.identity import WorkloadId

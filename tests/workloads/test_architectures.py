@@ -8,13 +8,13 @@ import msgspec
 import pytest
 
 from benchmarks.rows import make
+from shiplift.api.placements import Turn
 from shiplift.api.workloads import (
     Growing,
     Mode,
     NodeSize,
     OnNoCapacity,
     OnUnknownArchitecture,
-    Turn,
     WorkloadMigrationStatus,
     WorkloadState,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from shiplift.api.workloads import Turn
+from shiplift.api.placements import Turn
 from shiplift.facts import kinds
 from shiplift.facts.workloads import Deployment
 from shiplift.workloads.model import Reason

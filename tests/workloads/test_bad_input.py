@@ -13,16 +13,14 @@ import pytest
 
 from benchmarks.decide import make
 from shiplift.api.marks import UPGRADE_TAINT
+from shiplift.api.orders import OrderedWorkload, WorkloadOrder, WorkloadOrderSpec, WorkloadRef
+from shiplift.api.placements import PLACEMENT
 from shiplift.api.workloads import (
     MigrationState,
     Mode,
-    OrderedWorkload,
     WorkloadKind,
     WorkloadMigration,
     WorkloadMigrationStatus,
-    WorkloadOrder,
-    WorkloadOrderSpec,
-    WorkloadRef,
 )
 from shiplift.engine.step import Outcomes
 from shiplift.facts import kinds
@@ -38,7 +36,6 @@ from shiplift.kube.store import Snapshot, Store
 from shiplift.kube.tables import Lookup, PodLookup, Table
 from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.model import Migrating
-from shiplift.workloads.names import PLACEMENT
 from shiplift.workloads.observe.observer import READS, Observer
 from shiplift.workloads.tell.report import status_of
 from tests.operated import NEW, OLD

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shiplift.api.marks import OFF_TARGET_LABEL, TARGET_LABEL
-from shiplift.api.workloads import Turn, WorkloadState, WorkloadStatus
+from shiplift.api.placements import Turn
+from shiplift.api.workloads import WorkloadState, WorkloadStatus
 from shiplift.engine import contested
 from shiplift.engine.step import Outcome, Outcomes
 from shiplift.facts.meta import NO_LABELS

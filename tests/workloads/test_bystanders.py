@@ -72,7 +72,7 @@ def test_the_policy_of_pods_deleted_half_way_stops_evictions_until_it_is_back(
     space = half_way(scene)
     with restored(scene, kind, admission.PODS_POLICY):
         scene.drop(kind, admission.PODS_POLICY)
-        remedy = "`shiplift manifests | kubectl apply -f -` puts it back"
+        remedy = "what installed shiplift puts it back when it is applied again"
         scene.wait(lambda: [one for one in lines(scene) if remedy in one["message"]])
         scene.wait(lambda: [one for one in lines(scene) if one["state"] == "Blocked"])
         before = moves(scene)

@@ -58,7 +58,7 @@ def agree(world: World, census: Census) -> None:
         uids = by_template if missing else set[str]()
         for uid in uids.union(*(naive(world, pod.labels, space) for pod in pods)):
             covers.setdefault(uid, set()).add(id_)
-    assert {uid: set(those) for uid, those in census.covers.items() if those} == covers
+    assert {uid: set(those) for uid, those in census.covers.workloads.items() if those} == covers
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_a_budget_covers_whom_its_selector_picks_in_its_namespace(
     assert {
         id_: len(one.budgets) for id_, one in kept.census.tallies.items() if one.budgets
     } == dict.fromkeys(expected, 1)
-    assert {id_ for those in kept.census.covers.values() for id_ in those} == expected
+    assert {id_ for those in kept.census.covers.workloads.values() for id_ in those} == expected
 
 
 def test_a_budget_whose_labels_come_in_another_order_stays_one_budget() -> None:

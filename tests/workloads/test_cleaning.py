@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from shiplift.api.marks import UPGRADE_TAINT
-from shiplift.api.workloads import Cleanup, Mode, OnCycle, Turn, WorkloadMigrationStatus
+from shiplift.api.placements import PLACEMENT, Turn
+from shiplift.api.workloads import Cleanup, Mode, OnCycle, WorkloadMigrationStatus
 from shiplift.engine.step import Outcome, Outcomes, Step
 from shiplift.facts import kinds
 from shiplift.facts.pods import Toleration
@@ -18,7 +19,6 @@ from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.decide.template_digest import digest
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Reason
-from shiplift.workloads.names import PLACEMENT
 from shiplift.workloads.record import Record, Surge
 from shiplift.workloads.steps import (
     DeletePlacement,

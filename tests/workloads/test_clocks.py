@@ -8,7 +8,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from shiplift.api.workloads import Turn
+from shiplift.api.placements import Turn
 from shiplift.engine import clock
 from shiplift.engine.step import Outcomes
 from shiplift.facts.meta import Labels

@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from shiplift.api.marks import OFF_TARGET_LABEL, TARGET_LABEL
-from shiplift.api.workloads import OnNoCapacity, Turn, WorkloadState, WorkloadStatus
+from shiplift.api.placements import Turn
+from shiplift.api.workloads import OnNoCapacity, WorkloadState, WorkloadStatus
 from shiplift.drain.steps import ForgetEviction
 from shiplift.engine.step import Outcomes
 from shiplift.facts import kinds

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiplift.api.workloads import Mode, Turn, WaitForNodes
+from shiplift.api.placements import Turn
+from shiplift.api.workloads import Mode, WaitForNodes
 from shiplift.facts.nodes import Node
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.steps import DeleteHold, MakeHold, WritePlacement

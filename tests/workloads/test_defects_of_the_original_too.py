@@ -339,7 +339,7 @@ def test_12_a_missing_right_is_named_by_a_condition(scene: Scene) -> None:
         scene.rig.start()
         told = scene.wait(lambda: scene.condition("Stalled"))
         assert told["reason"] == "MissingRight"
-        for right in ("patch deployments.apps", "patch statefulsets.apps", "shiplift manifests --template"):
+        for right in ("patch deployments.apps", "patch statefulsets.apps", "applied again with --template"):
             assert right in told["message"]
         assert scene.residue() == []
     finally:

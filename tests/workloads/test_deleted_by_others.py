@@ -10,7 +10,8 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from shiplift.api.workloads import Cleanup, Hold, Mode, OnBlockedWorkload, Turn
+from shiplift.api.placements import PLACEMENT, Turn
+from shiplift.api.workloads import Cleanup, Hold, Mode, OnBlockedWorkload
 from shiplift.engine.contested import Memory
 from shiplift.engine.step import Step
 from shiplift.facts import kinds
@@ -19,7 +20,7 @@ from shiplift.kube.errors import KubeError
 from shiplift.local.stages import READY_AFTER
 from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.model import Migrating
-from shiplift.workloads.names import FINALIZER, PLACEMENT
+from shiplift.workloads.names import FINALIZER
 from shiplift.workloads.record import Record, Surge
 from shiplift.workloads.steps import DeleteHold, DeletePlacement, MakeHold, WritePlacement
 from tests.model import nature

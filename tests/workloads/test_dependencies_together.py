@@ -6,11 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiplift.api.workloads import (
-    EdgeSource,
-    WorkloadKind,
-    WorkloadRef,
-)
+from shiplift.api.orders import WorkloadRef
+from shiplift.api.workloads import EdgeSource, WorkloadKind
 from shiplift.engine.graph import Edge, Graph
 from shiplift.facts.meta import Labels
 from shiplift.workloads.identity import WorkloadId

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from shiplift.api.workloads import Cleanup, Hold, MigrationState, Mode, Turn, WorkloadMigrationStatus
+from shiplift.api.placements import Turn
+from shiplift.api.workloads import Cleanup, Hold, MigrationState, Mode, WorkloadMigrationStatus
 from shiplift.engine import contested
 from shiplift.engine.contested import Memory
 from shiplift.engine.step import Outcome, Outcomes

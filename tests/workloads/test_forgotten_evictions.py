@@ -10,7 +10,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from shiplift.api.workloads import Turn
+from shiplift.api.placements import Turn
 from shiplift.drain.steps import TIME_TO_NOTICE, ForgetEviction
 from shiplift.engine.contested import Memory
 from shiplift.engine.decision import Requeue

@@ -11,8 +11,9 @@ from typing import Any, cast
 import pytest
 
 from benchmarks.rows import make
+from shiplift.api.placements import Turn
 from shiplift.api.values import ConditionStatus
-from shiplift.api.workloads import Cleanup, Hold, Mode, Turn, WorkloadState
+from shiplift.api.workloads import Cleanup, Hold, Mode, WorkloadState
 from shiplift.engine.barrier import Gone, Seen
 from shiplift.engine.decision import Requeue
 from shiplift.engine.step import Outcome, Outcomes, Step

@@ -9,15 +9,8 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
-from shiplift.api.workloads import (
-    Growing,
-    Mode,
-    NodeSize,
-    OnBlockedWorkload,
-    OnNoCapacity,
-    Turn,
-    WorkloadState,
-)
+from shiplift.api.placements import Turn
+from shiplift.api.workloads import Growing, Mode, NodeSize, OnBlockedWorkload, OnNoCapacity, WorkloadState
 from shiplift.engine.decision import requeue
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node

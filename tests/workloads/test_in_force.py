@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, cast
 
 import pytest
 
+from shiplift.api.placements import PLACEMENT
 from shiplift.engine.contested import Memory
 from shiplift.facts import kinds
 from shiplift.kube.api_servers import ENDPOINT_SLICE, NAME, NAMESPACE, Address, ApiServers, read_addresses
@@ -24,7 +25,7 @@ from shiplift.local.ports import free_ports
 from shiplift.workloads.act.actor import Actor
 from shiplift.workloads.act.placements import Question, ask
 from shiplift.workloads.memory import InForce
-from shiplift.workloads.names import GENERATION_IN_FORCE, PLACEMENT
+from shiplift.workloads.names import GENERATION_IN_FORCE
 from shiplift.workloads.steps import Evict
 from tests.until import until
 from tests.workloads.rig import Rig, Scene

@@ -8,7 +8,8 @@ from typing import cast
 import pytest
 
 from shiplift.api.marks import MANAGED_BY, MANAGER, TARGET_LABEL
-from shiplift.api.workloads import WorkloadKind, WorkloadPlacementSpec
+from shiplift.api.placements import WorkloadPlacementSpec
+from shiplift.api.workloads import WorkloadKind
 from shiplift.engine.step import Answer, Outcome, Outcomes
 from shiplift.facts import kinds
 from shiplift.kube.store import Snapshot, Store

@@ -8,7 +8,8 @@ from typing import cast
 import msgspec
 
 from shiplift.api.marks import HOLD_LEDGER
-from shiplift.api.workloads import Hold, MigrationState, Mode, Turn, WorkloadMigrationStatus
+from shiplift.api.placements import Turn
+from shiplift.api.workloads import Hold, MigrationState, Mode, WorkloadMigrationStatus
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.facts.workloads import PodDisruptionBudget

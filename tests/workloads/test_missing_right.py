@@ -45,7 +45,8 @@ def test_before_the_start_the_rights_are_named_and_nothing_is_begun() -> None:
     assert stalled.message == (
         "mode Template needs rights that the operator does not have:"
         " patch deployments.apps, patch statefulsets.apps;"
-        " `shiplift manifests --template | kubectl apply -f -` grants them,"
+        " what installed shiplift grants them when it is applied again with --template"
+        " (podTemplates of the chart),"
         " or set spec.mode of WorkloadMigration cluster to Inject, on Kubernetes 1.36 and newer"
     )
 
@@ -60,7 +61,7 @@ def test_mode_inject_is_no_way_out_where_it_is_not_there_or_the_move_has_begun()
     migration = msgspec.structs.replace(view.migration, spec=spec)
     unchosen = msgspec.structs.replace(view, migration=migration, missing_rights=MISSING)
     said = decide(unchosen, world.now).message
-    assert said.endswith("`shiplift manifests --template | kubectl apply -f -` grants them")
+    assert said.endswith("with --template (podTemplates of the chart)")
 
 
 def test_no_event_tells_that_a_right_was_granted_so_it_is_looked_at_again_soon() -> None:

@@ -10,15 +10,8 @@ import msgspec
 import pytest
 
 from shiplift.api.marks import HOLD_LEDGER, UPGRADE_TAINT, label_value
-from shiplift.api.workloads import (
-    Hold,
-    MigrationState,
-    Mode,
-    OnBlockedWorkload,
-    OnMissing,
-    Turn,
-    WorkloadState,
-)
+from shiplift.api.placements import Turn
+from shiplift.api.workloads import Hold, MigrationState, Mode, OnBlockedWorkload, OnMissing, WorkloadState
 from shiplift.engine.decision import requeue
 from shiplift.engine.step import Answer, Outcome, Outcomes
 from shiplift.facts import kinds

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 
-from shiplift.api.workloads import Edge, OnCycle, OnMissing, WorkloadOrderStatus
+from shiplift.api.orders import WorkloadOrderStatus
+from shiplift.api.workloads import Edge, OnCycle, OnMissing
 from shiplift.facts import kinds
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.tell.order_status import order_status

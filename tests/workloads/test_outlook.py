@@ -8,7 +8,8 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from shiplift.api.workloads import Mode, OnBlockedWorkload, Turn, WorkloadMigrationStatus
+from shiplift.api.placements import Turn
+from shiplift.api.workloads import Mode, OnBlockedWorkload, WorkloadMigrationStatus
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.workloads.decide.decision import decide

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from shiplift.api.workloads import Mode, Turn
+from shiplift.api.placements import Turn
+from shiplift.api.workloads import Mode
 from shiplift.facts.meta import Labels
 from shiplift.workloads.decide import placements
 from shiplift.workloads.identity import WorkloadId

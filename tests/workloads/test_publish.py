@@ -10,17 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shiplift.api.orders import WorkloadOrder, WorkloadOrderSpec, WorkloadOrderStatus
 from shiplift.api.values import Estimate, Progress
-from shiplift.api.workloads import (
-    MigrationState,
-    Mode,
-    NodesOfVersion,
-    Wave,
-    WorkloadMigrationStatus,
-    WorkloadOrder,
-    WorkloadOrderSpec,
-    WorkloadOrderStatus,
-)
+from shiplift.api.workloads import MigrationState, Mode, NodesOfVersion, Wave, WorkloadMigrationStatus
 from shiplift.engine.decision import Requeue
 from shiplift.engine.layer import Retry
 from shiplift.facts import kinds

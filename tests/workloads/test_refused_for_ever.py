@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from shiplift.api.marks import OFF_TARGET_LABEL
-from shiplift.api.workloads import Mode, OnBlockedWorkload, Turn, WorkloadState
+from shiplift.api.placements import PLACEMENT, Turn
+from shiplift.api.workloads import Mode, OnBlockedWorkload, WorkloadState
 from shiplift.engine.retries import EVERYDAY
 from shiplift.engine.step import Answer, Outcome, Outcomes
 from shiplift.facts import kinds
@@ -17,7 +18,6 @@ from shiplift.facts.nodes import Node
 from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.decide.waiting import line_of
 from shiplift.workloads.model import Migrating, Reason
-from shiplift.workloads.names import PLACEMENT
 from shiplift.workloads.record import Record, Surge
 from shiplift.workloads.steps import Evict, MarkNode, MarkPod, PodStep, Replace, Rescue, WritePlacement
 from shiplift.workloads.tell.report import status_of

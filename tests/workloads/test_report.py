@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from shiplift.api.placements import Turn
 from shiplift.api.workloads import (
     MigrationState,
     Mode,
     OnBlockedWorkload,
     OnCycle,
     OnMissing,
-    Turn,
     WorkloadMigrationStatus,
     WorkloadStatus,
 )

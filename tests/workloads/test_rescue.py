@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from shiplift.api.marks import UPGRADE_TAINT
-from shiplift.api.workloads import Mode, Turn
+from shiplift.api.placements import Turn
+from shiplift.api.workloads import Mode
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node, Taint
 from shiplift.facts.pods import Pod, Toleration

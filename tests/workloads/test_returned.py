@@ -8,7 +8,8 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from shiplift.api.workloads import Mode, Turn, WorkloadMigrationStatus
+from shiplift.api.placements import Turn
+from shiplift.api.workloads import Mode, WorkloadMigrationStatus
 from shiplift.engine.step import Outcomes
 from shiplift.facts import kinds
 from shiplift.facts.meta import Labels

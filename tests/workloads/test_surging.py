@@ -8,13 +8,8 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
-from shiplift.api.workloads import (
-    Mode,
-    OnBlockedWorkload,
-    Turn,
-    WorkloadPlacementSpec,
-    WorkloadState,
-)
+from shiplift.api.placements import Turn, WorkloadPlacementSpec
+from shiplift.api.workloads import Mode, OnBlockedWorkload, WorkloadState
 from shiplift.engine.step import Step
 from shiplift.facts.meta import Labels
 from shiplift.facts.pods import Pod

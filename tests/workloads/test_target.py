@@ -226,7 +226,7 @@ def test_policies_that_may_not_be_looked_at_stall_and_the_right_is_named(wanted:
     found = target_of(a_migration(mode=wanted), {OLD: 1, NEW: 1}, inject=REFUSED)
     assert (found.version, found.reason, found.stalled) == ("", Reason.MISSING_RIGHT, True)
     assert REFUSED in found.message
-    assert "`shiplift manifests | kubectl apply -f -` grants it" in found.message
+    assert "what installed shiplift grants it when it is applied again" in found.message
     assert target_of(a_migration(mode=Mode.TEMPLATE), {OLD: 1, NEW: 1}, inject=REFUSED).mode is Mode.TEMPLATE
 
 

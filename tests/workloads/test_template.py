@@ -534,6 +534,7 @@ def test_a_policy_that_forbids_our_holds_does_not_stop_it(scene: Scene) -> None:
     assert scene.arrived(space, "db", "web")
 
 
+@pytest.mark.long(seconds=60)
 def test_a_stateful_set_with_on_delete_moves_and_one_that_tolerates_everything_stays(scene: Scene) -> None:
     old = scene.nodes("old", OLD_VERSION)
     space = scene.namespace()

@@ -10,7 +10,8 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from shiplift.api.workloads import Mode, Turn
+from shiplift.api.placements import Turn
+from shiplift.api.workloads import Mode
 from shiplift.engine.barrier import Barrier
 from shiplift.engine.step import Outcome, Step
 from shiplift.facts import kinds

@@ -8,15 +8,8 @@ from typing import Any, cast
 import msgspec
 
 from shiplift.api.marks import label_value
-from shiplift.api.workloads import (
-    MigrationState,
-    Mode,
-    Turn,
-    WorkloadKind,
-    WorkloadMigrationStatus,
-    WorkloadPlacement,
-    WorkloadPlacementSpec,
-)
+from shiplift.api.placements import Turn, WorkloadPlacement, WorkloadPlacementSpec
+from shiplift.api.workloads import MigrationState, Mode, WorkloadKind, WorkloadMigrationStatus
 from shiplift.engine.step import Outcomes
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod

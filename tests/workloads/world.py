@@ -10,21 +10,16 @@ import msgspec
 from benchmarks.rows import make
 from shiplift.api.base import ObjectMeta
 from shiplift.api.marks import OFF_TARGET_LABEL, TARGET_LABEL
+from shiplift.api.orders import OrderedWorkload, WorkloadOrder, WorkloadOrderSpec, WorkloadRef
+from shiplift.api.placements import PLACEMENT, Turn, WorkloadPlacement, WorkloadPlacementSpec
 from shiplift.api.values import selector_of
 from shiplift.api.workloads import (
     MigrationState,
     Mode,
-    OrderedWorkload,
-    Turn,
     WorkloadKind,
     WorkloadMigration,
     WorkloadMigrationSpec,
     WorkloadMigrationStatus,
-    WorkloadOrder,
-    WorkloadOrderSpec,
-    WorkloadPlacement,
-    WorkloadPlacementSpec,
-    WorkloadRef,
 )
 from shiplift.facts import kinds
 from shiplift.facts.custom import Custom
@@ -35,7 +30,7 @@ from shiplift.facts.selectors import NodeTerm, Requirement
 from shiplift.facts.workloads import Deployment, ReplicaSet, StatefulSet
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Target
-from shiplift.workloads.names import MIGRATION, PLACEMENT
+from shiplift.workloads.names import MIGRATION
 from shiplift.workloads.observe.observer import READS
 from shiplift.workloads.target import marks, role
 from tests.model import world as model

@@ -35,8 +35,9 @@ from shiplift.api.marks import (
     TARGET_LABEL,
     UPGRADE_TAINT,
 )
+from shiplift.api.placements import PLACEMENT, Turn
 from shiplift.api.values import SelectorOperator, TaintEffect
-from shiplift.api.workloads import MigrationState, Mode, Turn, WorkloadKind
+from shiplift.api.workloads import MigrationState, Mode, WorkloadKind
 from shiplift.facts.kinds import (
     MUTATING_ADMISSION_POLICY,
     MUTATING_ADMISSION_POLICY_BINDING,
@@ -48,7 +49,7 @@ from shiplift.facts.kinds import (
     Kind,
 )
 from shiplift.kube.policies import Manifest, json_patches, matched, named, object_of, parameter
-from shiplift.workloads.names import GENERATION_IN_FORCE, MIGRATION, PLACEMENT, PODS_POLICY
+from shiplift.workloads.names import GENERATION_IN_FORCE, MIGRATION, PODS_POLICY
 
 NODES_POLICY = "shiplift-nodes"
 

@@ -45,9 +45,10 @@ class Workloads:
             evictions,
             missing_rights=Rights(client, TEMPLATE_RULES).missing,
             stays=lambda pod: is_there(client, kinds.POD, pod),
+            succession=context.succession,
         )
         seen = self._observer
-        self._actor = Actor(client, seen.in_force, seen.changes, seen.evictions)
+        self._actor = Actor(client, seen.in_force, seen.changes, seen.evictions, context.succession)
         self._publisher = Publisher(client, context.recorder, seen.evictions)
 
     def heard(self, kind: Kind, old: Row | None, new: Row | None) -> None:

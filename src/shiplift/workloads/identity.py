@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from shiplift.api.workloads import WorkloadKind, WorkloadRef
+from shiplift.api.orders import WorkloadRef
+from shiplift.api.workloads import WorkloadKind
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from shiplift.api.placements import WorkloadPlacementSpec
 from shiplift.api.workloads import (
     MIGRATION_STARTS,
     DrainedNode,
@@ -17,10 +18,10 @@ from shiplift.api.workloads import (
     WorkloadMigration,
     WorkloadMigrationSpec,
     WorkloadMigrationStatus,
-    WorkloadPlacementSpec,
     WorkloadState,
 )
 from shiplift.api.workloads import Edge as EdgeSpec
+from shiplift.drain.own import NOT_IN_A_POD, Own
 from shiplift.engine.conditions import Reason as AnyReason
 from shiplift.engine.contested import Changes
 from shiplift.engine.decision import Decision
@@ -33,7 +34,7 @@ from shiplift.facts.pods import Pod
 from shiplift.facts.selectors import Selector
 from shiplift.facts.workloads import Deployment, HorizontalPodAutoscaler, PodDisruptionBudget, StatefulSet
 from shiplift.room.occupancy import Room
-from shiplift.workloads.identity import WorkloadId
+from shiplift.workloads.identity import WorkloadId, owned_by
 from shiplift.workloads.names import FINALIZER
 from shiplift.workloads.record import Record
 from shiplift.workloads.steps import MarkNode
@@ -124,6 +125,9 @@ class Reason(AnyReason):
 
     DRAIN_DEADLINE = "DrainDeadline"
     """Somebody else drains its node, and will not wait much longer."""
+
+    GOES_LAST = "OperatorGoesLast"
+    """It is the operator itself, and others are still to move."""
 
     # the brake
     POD_NOT_STEERED = "PodNotSteered"
@@ -452,6 +456,14 @@ class View(msgspec.Struct, frozen=True):
     """What scales a workload, whether or not the workload is there."""
     returned: frozenset[WorkloadId] = frozenset()
     """Workloads that have arrived, and of which pods are on old nodes again or on their way from there."""
+    own: Own = NOT_IN_A_POD
+    """The operator's own pods; known while workloads are moved, and to the operator alone."""
+
+    @property
+    def own_workload(self) -> WorkloadId | None:
+        """The operator itself, where it is a workload of this cluster."""
+        namespace = self.own.name.partition("/")[0]
+        return owned_by(namespace, self.own.workload) if self.own.workload else None
 
     def ready_at(self, pod: Pod) -> int:
         """When the pod became Ready, by our own clock where we saw it."""

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from shiplift.api.marks import HOLD_PREFIX
-from shiplift.api.workloads import PLACEMENT as PLACEMENT  # noqa: PLC0414 - handed on
 from shiplift.api.workloads import WorkloadKind
 from shiplift.engine.object_names import fitting
 

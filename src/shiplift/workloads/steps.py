@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
-from shiplift.api.workloads import Turn, WorkloadKind
+from shiplift.api.placements import PLACEMENT, Turn
+from shiplift.api.workloads import WorkloadKind
 from shiplift.engine.step import Outcomes, Step
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Taint
 from shiplift.facts.selectors import Selector
 from shiplift.workloads.identity import WorkloadId
-from shiplift.workloads.names import PLACEMENT, hold_name
+from shiplift.workloads.names import hold_name
 
 
 class MarkNode(Step, frozen=True):

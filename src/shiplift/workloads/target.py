@@ -173,7 +173,7 @@ def _unseen(why: str | None) -> Target:
         return Target(reason=Reason.STARTING, message="it is not known yet whether mode Inject can be used")
     text = (
         f"whether mode Inject can be used may not be looked at: {why};"
-        " `shiplift manifests | kubectl apply -f -` grants it,"
+        " what installed shiplift grants it when it is applied again,"
         " or set spec.mode of WorkloadMigration cluster to Template"
     )
     return Target(reason=Reason.MISSING_RIGHT, message=text, stalled=True)

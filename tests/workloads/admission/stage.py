@@ -9,6 +9,7 @@ from typing import Any
 
 from shiplift.api import crd
 from shiplift.api.marks import OFF_TARGET_LABEL, TARGET_LABEL
+from shiplift.api.placements import PLACEMENT
 from shiplift.facts.kinds import (
     CUSTOM_RESOURCE_DEFINITION,
     MUTATING_ADMISSION_POLICY,
@@ -24,7 +25,7 @@ from shiplift.kube.errors import AlreadyExists, NotFound, ServerError
 from shiplift.local.cluster import Cluster
 from shiplift.local.nodes import SERVICE_ACCOUNT, Pool
 from shiplift.workloads import admission
-from shiplift.workloads.names import MIGRATION, PLACEMENT
+from shiplift.workloads.names import MIGRATION
 from tests.api.api_server import wait_established
 from tests.until import until
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from shiplift.api.placements import PLACEMENT
 from shiplift.facts.kinds import (
     POD,
     WORKLOAD_PLACEMENT,
@@ -15,7 +16,7 @@ from shiplift.kube import credentials
 from shiplift.kube.client import Client
 from shiplift.kube.errors import Forbidden
 from shiplift.workloads import admission
-from shiplift.workloads.names import GENERATION_IN_FORCE, PLACEMENT
+from shiplift.workloads.names import GENERATION_IN_FORCE
 from tests.kube import operator_identity
 from tests.until import until
 from tests.workloads.admission.stage import (

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import msgspec
 
 from shiplift.api.marks import HOLD_LEDGER, QUORUM_HOLD, TARGET_LABEL, UPGRADE_TAINT, label_value
-from shiplift.api.workloads import Hold, Mode, OnBlockedWorkload, OnNoCapacity, Turn
+from shiplift.api.placements import Turn
+from shiplift.api.workloads import Hold, Mode, OnBlockedWorkload, OnNoCapacity
 from shiplift.facts.kinds import WORKLOAD_ORDER
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node

@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from shiplift.api.workloads import Turn, WorkloadKind, WorkloadState, WorkloadStatus
+from shiplift.api.placements import Turn
+from shiplift.api.workloads import WorkloadKind, WorkloadState, WorkloadStatus
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod
 from shiplift.workloads.face.passage import GateView, Passage, Passing, passage

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from shiplift.api.workloads import Turn, WorkloadPlacement, WorkloadPlacementSpec, WorkloadState
+from shiplift.api.placements import Turn, WorkloadPlacement, WorkloadPlacementSpec
+from shiplift.api.workloads import WorkloadState
 from shiplift.facts.meta import Labels, Row
 from shiplift.facts.selectors import Selector
 from shiplift.facts.workloads import Deployment, PodDisruptionBudget, ReplicaSet, StatefulSet

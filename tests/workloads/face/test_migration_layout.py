@@ -10,7 +10,8 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from shiplift.api.workloads import Turn, WorkloadState
+from shiplift.api.placements import Turn
+from shiplift.api.workloads import WorkloadState
 from shiplift.view.values import Share
 from shiplift.workloads.face import explanation_layout
 from shiplift.workloads.face import migration_layout as layout

@@ -12,7 +12,7 @@ from shiplift.workloads.decide.decision import decide
 from shiplift.workloads.decide.gates import WORKLOAD_GATES
 from shiplift.workloads.decide.pod_gates import POD_GATES
 from shiplift.workloads.decide.waiting import line_of
-from shiplift.workloads.face.passage import Passing, Said, passage
+from shiplift.workloads.face.passage import OPERATOR_LAST, Passing, Said, passage
 from shiplift.workloads.model import Reason
 from tests.workloads.face.closed_gates import SEEN, a_full_placement
 from tests.workloads.face.passing import MOMENT, NOW, WEB, a_shop, closed, released, told, way, without_room
@@ -91,6 +91,15 @@ def test_what_only_the_operator_knows_is_told_as_its_word(reason: Reason, gate: 
     one = closed(found)
     assert (one.open, one.said) == (gate, Said(reason.value, "api-1 does not answer", 600))
     assert {gate.passing for gate in found.pod} == {Passing.NOT_REACHED}
+
+
+def test_the_operator_itself_waits_for_all_others_and_no_other_workload_has_that_gate() -> None:
+    found = way(told(a_shop(), Reason.GOES_LAST, "waits for shop/api"))
+    one = closed(found)
+    assert (one.open, one.said) == (OPERATOR_LAST, Said("OperatorGoesLast", "waits for shop/api", 600))
+    others = {gate.passing for gate in found.workload[1:]} | {gate.passing for gate in found.pod}
+    assert others == {Passing.NOT_REACHED}
+    assert OPERATOR_LAST not in {gate.open for gate in way(a_shop()).workload}
 
 
 def test_the_word_about_an_earlier_workload_of_that_name_counts_for_nothing() -> None:

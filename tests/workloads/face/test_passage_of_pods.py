@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from shiplift.api.placements import Turn
 from shiplift.api.values import LabelSelector
-from shiplift.api.workloads import OnBlockedWorkload, Turn
+from shiplift.api.workloads import OnBlockedWorkload
 from shiplift.facts.kinds import WORKLOAD_MIGRATION
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from shiplift.drain.steps import ForgetEviction
+from shiplift.drain.handing import hand_over
+from shiplift.drain.steps import ForgetEviction, HandOver
 from shiplift.engine import clock, contested
 from shiplift.engine.ledger import LedgerError
 from shiplift.engine.step import Outcome, Step
 from shiplift.kube.client import Client
 from shiplift.kube.errors import KubeError
 from shiplift.kube.outcomes import refusal
+from shiplift.kube.succession import NOBODY, Succession
 from shiplift.workloads import steps
 from shiplift.workloads.act import budgets, migrations, nodes, workloads
 from shiplift.workloads.act.placements import Placements
@@ -29,7 +31,9 @@ class Actor:
         in_force: InForce,
         changes: contested.Memory,
         evictions: Evictions | None = None,
+        succession: Succession = NOBODY,
     ) -> None:
+        self._succession = succession
         self._client = client
         self._changes = changes
         self._placements = Placements(client, in_force)
@@ -38,6 +42,8 @@ class Actor:
 
     def act(self, step: Step) -> Outcome:
         """One step, and what came of it."""
+        if isinstance(step, HandOver):
+            return hand_over(self._succession, step)
         try:
             outcome = self._take(step)
         except KubeError as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 
 from shiplift.api.marks import MANAGED_BY, MANAGER
+from shiplift.api.placements import PLACEMENT
 from shiplift.engine.step import Outcome
 from shiplift.facts import kinds
 from shiplift.kube import policies
@@ -18,7 +19,7 @@ from shiplift.kube.in_force import Asking, GoneBy
 from shiplift.kube.outcomes import LATER, SOON, Json, done, uid_of
 from shiplift.workloads.admission import ASK, effective_generation
 from shiplift.workloads.memory import InForce
-from shiplift.workloads.names import PLACEMENT, PODS_POLICY
+from shiplift.workloads.names import PODS_POLICY
 from shiplift.workloads.steps import CheckInForce, DeletePlacement, Evict, Force, Replace, WritePlacement
 
 _KIND = kinds.WORKLOAD_PLACEMENT
@@ -144,9 +145,9 @@ def _not_in_force(generation: int, step: CheckInForce, *, installed: bool) -> st
     if installed:
         return (
             f"the API server does not go by policy {PODS_POLICY} yet: it was started a moment ago, or the"
-            " policy is of another release (then: `shiplift manifests | kubectl apply -f -`)"
+            " policy is of another release (then apply again what installed shiplift: docs/install.md)"
         )
     return (
         f"policy {PODS_POLICY} or its binding is gone, so nothing steers new pods;"
-        " `shiplift manifests | kubectl apply -f -` puts it back"
+        " what installed shiplift puts it back when it is applied again (docs/install.md)"
     )

@@ -14,6 +14,7 @@ from itertools import chain
 
 import msgspec
 
+from shiplift.api.placements import PLACEMENT
 from shiplift.api.workloads import Cleanup
 from shiplift.engine import retries
 from shiplift.engine.decision import await_change, requeue
@@ -24,7 +25,6 @@ from shiplift.workloads.decide.template_digest import digest, is_comparable
 from shiplift.workloads.identity import WORKLOADS, WorkloadId, owned_by, workload_id
 from shiplift.workloads.marks import has_toleration
 from shiplift.workloads.model import Migrating, Placement, Reason, Tally, Unreadable, View
-from shiplift.workloads.names import PLACEMENT
 from shiplift.workloads.record import RECORDS, Record
 from shiplift.workloads.steps import SetTolerations, WritePlacement
 

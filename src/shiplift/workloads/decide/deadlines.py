@@ -15,7 +15,7 @@ import msgspec
 
 from shiplift.api.values import duration
 from shiplift.api.workloads import DrainedNode, OrderException
-from shiplift.workloads.decide import placements
+from shiplift.workloads.decide import last, placements
 from shiplift.workloads.decide.rescue import MOST_EXCEPTIONS, recorded
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Reason, Tally, View
@@ -88,7 +88,7 @@ def _moments(view: View, since: Mapping[str, datetime], limit: timedelta) -> dic
 
 
 def _held(view: View) -> Iterator[Tally]:
-    free = view.order.open.union(placements.released(view))
+    free = (view.order.open - {last.kept(view)}).union(placements.released(view))
     return (tally for id_, tally in view.tallies.items() if id_ not in free and not tally.skipped)
 
 

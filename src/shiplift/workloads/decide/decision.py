@@ -15,8 +15,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from shiplift.api.placements import PLACEMENT
 from shiplift.api.values import duration
 from shiplift.api.workloads import Mode, OnBlockedWorkload, OnNoCapacity, WorkloadState
+from shiplift.drain.own import handed_over
 from shiplift.engine import contested, retries
 from shiplift.engine.decision import LookAgain, await_change, requeue
 from shiplift.engine.step import Step
@@ -40,10 +42,7 @@ from shiplift.workloads.decide.obstacles import BLOCKING
 from shiplift.workloads.decide.rescue import Rescued, out_of_turn, rescued
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Line, Migrating, Reason, Tally, View
-from shiplift.workloads.names import PLACEMENT
-from shiplift.workloads.steps import (
-    PodStep,
-)
+from shiplift.workloads.steps import Evict, Force, PodStep, Replace
 from shiplift.workloads.target import OR_INJECT, is_begun
 
 _LOOK_AGAIN = timedelta(seconds=30)
@@ -185,7 +184,7 @@ def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
         steps = [step for step in steps if step not in moves.steps]
         moves.stopped(message)
     return Migrating(
-        steps=tuple(steps),
+        steps=handed_over(steps, view.own, _ends),
         look_again=_look_again(view, now, moves),
         view=view,
         now=now,
@@ -206,6 +205,11 @@ def _moving(view: View, now: datetime, met: tuple[str, ...]) -> Migrating:
             *contested.told(view.changes, steps),
         ),
     )
+
+
+def _ends(step: Step) -> str:
+    """The pod, by uid, that a step ends."""
+    return step.uid if isinstance(step, Evict | Force | Replace) else ""
 
 
 def _stops_of_making_room(view: View, books: Books) -> Mapping[WorkloadId, Line]:
@@ -347,7 +351,8 @@ def _lacks(view: View) -> str:
     return (
         f"mode {view.target.mode} needs rights that the operator does not have:"
         f" {', '.join(view.missing_rights)};"
-        f" `shiplift manifests --template | kubectl apply -f -` grants them{_other_mode(view)}"
+        " what installed shiplift grants them when it is applied again with --template"
+        f" (podTemplates of the chart){_other_mode(view)}"
     )
 
 

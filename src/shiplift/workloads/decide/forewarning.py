@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
 from shiplift.api.workloads import OnUnknownArchitecture
+from shiplift.drain.own import ALONE
 from shiplift.facts.pods import PodSpec
 from shiplift.workloads.decide.architectures import Architectures
 from shiplift.workloads.identity import WorkloadId
@@ -20,11 +21,21 @@ _MOST_NAMED = 5
 def forewarnings(view: View) -> tuple[str, ...]:
     """One line for each thing to know, with the first few workloads that it is about."""
     tallies = [tally for tally in view.tallies.values() if not tally.skipped]
+    others = [tally for tally in tallies if tally.id != view.own_workload]
     return (
+        *_moves_itself(view),
         *_never_seen(view, tallies),
-        *_left_behind(tallies, "emptyDir", lambda spec: spec.empty_dir, "is lost when their pods move"),
+        *_left_behind(others, "emptyDir", lambda spec: spec.empty_dir, "is lost when their pods move"),
         *_left_behind(tallies, "hostPath", lambda spec: spec.host_path, "stays on the old nodes"),
     )
+
+
+def _moves_itself(view: View) -> Iterator[str]:
+    """Where the operator runs in one pod that has to move."""
+    ours = view.own_workload
+    tally = view.tallies.get(ours) if ours else None
+    if tally is not None and view.own.alone and not tally.skipped and tally.away:
+        yield f"pod {view.own.name} {ALONE}"
 
 
 def _never_seen(view: View, tallies: Iterable[Tally]) -> Iterator[str]:

@@ -103,7 +103,7 @@ def not_undone(kind: Kind) -> str:
     there = "is its definition there (`shiplift crds | kubectl apply -f -`), and " if kind.custom else ""
     return (
         f"{old(kind)}, and what it is needed for is not undone; if that stays: {there}"
-        "may the operator list it (`shiplift manifests | kubectl apply -f -`)?"
+        "may the operator list it (what installed shiplift grants that when it is applied again)?"
     )
 
 

@@ -167,7 +167,7 @@ class Moves:
             self._heed(tally, closed)
             return
         for pod in self._candidates(tally):
-            if (closed := pod_gates.target_has_room(self._books, tally, pod)) is not None:
+            if (closed := pod_gates.goes_now(self._books, tally, pod)) is not None:
                 self._heed(tally, closed)
                 return
             if self._do(self._eviction(tally, pod), tally, Reason.EVICTING):
@@ -208,7 +208,7 @@ class Moves:
 
     def _movable(self, tally: Tally) -> list[Pod]:
         """Its pods to move whose replacements do not come back, in their order."""
-        pods = in_order(tally)
+        pods = self._own_last(in_order(tally))
         if self.view.target.mode is not Mode.TEMPLATE:
             return pods
         kept = {pod.uid: pod_gates.does_not_come_back(self._books, tally, pod) for pod in pods}
@@ -216,6 +216,11 @@ class Moves:
         if pods and not movable and (closed := kept[pods[0].uid]) is not None:
             self._heed(tally, closed)
         return movable
+
+    def _own_last(self, pods: list[Pod]) -> list[Pod]:
+        """The pod that leads goes when no other is left to move."""
+        others = [pod for pod in pods if pod.uid != self.view.own.pod]
+        return others or pods
 
     # --- telling and doing ---
 

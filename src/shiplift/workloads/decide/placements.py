@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from shiplift.api.marks import label_value
-from shiplift.api.workloads import Mode, OnNoCapacity, Turn
+from shiplift.api.placements import PLACEMENT, Turn
+from shiplift.api.workloads import Mode, OnNoCapacity
 from shiplift.engine import retries
 from shiplift.facts.kinds import WORKLOAD_PLACEMENT
+from shiplift.workloads.decide import last
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Placement, View
-from shiplift.workloads.names import FINALIZER, PLACEMENT
+from shiplift.workloads.names import FINALIZER
 from shiplift.workloads.record import NO_RECORD, RECORDS, Record
 from shiplift.workloads.steps import CheckInForce, DeletePlacement, WritePlacement
 
@@ -53,7 +55,15 @@ def may_move(view: View, early: frozenset[WorkloadId]) -> frozenset[WorkloadId]:
     if view.spec.paused:
         return frozenset(id_ for id_ in kept if id_ in view.tallies)
     more = (kept | early) - view.order.open
-    return view.order.open | {id_ for id_ in more if id_ in view.tallies} if more else view.order.open
+    free = view.order.open if (ours := last.kept(view)) is None else view.order.open - {ours}
+    more |= (kept | early) & {ours}
+    return free | {id_ for id_ in more if id_ in view.tallies} if more else free
+
+
+def not_held(view: View) -> WorkloadId | None:
+    """The operator's own workload: were its pods lost, and the next ones held off target nodes, nobody would
+    be there to release them. It is evicted in its turn all the same."""
+    return view.own_workload if view.target.mode is Mode.INJECT else None
 
 
 def placement_steps(view: View, may_move: frozenset[WorkloadId], changed: Records) -> list[WritePlacement]:
@@ -72,9 +82,10 @@ def placement_steps(view: View, may_move: frozenset[WorkloadId], changed: Record
 
 def without_placement(view: View) -> list[str]:
     """Namespaces of workloads that take part which have no placement, unless it cannot be written."""
-    if view.target.mode is not Mode.INJECT or view.order.ours <= view.all_placements.listed:
+    held = view.order.ours - {not_held(view)}
+    if view.target.mode is not Mode.INJECT or held <= view.all_placements.listed:
         return []
-    needed = {id_.namespace for id_ in view.order.ours}
+    needed = {id_.namespace for id_ in held}
     known = view.placements.keys() | view.unreadable_in(WORKLOAD_PLACEMENT).keys()
     return sorted(name for name in needed - known if not not_written(view, name))
 
@@ -94,7 +105,7 @@ def _retarget(view: View, namespace: str) -> bool:
 
 def _outdated(view: View, may_move: frozenset[WorkloadId]) -> set[str]:
     """Namespaces whose placement names or releases others than it should, or is for another target."""
-    value, ours = label_value(view.target.version), view.order.ours
+    value, ours = label_value(view.target.version), view.order.ours - ({not_held(view)} - may_move)
     old = {
         name for target, names in view.all_placements.namespaces.items() if target != value for name in names
     }
@@ -104,10 +115,11 @@ def _outdated(view: View, may_move: frozenset[WorkloadId]) -> set[str]:
 
 
 def _turns(view: View, may_move: frozenset[WorkloadId], namespaces: set[str]) -> dict[str, dict[str, Turn]]:
-    wanted: dict[str, dict[str, Turn]] = {}
+    wanted, never = dict[str, dict[str, Turn]](), not_held(view)
     for id_, tally in view.tallies.items():
-        if id_.namespace in namespaces and not tally.skipped:
-            turn = Turn.RELEASED if id_ in may_move else Turn.HELD
+        turn = Turn.RELEASED if id_ in may_move else Turn.HELD
+        left_out = turn is Turn.HELD and id_ == never
+        if id_.namespace in namespaces and not tally.skipped and not left_out:
             wanted.setdefault(id_.namespace, {})[id_.owner_key] = turn
     return {name: dict(sorted(turns.items())[:MOST_NAMED]) for name, turns in wanted.items()}
 

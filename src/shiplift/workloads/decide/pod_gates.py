@@ -91,6 +91,13 @@ def target_has_room(books: Books, _tally: Tally, pod: Pod) -> Closed | None:
     return None if slot is None else no_slot_for(slot)
 
 
+def goes_now(books: Books, tally: Tally, pod: Pod) -> Closed | None:
+    """What keeps a pod that its budget lets go: no room, or, of the operator itself, others that could not
+    lead yet."""
+    ours = pod.uid == books.view.own.pod
+    return (others_are_ready(tally, pod) if ours else None) or target_has_room(books, tally, pod)
+
+
 POD_GATES = (
     PodGate("a pod of its workload can be evicted at some time", _ever_evictable),
     PodGate("the migration is not paused", _not_paused),

@@ -19,7 +19,7 @@ from shiplift.api.workloads import Mode, OrderException, WorkloadState
 from shiplift.engine import retries
 from shiplift.facts.pods import Pod, tolerated
 from shiplift.room.booking import Booking, NoSlot
-from shiplift.workloads.decide import placements
+from shiplift.workloads.decide import last, placements
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.marks import is_kept_off, upgrade_taint
 from shiplift.workloads.model import Line, Reason, Tally, View
@@ -123,7 +123,7 @@ def _fits(booking: Booking, pod: Pod) -> bool:
 def _is_held(view: View, id_: WorkloadId) -> bool:
     """New pods of a workload that has arrived go to target nodes by themselves, but not in mode Template
     where it had no pods when it arrived."""
-    if view.tallies[id_].skipped or id_ in view.order.ready:
+    if view.tallies[id_].skipped or (id_ in view.order.ready and id_ != last.kept(view)):
         return False
     if view.target.mode is Mode.TEMPLATE:
         return True

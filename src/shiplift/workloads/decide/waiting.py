@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from shiplift.api.workloads import Mode, WorkloadState
 from shiplift.engine.graph import Edge
+from shiplift.workloads.decide import last, placements
 from shiplift.workloads.identity import WorkloadId
 from shiplift.workloads.model import Line, Migrating, Reason, Tally, Unreadable, View
 
@@ -33,6 +34,8 @@ def at_its_turn(view: View, tally: Tally) -> Line:
     """A workload that waits for no other, and about which nothing was decided yet."""
     if tally.complete:
         return Line(WorkloadState.MOVING, Reason.SOAKING, "all pods are there")
+    if (waits := last.line(view, tally.id)) is not None:
+        return waits
     if not view.fleet.targets:
         return Line(WorkloadState.HELD, Reason.WAITING_FOR_NODES, f"no node runs {view.target.version} yet")
     if view.spec.paused:
@@ -87,5 +90,7 @@ def _in_a_cycle(view: View, id_: WorkloadId, waits: Sequence[Edge[WorkloadId]]) 
 
 
 def _is_kept_off(view: View, id_: WorkloadId) -> bool:
+    if view.target.mode is not Mode.INJECT or id_ == placements.not_held(view):
+        return True
     placement = view.placements.get(id_.namespace)
-    return view.target.mode is not Mode.INJECT or (placement is not None and id_ in placement.listed)
+    return placement is not None and id_ in placement.listed

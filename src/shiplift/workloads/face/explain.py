@@ -12,7 +12,8 @@ from typing import TypeVar
 
 import msgspec
 
-from shiplift.api.workloads import PLACEMENT, WorkloadKind, WorkloadMigration
+from shiplift.api.placements import PLACEMENT
+from shiplift.api.workloads import WorkloadKind, WorkloadMigration
 from shiplift.engine.step import Outcomes
 from shiplift.face.parts import ExplainPart, FaceError, Question, Reader, ReadRefusedError
 from shiplift.facts import kinds

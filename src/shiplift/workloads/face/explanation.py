@@ -13,14 +13,8 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from shiplift.api.workloads import (
-    MigrationState,
-    OnCycle,
-    Turn,
-    WorkloadMigration,
-    WorkloadPlacement,
-    WorkloadStatus,
-)
+from shiplift.api.placements import Turn, WorkloadPlacement
+from shiplift.api.workloads import MigrationState, OnCycle, WorkloadMigration, WorkloadStatus
 from shiplift.engine import versions
 from shiplift.facts.meta import Labels, Row
 from shiplift.facts.nodes import Node

@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from shiplift.api.workloads import Turn
+from shiplift.api.placements import Turn
 from shiplift.face.layout import duration, facts, table
 from shiplift.workloads.face.explanation import Explanation, Neighbour, OnNode, PodView, Standing
 from shiplift.workloads.face.passage import GateView, Passage, Passing, Said

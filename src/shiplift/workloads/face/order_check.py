@@ -12,7 +12,7 @@ from typing import cast
 
 import msgspec
 
-from shiplift.api.workloads import WorkloadOrder
+from shiplift.api.orders import WorkloadOrder
 from shiplift.engine.graph import Cycle, Edge, Graph
 from shiplift.facts.custom import Custom
 from shiplift.workloads.identity import WorkloadId, referenced

@@ -25,7 +25,9 @@ from shiplift.workloads.decide.gates import WORKLOAD_GATES
 from shiplift.workloads.decide.pod_gates import POD_GATES
 from shiplift.workloads.face.apart import pod_apart, workload_apart
 from shiplift.workloads.identity import WorkloadId
-from shiplift.workloads.model import Tally, View
+from shiplift.workloads.model import Reason, Tally, View
+
+OPERATOR_LAST = "all others have moved before the operator itself"
 
 
 class Passing(StrEnum):
@@ -106,7 +108,10 @@ def _said(view: View, id_: WorkloadId, now: int) -> Said | None:
 
 
 def _workload_gates(books: Books, tally: Tally, said: Said | None) -> Iterator[GateView]:
-    reached = True
+    """Whether a workload is the operator itself only the operator knows; to others that gate is not shown."""
+    reached = said is None or said.reason != Reason.GOES_LAST
+    if not reached:
+        yield GateView(OPERATOR_LAST, Passing.CLOSED, said=said)
     for gate in WORKLOAD_GATES:
         if gate.is_of(books.view.target.mode):
             found = _of_workload(books, tally, gate, said) if reached else _unreached(gate.open)

@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
 
-from shiplift.api.workloads import WorkloadOrder
+from shiplift.api.orders import WorkloadOrder
 from shiplift.facts.custom import Custom
 from shiplift.workloads.identity import WorkloadId, referenced
 from shiplift.workloads.model import Absent

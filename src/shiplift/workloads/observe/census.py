@@ -29,13 +29,11 @@ from shiplift.facts.workloads import (
     ReplicaSet,
     StatefulSet,
 )
-from shiplift.pdb.coverage import covering
-from shiplift.pdb.holds import is_hold
-from shiplift.pdb.index import BudgetIndex
 from shiplift.room.occupancy import Occupancy, Room, Targets
 from shiplift.workloads.identity import WorkloadId, workload_id
 from shiplift.workloads.marks import upgrade_taint
 from shiplift.workloads.model import Fleet, Joined, Role, Scope, Tally
+from shiplift.workloads.observe.covers import Covers
 from shiplift.workloads.observe.tally import tally, with_evicting
 from shiplift.workloads.steps import MarkNode
 from shiplift.workloads.target import marks, role
@@ -89,16 +87,13 @@ class Census:
         """Workloads with pods on old nodes."""
         self.recounted: Collection[WorkloadId] = ()
         """Workloads that the last refresh counted."""
-        self.budgets: dict[str, PodDisruptionBudget] = {}
-        self.covers: dict[str, dict[WorkloadId, None]] = {}
-        self.holds: dict[str, PodDisruptionBudget] = {}
+        self.covers = Covers()
         self._ending: set[str] = set()
         """Namespaces that are being deleted: what is in them moves nowhere."""
         self._ids: dict[str, WorkloadId] = {}
         self.left_alone: dict[str, WorkloadId] = {}
         """Workloads of excluded namespaces, by uid: they are there, and nobody waits for them."""
         self._in_namespace: dict[str, set[WorkloadId]] = {}
-        self._selecting = BudgetIndex()
         self._sets: dict[str, dict[str, None]] = {}
         self._deployment_of: dict[str, str] = {}
         self._autoscalers: dict[WorkloadId, HorizontalPodAutoscaler] = {}
@@ -262,7 +257,7 @@ class Census:
         for one in sorted(snapshot.all(HorizontalPodAutoscaler), key=_by_name):
             self._autoscalers[_scaled(one)] = one
         for one in snapshot.all(PodDisruptionBudget):
-            self._put_budget(one)
+            self.covers.put(one)
         for kind, type_ in WORKLOAD_TYPES.items():
             for row in snapshot.all(type_):
                 self._know(kind, row)
@@ -450,7 +445,7 @@ class Census:
         gone = self.tallies.pop(id_, None)
         self.unscheduled.pop(id_, None)
         self.away.discard(id_)
-        self._cover(gone, None)
+        self.covers.note(gone, None)
         self._in_namespace[id_.namespace].discard(id_)
         self.declarations += 1
         return ()
@@ -481,40 +476,9 @@ class Census:
             self._sets.get(owner, {}).pop(uid, None)
 
     def _budget_changed(self, snapshot: Snapshot, heard: Row) -> Iterable[WorkloadId]:
-        now, before = snapshot.by_uid(PodDisruptionBudget, heard.uid), self.budgets.get(heard.uid)
-        if now is not None and before is not None and now.selector == before.selector:
-            self._put_budget(now)
+        if not self.covers.take(heard.uid, snapshot.by_uid(PodDisruptionBudget, heard.uid)):
             return ()
-        if before is not None:
-            self._drop_budget(before)
-        if now is not None:
-            self._put_budget(now)
         return set(self._in_namespace.get(heard.namespace, ()))
-
-    def _put_budget(self, row: PodDisruptionBudget) -> None:
-        self.budgets[row.uid] = row
-        self._selecting.put(row)
-        if is_hold(row):
-            self.holds[row.uid] = row
-        else:
-            self.holds.pop(row.uid, None)
-
-    def _drop_budget(self, row: PodDisruptionBudget) -> None:
-        del self.budgets[row.uid]
-        self.holds.pop(row.uid, None)
-        self._selecting.drop(row)
-
-    def _cover(self, before: Tally | None, after: Tally | None) -> None:
-        """Note the workloads that each budget covers."""
-        had, has = covering(before) if before else (), covering(after) if after else ()
-        if had == has:
-            return
-        for uid in had:
-            if before is not None and before.id in self.covers.get(uid, {}):
-                del self.covers[uid][before.id]
-        for uid in has:
-            if after is not None:
-                self.covers.setdefault(uid, {})[after.id] = None
 
     def _autoscaler_changed(self, snapshot: Snapshot, heard: Row) -> Iterable[WorkloadId]:
         """They are few and change what they scale now and then: all of them are looked at again."""
@@ -537,7 +501,7 @@ class Census:
     def _recount(self, snapshot: Snapshot, dirty: Iterable[WorkloadId]) -> None:
         fresh = {id_: counted for id_ in dirty if (counted := self._count(snapshot, id_)) is not None}
         for id_, counted in fresh.items():
-            self._cover(self.tallies.get(id_), counted)
+            self.covers.note(self.tallies.get(id_), counted)
             if counted.pending and any(pod.unschedulable for pod in counted.pending):
                 self.unscheduled[id_] = None
             elif self.unscheduled:
@@ -559,7 +523,7 @@ class Census:
             owners = self._sets.get(row.uid, ())
             sets = [one for uid in owners if (one := snapshot.by_uid(ReplicaSet, uid)) is not None]
         pods = list(chain.from_iterable(map(snapshot.pods_of, owners)))
-        cover = self._selecting.cover(row, pods)
+        cover = self.covers.of(row, pods)
         evicting = [pod for pod in pods if self._looks_as_if_it_stayed(pod)] if self._evicting else []
         if evicting:
             pods = [pod for pod in pods if not self._looks_as_if_it_stayed(pod)]

@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from shiplift.api.workloads import EdgeSource, WorkloadKind, WorkloadOrder
+from shiplift.api.orders import WorkloadOrder
+from shiplift.api.workloads import EdgeSource, WorkloadKind
 from shiplift.engine.graph import Edge
 from shiplift.facts.custom import Custom
 from shiplift.facts.meta import Labels

@@ -11,32 +11,39 @@ from typing import Protocol, cast
 import msgspec
 
 from shiplift.api.holding import as_held
+from shiplift.api.placements import Turn, WorkloadPlacement
 from shiplift.api.values import selector_of
-from shiplift.api.workloads import (
-    MigrationState,
-    Mode,
-    Turn,
-    WorkloadMigration,
-    WorkloadPlacement,
-)
+from shiplift.api.workloads import MigrationState, Mode, WorkloadMigration
+from shiplift.drain.own import NOT_IN_A_POD, Own, own
 from shiplift.engine import clock, contested
 from shiplift.engine.step import Outcomes
 from shiplift.facts import kinds
 from shiplift.facts.cluster import Namespace
 from shiplift.facts.custom import Custom
 from shiplift.facts.kinds import Kind
-from shiplift.facts.meta import Row
+from shiplift.facts.meta import NO_LABELS, Row
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod, tolerated
 from shiplift.facts.selectors import Selector
 from shiplift.facts.workloads import DaemonSet, PodDisruptionBudget
 from shiplift.kube.collection import paused_collection
 from shiplift.kube.store import Snapshot
+from shiplift.kube.succession import NOBODY, Succession
 from shiplift.pdb.holds import is_hold
 from shiplift.workloads.identity import WorkloadId, owned_by
 from shiplift.workloads.marks import upgrade_taint
 from shiplift.workloads.memory import Evictions, InForce
-from shiplift.workloads.model import Placement, Placements, Reason, Role, Scope, Target, Unreadable, View
+from shiplift.workloads.model import (
+    Fleet,
+    Placement,
+    Placements,
+    Reason,
+    Role,
+    Scope,
+    Target,
+    Unreadable,
+    View,
+)
 from shiplift.workloads.names import FINALIZER, MIGRATION
 from shiplift.workloads.observe.census import Census
 from shiplift.workloads.observe.doubts import Doubts, Stays
@@ -65,6 +72,7 @@ READS = (
     kinds.WORKLOAD_PLACEMENT,
 )
 _TARGETING = (kinds.NODE, kinds.WORKLOAD_MIGRATION)
+_EVERY = Selector(NO_LABELS)
 _IDLE = (*_TARGETING, kinds.WORKLOAD_PLACEMENT, kinds.POD_DISRUPTION_BUDGET)
 """What matters while nothing is moved."""
 
@@ -94,8 +102,9 @@ class Observer:
         missing_rights: Callable[[], tuple[str, ...]] = lambda: (),
         stays: Stays = _nobody_knows,
         now: Callable[[], datetime] = clock.now,
+        succession: Succession = NOBODY,
     ) -> None:
-        self._store = store
+        self._store, self._succession = store, succession
         self._inject = inject
         self._missing_rights = missing_rights
         self._census = Census()
@@ -231,9 +240,9 @@ class Observer:
             orders=orders,
             placements=placements,
             all_placements=self._all_placements,
-            budgets=census.budgets,
-            covers=census.covers,
-            holds=tuple(census.holds.values()) if self._counting else _holds(snapshot),
+            budgets=census.covers.budgets,
+            covers=census.covers.workloads,
+            holds=tuple(census.covers.holds.values()) if self._counting else _holds(snapshot),
             room=census.room(Role.TARGET),
             old_room=partial(census.room, Role.OFF),
             in_force=self.in_force.generations(),
@@ -253,8 +262,21 @@ class Observer:
             picked=partial(_picked, snapshot if self._counting else None),
             others=census.others(),
             autoscaler=census.autoscaler,
+            own=self._own(snapshot, fleet) if self._counting else NOT_IN_A_POD,
             returned=self._returned.look(order, census, placements, status.workloads if begun else ()),
         )
+
+    def _own(self, snapshot: Snapshot, fleet: Fleet) -> Own:
+        """The operator's own pods: who is on a target node could lead instead of who is to move there."""
+        uid = self._succession.pod()
+        pod = snapshot.by_uid(Pod, uid) if uid else None
+        mates = snapshot.pods_matching(pod.namespace, _EVERY) if pod else ()
+        may, pending = self._succession.may_hand_over(), self._succession.pending
+
+        def stays(one: Pod) -> bool:
+            return fleet.roles.get(one.node) is Role.TARGET
+
+        return own(pod, mates, stays, may_hand_over=may, pending=pending)
 
     def _read_placements(self, snapshot: Snapshot) -> dict[str, Placement]:
         """Each is read once for each version of it. One that is deleted counts while our finalizer keeps it:

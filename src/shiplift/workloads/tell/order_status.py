@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import cast
 
 from shiplift.api.conditions import stated
-from shiplift.api.workloads import Edge, EdgeSource, WorkloadOrder, WorkloadOrderStatus
+from shiplift.api.orders import WorkloadOrder, WorkloadOrderStatus
+from shiplift.api.workloads import Edge, EdgeSource
 from shiplift.engine import conditions
 from shiplift.engine.conditions import Reason, Statement
 from shiplift.facts.custom import Custom

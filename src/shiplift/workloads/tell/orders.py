@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from typing import NamedTuple, cast
 
-from shiplift.api.workloads import WorkloadOrder, WorkloadOrderStatus
+from shiplift.api.orders import WorkloadOrder, WorkloadOrderStatus
 from shiplift.engine.backoff import Backoff, Failures
 from shiplift.engine.barrier import Barrier
 from shiplift.engine.decision import Requeue

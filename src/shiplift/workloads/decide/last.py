@@ -1,0 +1,48 @@
+"""The operator's own workload goes after all others: whoever moves them is not moved in the middle of it.
+
+Others that cannot go are not waited for: they may wait for room that only empty old nodes give. Nor are those
+that have left the old nodes, Ready where they are or not: nothing of them is left to move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shiplift.api.workloads import WorkloadState
+from shiplift.workloads.identity import WorkloadId, workload_id
+from shiplift.workloads.model import Line, Reason, Tally, View
+
+_STUCK = frozenset((Reason.NO_SLOT, Reason.EVICTED_TOO_OFTEN))
+
+
+def kept(view: View) -> WorkloadId | None:
+    """The operator's own, while others go; None where it may go too, or does not run in this cluster."""
+    ours = view.own_workload
+    if ours is None or ours not in view.order.ready:
+        return None
+    return ours if any(_goes_first(view)) else None
+
+
+def line(view: View, id_: WorkloadId) -> Line | None:
+    """What it waits for, where it is that one."""
+    if id_ != view.own_workload or kept(view) is None:
+        return None
+    left = sorted(_goes_first(view))
+    more = f" and {len(left) - 1} more" if len(left) > 1 else ""
+    text = f"it is the operator itself, which goes last: waits for {left[0]}{more}"
+    return Line(WorkloadState.HELD, Reason.GOES_LAST, text)
+
+
+def _goes_first(view: View) -> Iterator[WorkloadId]:
+    stuck = {
+        workload_id(str(one.kind), one.namespace, one.name)
+        for one in view.status.workloads
+        if one.state is WorkloadState.BLOCKED or one.reason in _STUCK
+    }
+    passed = stuck | {view.own_workload}
+    return (id_ for id_ in view.order.ready if id_ not in passed and _is_leaving(view.tallies[id_]))
+
+
+def _is_leaving(tally: Tally) -> bool:
+    """Whether pods of it are on old nodes, or on their way out."""
+    return bool(tally.away or tally.leaving)
