@@ -26,8 +26,9 @@ import msgspec
 
 from shiplift.facts.kinds import LEASE, NODE, POD
 from shiplift.kube.client import Client
-from shiplift.kube.errors import AlreadyExists, KubeError, NotFound
-from tests.minio.servers import ENDS_WITH_US
+from shiplift.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
+from tests.parents import ENDS_WITH_US
+from tests.until import until
 
 Json = dict[str, Any]
 PORT = 9000
@@ -116,20 +117,26 @@ class Kubelet:
     # --- what tests do to pods ---
 
     def pid(self, at: int) -> int:
-        return self._running[at].process.pid
+        return self._process(at).pid
+
+    def _process(self, at: int) -> subprocess.Popen[bytes]:
+        """Of the server; a pod that is being made anew has one in a moment."""
+        found = until(lambda: self._running.get(at), 60, 0.02)
+        assert found is not None
+        return found.process
 
     def program(self, at: int) -> Path:
         return self.folder / f"p{at}" / "minio"
 
     def restart_container(self, at: int) -> None:
         """As after a crash of the server: the pod stays, its image counts again."""
-        self._running[at].process.kill()
+        self._process(at).kill()
 
     def freeze(self, at: int) -> None:
-        self._running[at].process.send_signal(signal.SIGSTOP)
+        self._process(at).send_signal(signal.SIGSTOP)
 
     def thaw(self, at: int) -> None:
-        self._running[at].process.send_signal(signal.SIGCONT)
+        self._process(at).send_signal(signal.SIGCONT)
 
     def log(self, at: int) -> str:
         return (self.folder / f"log{at}").read_text(errors="replace")
@@ -279,7 +286,14 @@ class Kubelet:
         labels = {"kubernetes.io/hostname": self.node, "kubernetes.io/arch": "amd64"}
         with contextlib.suppress(AlreadyExists):
             self._client.create(NODE, {"metadata": {"name": self.node, "labels": labels}})
-        self._tell_node()
+        until(self._told_node, 60)
+
+    def _told_node(self) -> bool:
+        """Controllers write on a new node, too."""
+        with contextlib.suppress(Conflict):
+            self._tell_node()
+            return True
+        return False
 
     def _tell_node(self) -> None:
         about = self._client.get(NODE, self.node)["metadata"]

@@ -137,7 +137,7 @@ class Service:
         self.kubelet.start()
         until(self.all_sing, 120, 0.5)
 
-    def make(self, image_name: str = "", **spec: Any) -> None:
+    def make(self, image_name: str = "", marks: Json | None = None, **spec: Any) -> None:
         trust = {"minisignKey": self.rig.key.public}
         body = {
             "statefulSets": ["minio"],
@@ -146,11 +146,17 @@ class Service:
             "trust": trust,
             **spec,
         }
-        self.client.create(QUORUM_SERVICE, {"metadata": {"name": "store"}, "spec": body}, self.namespace)
+        about = {"name": "store", "annotations": marks or {}}
+        self.client.create(QUORUM_SERVICE, {"metadata": about, "spec": body}, self.namespace)
 
     def change(self, **spec: Any) -> None:
         uid = self.client.get(QUORUM_SERVICE, "store", self.namespace)["metadata"]["uid"]
         self.client.patch(QUORUM_SERVICE, "store", {"spec": spec}, self.namespace, uid=uid)
+
+    def unmark(self, mark: str) -> None:
+        uid = self.client.get(QUORUM_SERVICE, "store", self.namespace)["metadata"]["uid"]
+        none = {"metadata": {"annotations": {mark: None}}}
+        self.client.patch(QUORUM_SERVICE, "store", none, self.namespace, uid=uid)
 
     def delete(self) -> None:
         uid = self.client.get(QUORUM_SERVICE, "store", self.namespace)["metadata"]["uid"]

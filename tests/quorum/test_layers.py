@@ -5,25 +5,26 @@ from __future__ import annotations
 import gzip
 import os
 import tarfile
+import time
 from pathlib import Path
 
 import pytest
 
 from shiplift.quorum.images import layers
-from shiplift.quorum.images.errors import BadImage, ImageError, NotAllowed
+from shiplift.quorum.images.errors import BadImage, ImageError, NotAllowed, RegistryAway
 from tests.quorum.images_made import Entry, device, folder, hard_link, layer, packed, symlink
 
 WANTED = ("usr/bin/minio", "usr/bin/minio.minisig", "opt/bin/minio")
 
 
-def extracted(tmp_path: Path, *contents: bytes) -> dict[str, bytes]:
+def extracted(tmp_path: Path, *contents: bytes, seconds: float = 60.0) -> dict[str, bytes]:
     files = []
     for number, content in enumerate(contents):
         files.append(tmp_path / f"layer-{number}")
         files[-1].write_bytes(content)
     target = tmp_path / "target"
     target.mkdir()
-    found = layers.extract(files, WANTED, target)
+    found = layers.extract(files, WANTED, target, time.monotonic() + seconds)
     assert {path.parent for path in map(lambda one: one.path, found.values())} <= {target}
     return {name: file.path.read_bytes() for name, file in found.items()}
 
@@ -138,6 +139,18 @@ def test_a_gzip_bomb_is_given_up_at_the_bound(tmp_path: Path, monkeypatch: pytes
     assert len(bomb) < 1 << 20
     with pytest.raises(NotAllowed, match="unpacks to more than 8 MiB"):
         extracted(tmp_path, bomb)
+
+
+def test_the_bound_is_that_of_all_layers_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layers, "MOST_UNPACKED", 3 << 20)
+    half = packed(layer(one(bytes(2 << 20), "a")))
+    with pytest.raises(NotAllowed, match="unpacks to more than 3 MiB"):
+        extracted(tmp_path, half, half)
+
+
+def test_what_cannot_be_unpacked_in_time_is_no_verdict_on_the_image(tmp_path: Path) -> None:
+    with pytest.raises(RegistryAway, match="could not be unpacked in time"):
+        extracted(tmp_path, layer(one(b"x")), seconds=-1)
 
 
 def test_a_header_that_wants_gigabytes_is_no_header(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -205,6 +206,50 @@ def test_a_stateful_set_of_somebody_else_is_left_alone(operated: Rig, shared: Se
     refused(shared, "ManagedElsewhere", "Argo CD")
     shared.patch_set([{"op": "remove", "path": "/metadata/annotations"}])
     gone(shared)
+
+
+class Gardener:
+    """Whoever manages the StatefulSet from elsewhere: it takes back what is not as its manifest says."""
+
+    def __init__(self, service: Service) -> None:
+        self._service, self._image = service, service.image()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join(30)
+
+    def _run(self) -> None:
+        image = {
+            "op": "replace",
+            "path": "/spec/template/spec/containers/0/image",
+            "value": self._image,
+        }
+        strategy = {"op": "replace", "path": "/spec/updateStrategy", "value": {"type": "RollingUpdate"}}
+        while not self._over.wait(0.1):
+            if self._service.image() != self._image:
+                self._service.patch_set([image, strategy])
+
+
+def test_a_stateful_set_that_somebody_puts_back_again_and_again_is_left_to_them(
+    operated: Rig, store: Service, new_image: Made
+) -> None:
+    store.make_set()
+    store.serve()
+    uids = {name: pod["metadata"]["uid"] for name, pod in store.pods().items()}
+    with Gardener(store):
+        store.make()
+        message = store.stalled("ManagedElsewhere", 180)
+        assert "somebody puts statefulset/minio back" in message
+        until(lambda: store.marks() == [], 60)
+        assert store.image() == store.was
+        store.stalled("ManagedElsewhere", 60)
+    assert {name: pod["metadata"]["uid"] for name, pod in store.pods().items()} == uids
+    assert set(store.versions()) == {OLD.time}
 
 
 def test_two_services_do_not_swap_the_same_stateful_set(operated: Rig, shared: Service, maker: Maker) -> None:

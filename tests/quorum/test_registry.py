@@ -6,6 +6,7 @@ import json
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -58,21 +59,42 @@ def test_what_names_no_image_is_refused(text: str) -> None:
 
 def test_an_image_from_a_host_that_is_not_trusted_is_refused_by_name() -> None:
     reference = Reference.read("quay.io/minio/minio:1")
-    assert allowed(reference, ()) == {"quay.io"}
-    assert allowed(reference, ("quay.io", "cdn.quay.io")) == {"quay.io", "cdn.quay.io"}
+    assert allowed(Reference.read("registry.example/x:1"), ()) == {"registry.example"}
+    both = allowed(reference, ("quay.io", "mirror.example"))
+    assert both == allowed(reference, ()) | {"mirror.example"}
     with pytest.raises(NotAllowed, match=r"comes from quay.io, and trust.registries has registry.example"):
         allowed(reference, ("registry.example",))
+
+
+@pytest.mark.parametrize(
+    ("name", "host"),
+    [
+        ("quay.io/minio/minio:1", "cdn02.quay.io"),
+        ("minio/minio:1", "production.cloudflare.docker.com"),
+        ("minio/minio:1", "auth.docker.io"),
+        ("ghcr.io/minio/minio:1", "pkg-containers.githubusercontent.com"),
+    ],
+)
+def test_layers_of_well_known_registries_are_fetched_from_where_they_keep_them(name: str, host: str) -> None:
+    assert host in allowed(Reference.read(name), ())
 
 
 def test_pull_secrets_are_read_and_not_shown() -> None:
     first = Hidden(b'{"auths":{"https://quay.io/v1/":{"username":"u","password":"p"}}}')
     second = Hidden(b'{"auths":{"quay.io":{"auth":"eDp5"},"https://index.docker.io/v1/":{"auth":"YTpi"}}}')
-    found = credentials.merged([first, second])
+    found = credentials.merged(credentials.read(one) for one in (first, second))
     assert {host: pair.reveal() for host, pair in found.items()} == {"quay.io": b"u:p", "docker.io": b"a:b"}
     assert "u:p" not in repr(found)
     for bad in (b"", b"[]", b'{"auths":{"quay.io":{"auth":"???"}}}'):
         with pytest.raises(NotAllowed, match="a pull secret"):
             credentials.read(Hidden(bad))
+
+
+def test_the_old_form_of_a_pull_secret_is_read() -> None:
+    found = credentials.read_old(Hidden(b'{"https://quay.io/v1/":{"auth":"eDp5","email":"x@y"}}'))
+    assert {host: pair.reveal() for host, pair in found.items()} == {"quay.io": b"x:y"}
+    with pytest.raises(NotAllowed, match="a pull secret"):
+        credentials.read_old(Hidden(b"[]"))
 
 
 class Recorded:
@@ -135,7 +157,7 @@ class Speaking:
         self._own.load_cert_chain(folder / "server.crt", folder / "server.key")
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.host = f"127.0.0.1:{self._listener.getsockname()[1]}"
-        self.said = b""
+        self.said, self.drips = b"", False
         self.heard: list[bytes] = []
         threading.Thread(target=self._serve, daemon=True).start()
 
@@ -146,6 +168,10 @@ class Speaking:
                 with self._own.wrap_socket(connection, server_side=True) as secured:
                     self.heard.append(secured.recv(65536))
                     secured.sendall(self.said)
+                    deadline = time.monotonic() + 25
+                    while self.drips and time.monotonic() < deadline:
+                        time.sleep(0.05)
+                        secured.sendall(b"x")
             except OSError:
                 if self._listener.fileno() < 0:
                     return
@@ -166,7 +192,7 @@ def pair(tmp_path: Path) -> Iterator[tuple[Speaking, Speaking, Https]]:
     """Two hosts that are allowed, and the way to them."""
     pki.write_all(tmp_path / "pki")
     one, other = Speaking(tmp_path / "pki"), Speaking(tmp_path / "pki")
-    yield one, other, Https(frozenset({one.host, other.host}), one.tls, 10)
+    yield one, other, Https(frozenset({one.host, other.host}), time.monotonic() + 10, one.tls)
     one.close()
     other.close()
 
@@ -193,7 +219,7 @@ def test_a_redirect_to_an_allowed_host_is_followed_without_our_credentials(pair:
         ("http://{host}/", "only https is"),
         ("file:///etc/passwd", "only https is"),
         ("https://user@{host}/", "only https is"),
-        ("//evil.example/", "trust.registries does not have it"),
+        ("//evil.example/", "evil.example .*hint: where the registry keeps its layers there, name both"),
     ],
 )
 def test_a_redirect_to_anywhere_else_is_not_followed(pair: Pair, place: str, why: str) -> None:
@@ -240,3 +266,44 @@ def test_a_file_comes_whole(pair: Pair, tmp_path: Path) -> None:
     one.says(200, "", b"right")
     assert https.file(f"https://{one.host}/", {}, digest(b"right"), 5, tmp_path / "file") == 200
     assert (tmp_path / "file").read_bytes() == b"right"
+
+
+DRIPS = (b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\nContent-Length: 9000\r\n\r\n")
+
+
+@pytest.mark.parametrize("said", DRIPS, ids=["headers", "body"])
+def test_a_registry_that_drips_is_given_up_when_the_time_of_the_pull_is_over(
+    pair: Pair, tmp_path: Path, said: bytes
+) -> None:
+    one, _, _ = pair
+    one.said, one.drips = said, True
+    https = Https(frozenset({one.host}), time.monotonic() + 0.5, one.tls)
+    began = time.monotonic()
+    with pytest.raises(RegistryAway, match=r"took too long|timed out|in time"):
+        https.file(f"https://{one.host}/", {}, digest(b"x" * 9000), 9000, tmp_path / "file")
+    with pytest.raises(RegistryAway, match="took too long"):
+        https.page(f"https://{one.host}/", {}, 9000)
+    assert time.monotonic() - began < 20
+    one.drips = False
+
+
+def test_a_registry_is_reached_through_the_proxy_that_the_environment_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    heard: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+
+        def serve() -> None:
+            connection, _ = proxy.accept()
+            with connection:
+                heard.append(connection.recv(4096))
+                connection.sendall(b"HTTP/1.1 403 No\r\n\r\n")
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.getsockname()[1]}")
+        https = Https(frozenset({"registry.example"}), time.monotonic() + 10)
+        with pytest.raises(RegistryAway):
+            https.page("https://registry.example/v2/", {}, 1000)
+        thread.join(5)
+    assert heard[0].startswith(b"CONNECT registry.example:443 ")

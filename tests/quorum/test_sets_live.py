@@ -18,8 +18,8 @@ from shiplift.local.cluster import Cluster
 from shiplift.quorum.act.sets import Sets
 from shiplift.quorum.face.undo import undo_all
 from shiplift.quorum.model import Pool
-from shiplift.quorum.names import FINALIZER, MARKS, NEW_VERSION, OLD_VERSION
-from shiplift.quorum.observe.pools import pool_of
+from shiplift.quorum.names import FINALIZER, MARKS, NEW_VERSION, OLD_VERSION, SWAP, Record
+from shiplift.quorum.observe.pools import pool_of, record_of
 from shiplift.quorum.steps import Begin, Finish, LiftHold, PutBack
 from tests.until import until
 
@@ -166,6 +166,35 @@ def test_the_last_write_restarts_nothing_and_leaves_nothing(
     assert live["spec"]["template"]["spec"]["containers"][1]["image"] == NEW_IMAGE
     assert service.marks() == set()
     assert service.uids() == uids
+
+
+@pytest.mark.parametrize("end", [PutBack, Finish])
+def test_a_record_that_somebody_strips_is_written_again_with_what_was_before(
+    client: Client, namespace: str, end: type[PutBack | Finish]
+) -> None:
+    service, known = Service(client, namespace, ROLLING), dict[str, Record]()
+    service.sets = Sets(client, namespace, "store", "minio", known)
+    service.begin()
+    known[service.uid] = _there(record_of(service.live()))
+    strip = {"metadata": {"annotations": {SWAP: None}}}
+    client.patch(STATEFUL_SET, "minio", strip, namespace, type=PatchType.MERGE, uid=service.uid)
+    swap = pool_of(service.live(), "minio", known[service.uid]).swap
+    assert (swap and swap.before, swap and swap.marked) == (OLD_IMAGE, False)
+    service.begin()
+    assert _there(record_of(service.live())).before.image == OLD_IMAGE
+    client.patch(STATEFUL_SET, "minio", strip, namespace, type=PatchType.MERGE, uid=service.uid)
+    service.take(end("minio", service.uid))
+    live = service.live()
+    assert live["spec"]["updateStrategy"] == ROLLING
+    image = live["spec"]["template"]["spec"]["containers"][1]["image"]
+    assert image == (OLD_IMAGE if end is PutBack else NEW_IMAGE)
+    assert service.marks() == set()
+    assert known == {}
+
+
+def _there(record: Record | None) -> Record:
+    assert record is not None
+    return record
 
 
 def test_what_a_user_changed_meanwhile_stays(client: Client, namespace: str) -> None:

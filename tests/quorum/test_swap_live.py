@@ -9,9 +9,10 @@ import threading
 
 import pytest
 
-from shiplift.api.marks import QUORUM_HOLD
+from shiplift.api.marks import QUORUM_HOLD, UPGRADE_HOLD
 from shiplift.facts.kinds import QUORUM_SERVICE
 from shiplift.kube.account import Account
+from shiplift.kube.errors import NotFound
 from shiplift.operator import install
 from shiplift.quorum.names import FINALIZER
 from tests.audit import Audit
@@ -38,30 +39,38 @@ class Watching:
     def __exit__(self, *_: object) -> None:
         self._over.set()
         self._thread.join(10)
+        self._look()
 
     def _run(self) -> None:
         while not self._over.wait(0.05):
+            self._look()
+
+    def _look(self) -> None:
+        try:
             status = self._service.service().status
-            for seen, now in ((self.reasons, status.reason or ""), (self.steps, status.step.value)):
-                if now and (not seen or seen[-1] != now):
-                    seen.append(now)
+        except NotFound:  # it is yet to be made
+            return
+        for seen, now in ((self.reasons, status.reason or ""), (self.steps, status.step.value)):
+            if now and (not seen or seen[-1] != now):
+                seen.append(now)
 
 
-def drained(store: Service) -> str:
-    """What somebody is told who would drain the node of all servers now."""
+def drained(store: Service) -> tuple[int, str]:
+    """What somebody is told who drains the node of all servers now, and has no patience."""
     done = subprocess.run(
         [
             *(sys.executable, "-c", "from shiplift.cli import main; main()", "drain", store.kubelet.node),
-            *("--dry-run", "--kubeconfig", str(store.rig.cluster.kubeconfig)),
+            *("--timeout", "2s", "--kubeconfig", str(store.rig.cluster.kubeconfig)),
         ],
         capture_output=True,
         text=True,
         check=False,
         timeout=60,
     )
-    return done.stdout + done.stderr
+    return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.long(seconds=150)
 def test_a_swap_goes_through_all_five_steps_and_loses_no_object(
     operated: Rig, store: Service, new_image: Made
 ) -> None:
@@ -71,10 +80,14 @@ def test_a_swap_goes_through_all_five_steps_and_loses_no_object(
     before = {name: pod["metadata"]["uid"] for name, pod in store.pods().items()}
     pids = [store.kubelet.pid(at) for at in range(4)]
     with Watching(store) as watching, Writer(store) as writer:
-        store.make()
+        store.make(marks={UPGRADE_HOLD: "the cluster is upgraded to v1.36.3"})
+        until(lambda: store.reason() == "WaitsForUpgrade", LONG, 0.1)
+        assert store.marks() == []
+        store.unmark(UPGRADE_HOLD)
         until(lambda: QUORUM_HOLD in store.marks(), LONG, 0.05)
-        said = drained(store)
+        code, said = drained(store)
         assert f"held by QuorumService {store.namespace}/store" in said, said
+        assert code == 124, said
         assert {name: pod["metadata"]["uid"] for name, pod in store.pods().items()} == before
         until(lambda: store.service().status.switch_time, LONG, 0.1)
         # a server that is another process was made anew; until the switch is through nobody is
@@ -145,14 +158,15 @@ def test_a_service_that_is_deleted_before_the_switch_is_put_back(operated: Rig, 
     revision = store.live()["status"]["updateRevision"]
     store.make()
     until(store.marks, LONG, 0.02)
+    # servers take seconds to stage: none is switched before this is seen
+    store.change(paused=True)
+    until(lambda: store.reason() == "Paused", LONG, 0.05)
     assert FINALIZER in store.service().metadata.finalizers
     store.delete()
     until(lambda: store_is_gone(store), LONG, 0.2)
     assert store.marks() == []
-    if store.image() == store.was:
-        # it was deleted in time: all is as it was, and its controller finds the revision that its pods are of
-        assert store.live()["spec"]["template"] == template
-        until(lambda: store.live()["status"]["updateRevision"] == revision, 60)
-        assert set(store.versions()) == {OLD.time}
-    else:
-        assert set(store.versions()) == {NEW.time}
+    # all is as it was, and its controller finds the revision that its pods are of
+    assert store.image() == store.was
+    assert store.live()["spec"]["template"] == template
+    until(lambda: store.live()["status"]["updateRevision"] == revision, 60)
+    assert set(store.versions()) == {OLD.time}

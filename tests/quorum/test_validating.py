@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from shiplift.quorum.engines.minio import MinIO
+from shiplift.quorum.images.credentials import PullSecrets
 from shiplift.quorum.images.errors import RegistryAway
 from shiplift.quorum.images.fetching import Https
 from shiplift.quorum.images.registry import Platform
@@ -23,6 +24,7 @@ from tests.quorum.images_made import Entry, Made, image, layer
 from tests.quorum.signer import Signer
 
 TAG = "RELEASE.2025-09-07T16-13-09Z"
+NONE = PullSecrets({})
 SAYS_IT = f"#!/bin/sh\necho minio version {TAG}\n".encode()
 
 
@@ -55,10 +57,10 @@ class Case:
         self.registry, self._cache = registry, tmp_path / "cache"
         self.trust = Trust(Key().public)
 
-    def validate(self, name: str, trust: Trust) -> Validated:
+    def validate(self, name: str, trust: Trust, secrets: PullSecrets = NONE) -> Validated:
         engine = MinIO(Direct(), CREDENTIALS)
-        opening = lambda hosts: Https(hosts, self.registry.tls, 30)  # noqa: E731 - a way, not a function
-        return Validator(engine, opening, self._cache, Platform()).validate(name, trust, {})
+        opening = lambda hosts, deadline: Https(hosts, deadline, self.registry.tls)  # noqa: E731 - a way, not a function
+        return Validator(engine, opening, self._cache, Platform()).validate(name, trust, secrets)
 
 
 @pytest.fixture

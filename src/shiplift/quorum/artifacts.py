@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import os
 import socket
+import ssl
 import stat
 import tempfile
 import threading
@@ -19,10 +20,13 @@ import msgspec
 from shiplift.kube.config import ConfigReader
 from shiplift.quorum.engines.protocol import Reply
 from shiplift.quorum.images import pulling
+from shiplift.quorum.images.errors import RegistryAway
 from shiplift.quorum.serving import Artifact, ArtifactServer
 from shiplift.quorum.settings import Section
 
 _TOKEN_SECONDS = 600.0
+TURN_SECONDS = 150.0
+"""That a service waits for its turn to pull; with the pull itself it is less than a validation may take."""
 _A_WEEK = 7 * 86_400.0
 _BAIT = b"#!/bin/sh\n# offered by shiplift to see whether this server could take a binary; signed by nobody\n"
 
@@ -46,11 +50,15 @@ class Artifacts:
 
     @contextlib.contextmanager
     def pulling(self) -> Generator[Path]:
-        """The cache, for one who pulls at a time; ours alone."""
+        """The cache, for one who pulls at a time; ours alone. `RegistryAway` where others take too long."""
         folder = self.settings().folder
-        with self._pulling:
+        if not self._pulling.acquire(timeout=TURN_SECONDS):
+            raise RegistryAway("the images of other services are still being pulled")
+        try:
             _make_own(folder)
             yield folder
+        finally:
+            self._pulling.release()
 
     def keep(self, service: str, artifact: Artifact | None, folder: Path) -> None:
         """What a service has pulled stays; what no service has had for a week goes. While it may pull."""
@@ -67,13 +75,13 @@ class Artifacts:
         return looked.value
 
     def lend(
-        self, attempt: str, artifact: Artifact, base: Callable[[int], str], call: Callable[[str], Reply]
+        self, attempt: str, artifact: Artifact, base: Callable[[int, str], str], call: Callable[[str], Reply]
     ) -> Reply:
-        """The binary can be had for as long as the call takes; `base` is our address, by the port."""
+        """The binary can be had for as long as the call takes; `base` is our address, by port and scheme."""
         listener = self._opened()
         listener.publish(attempt, artifact)
         try:
-            return call(listener.url(base(listener.port), attempt, _TOKEN_SECONDS))
+            return call(listener.url(base(listener.port, listener.scheme), attempt, _TOKEN_SECONDS))
         finally:
             listener.withdraw(attempt)
 
@@ -100,12 +108,15 @@ class Artifacts:
             bait.unlink(missing_ok=True)
 
     def _opened(self) -> ArtifactServer:
-        address = self.settings().address
+        settings = self.settings()
         with self._lock:
             if self._closed:
                 raise CannotServe("the term is over")
             if self._listener is None:
-                self._listener = _open(address)
+                self._listener = _open(settings.address, _tls(settings))
+            elif self._listener.tls is not None and settings.certificate:
+                # it is renewed beneath us: who connects from now on sees the new one
+                _show(self._listener.tls, settings)
             return self._listener
 
 
@@ -120,9 +131,26 @@ def _make_own(folder: Path) -> None:
         raise CannotServe(f"the cache {folder} belongs to somebody else, or is no folder")
 
 
-def _open(address: tuple[str, int]) -> ArtifactServer:
+def _tls(settings: Section) -> ssl.SSLContext | None:
+    if not settings.certificate:
+        return None
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    _show(made, settings)
+    return made
+
+
+def _show(tls: ssl.SSLContext, settings: Section) -> None:
     try:
-        listener = ArtifactServer(address)
+        tls.load_cert_chain(settings.certificate, settings.key)
+    except (OSError, ssl.SSLError) as error:
+        said = error.strerror or str(error)
+        files = f"{settings.certificate} and {settings.key}"
+        raise CannotServe(f"{files} are no certificate and its key: {said}") from None
+
+
+def _open(address: tuple[str, int], tls: ssl.SSLContext | None) -> ArtifactServer:
+    try:
+        listener = ArtifactServer(address, tls=tls)
     except OSError as error:
         said = error.strerror or str(error)
         raise CannotServe(f"cannot listen on {address[0]}:{address[1]}: {said}") from None
@@ -144,9 +172,9 @@ def serving_host(serving_url: str | None, towards: str) -> str:
     return urlsplit(serving_url).hostname or "" if serving_url else own_address(towards)
 
 
-def base_url(serving_url: str | None, towards: str, port: int) -> str:
+def base_url(serving_url: str | None, towards: str, port: int, scheme: str = "http") -> str:
     """Where the pods reach us."""
     if serving_url:
         return serving_url
     address = own_address(towards)
-    return f"http://[{address}]:{port}" if ":" in address else f"http://{address}:{port}"
+    return f"{scheme}://[{address}]:{port}" if ":" in address else f"{scheme}://{address}:{port}"

@@ -125,7 +125,8 @@ class Quorum:
         return made
 
     def _forget(self, key: str) -> None:
-        self._services.pop(key, None)
+        if known := self._services.pop(key, None):
+            known.asking.close()
         self._actors.pop(key, None)
         self._note_sets(key, set())
 
@@ -167,4 +168,5 @@ PART = LayerPart(
     written_by_people=(QUORUM_SERVICE,),
     listens=(Listens("artifacts", 8090),),
     reaches=(Reaches((443, 5000, 9000), "registries, and the servers that are to be swapped"),),
+    scratch="8Gi",  # the layers of one image, what is taken out of them, and the binaries of all services
 )

@@ -12,7 +12,9 @@ from shiplift.engine import clock, contested
 from shiplift.quorum.engines.protocol import Server
 from shiplift.quorum.images.registry import Platform
 from shiplift.quorum.model import Candidate, Validity
+from shiplift.quorum.names import Record
 from shiplift.quorum.serving import Artifact
+from shiplift.quorum.validating import Trust
 
 _UNKNOWN = Candidate(Validity.UNKNOWN)
 _REFUSED_FOR = timedelta(minutes=10)
@@ -22,7 +24,7 @@ class Memory:
     """Of one service; written by the threads that act, one attribute at a time."""
 
     def __init__(self) -> None:
-        self._image, self._candidate = "", _UNKNOWN
+        self._image, self._trust, self._candidate = "", Trust(), _UNKNOWN
         self.artifact: Artifact | None = None
         """The binary of the candidate, where it is good."""
         self.staged: frozenset[str] = frozenset()
@@ -40,19 +42,27 @@ class Memory:
         self.calling = False
         """Whether servers are being told to fetch: they are left alone then, for a busy one garbles files."""
         self.changes = contested.Memory()
+        self.records: dict[str, Record] = {}
+        """Of the swap that is under way, by the uid of the StatefulSet: somebody may strip it there."""
 
-    def candidate(self, image: str) -> Candidate:
-        """What is known of that image, by its name as it was asked for or by digest. One that was refused is
-        looked at again after a while: a tag can be moved, a pull secret put right."""
+    def candidate(self, image: str, trust: Trust) -> Candidate:
+        """What was found of that image, by its name as it was asked for or by digest, with that trust. One
+        that was refused is looked at again after a while: a tag can be moved, a pull secret put right."""
         known = self._candidate
-        if image not in (self._image, known.image):
+        if trust != self._trust or image not in (self._image, known.image):
             return _UNKNOWN
         if known.validity is not Validity.REFUSED or known.verified is None:
             return known
         return _UNKNOWN if clock.now() - known.verified > _REFUSED_FOR else known
 
-    def learn(self, image: str, candidate: Candidate, artifact: Artifact | None) -> None:
-        self._image, self._candidate, self.artifact = image, candidate, artifact
+    def recall(self, uid: str, record: Record | None) -> Record | None:
+        """What is written on a StatefulSet of this service; or what was, where it is not there any more."""
+        if record is not None:
+            self.records[uid] = record
+        return self.records.get(uid)
+
+    def learn(self, image: str, trust: Trust, candidate: Candidate, artifact: Artifact | None) -> None:
+        self._image, self._trust, self._candidate, self.artifact = image, trust, candidate, artifact
         self.staged = self.rehearsed = frozenset()
 
     def forget(self) -> None:

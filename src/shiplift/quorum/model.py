@@ -50,6 +50,7 @@ class Reason(AnyReason):
 
     # refused: nothing is changed
     NO_STATEFUL_SET = "StatefulSetMissing"
+    NO_CONTAINER = "ContainerMissing"
     MANAGED_ELSEWHERE = "ManagedElsewhere"
     SWAPPED_BY_ANOTHER = "SwappedByAnother"
     """Another QuorumService has marked a StatefulSet."""
@@ -58,8 +59,6 @@ class Reason(AnyReason):
     RIGHTS_MISSING = "RightsMissing"
     """An administrator has not granted what a swap takes in this namespace."""
     SECRET_UNUSABLE = "SecretUnusable"  # noqa: S105 - a reason
-    CANNOT_SERVE = "CannotServe"
-    """The operator cannot hand the binary to the pods."""
     PLATFORMS_DIFFER = "PlatformsDiffer"
     """The pods run on nodes of different architectures: there is no one binary for all."""
     REHEARSING = "Rehearsing"
@@ -88,7 +87,11 @@ class Reason(AnyReason):
     """The pods would fetch the binary through a proxy, which does not know us."""
     KEY_DIFFERS = "KeyDiffers"
     """The pods trust another minisign key than the one that signed."""
+    SAME_VERSION = "SameVersion"
+    """Servers run that version already, and nothing proves that it is the same build."""
     STAGING_FAILED = "StagingFailed"
+    SWITCH_FAILED = "SwitchFailed"
+    """Servers were told to switch again and again, and all came back with the old binary."""
 
 
 class Swap(msgspec.Struct, frozen=True):
@@ -105,6 +108,8 @@ class Swap(msgspec.Struct, frozen=True):
     """Whether its pods are held."""
     recreate: bool = False
     """Whether all pods are made anew at once: as it was decided when the swap began."""
+    marked: bool = True
+    """Whether that is written there; we remember it where somebody took it off."""
 
 
 class Pool(msgspec.Struct, frozen=True):
@@ -119,6 +124,8 @@ class Pool(msgspec.Struct, frozen=True):
     owner: str = ""
     """Who else manages it; empty where nobody does."""
     replicas: int = 0
+    revision: str = ""
+    """Of its template, as pods made from it carry it; empty where its controller has not seen it yet."""
 
 
 class Member(msgspec.Struct, frozen=True):
@@ -142,6 +149,12 @@ class Member(msgspec.Struct, frozen=True):
     """Whether its pod would fetch the binary through a proxy."""
     trouble: str = ""
     """Why objects cannot be written through it, or why it may not stop."""
+    revision: str = ""
+    """Of the template that it was made from."""
+    digest: str = ""
+    """Of the image that its container was made from, as its kubelet says: it runs that until it switches."""
+    misnamed: bool = False
+    """It answers, and knows itself by another name than that of its pod."""
 
 
 class Validity(Enum):
@@ -168,6 +181,8 @@ class Candidate(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
     """What was not checked, in words."""
     verified: datetime | None = None
+    recalled: bool = False
+    """A leader of before checked it, and only what the status has is known: enough for a service at rest."""
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -180,6 +195,7 @@ class Wanted(msgspec.Struct, frozen=True):
     minimum: str = ""
     minisign_key: str = ""
     paused: bool = False
+    container: str = ""
 
 
 class Order(msgspec.Struct, frozen=True):
@@ -189,6 +205,8 @@ class Order(msgspec.Struct, frozen=True):
     """Of every version in the view that is one; what is newer has more, and the same are equal."""
     can_stage: frozenset[str]
     """Versions whose servers can be given a binary without switching to it."""
+    publisher: str = ""
+    """The key that servers trust where none is named."""
 
     def newer(self, version: str, than: str) -> bool:
         return self.ranks[version] > self.ranks[than]
@@ -239,7 +257,11 @@ class View(msgspec.Struct, frozen=True):
     kept: bool = True
     """Whether it has our finalizer: nothing is begun without."""
     upgrading: str = ""
-    """The version that the cluster is being upgraded to; empty where it is not."""
+    """Why the upgrade of the cluster comes first; empty where it does not."""
+    switch_time: datetime | None = None
+    """When servers were last told to switch, or were about to be, as it stands in the status."""
+    switches: int | None = None
+    """How often servers were told to switch in this swap, as the status has it; None where it does not."""
     changes: Changes = {}
     """What we changed on StatefulSets in this term, and how often."""
 

@@ -62,6 +62,7 @@ class ArtifactServer:
         self._secret = secrets.token_bytes(32)
         self._now = now
         self._published: dict[str, Artifact] = {}
+        self.tls = tls
         handler = type("Handler", (_Handler,), {"find": [self._find]})
         self._http = _Http(address, handler, tls)
         self._thread = threading.Thread(target=self._serve, name="artifacts", daemon=True)
@@ -69,6 +70,10 @@ class ArtifactServer:
     @property
     def port(self) -> int:
         return self._http.server_address[1]
+
+    @property
+    def scheme(self) -> str:
+        return "http" if self.tls is None else "https"
 
     def start(self) -> None:
         self._thread.start()

@@ -23,6 +23,14 @@ class Call(Operation, frozen=True, kw_only=True):
         return (f"{self.service} {self.key}", self.started.id)
 
 
+class ServerCall(Call, frozen=True, kw_only=True):
+    """A call to servers, which pass it on to each other: one of a service at a time, or files are garbled."""
+
+    @property
+    def lane(self) -> str:
+        return f"servers of {self.service}"
+
+
 class Validate(Call, frozen=True):
     """Pull the image, take the binary out, check it."""
 
@@ -51,7 +59,7 @@ class SetFinalizer(Write, frozen=True):
         return f"{verb} QuorumService {self.service}"
 
 
-class Rehearse(Call, frozen=True):
+class Rehearse(ServerCall, frozen=True):
     """Offer every server a file that nobody signed: who can fetch and write refuses it for its signature."""
 
     target: str
@@ -79,6 +87,8 @@ class Begin(Write, frozen=True):
     """The version that servers run; for people to read."""
     recreate: bool = False
     """Whether all pods are then made anew at once."""
+    only_holds: bool = False
+    """Nobody has undone anything: its pods are held once more."""
 
     @property
     def key(self) -> str:
@@ -86,10 +96,13 @@ class Begin(Write, frozen=True):
 
     @property
     def change(self) -> str:
-        return f"image of statefulset/{self.pool}"
+        return "" if self.only_holds else f"image of statefulset/{self.pool}"
 
     def undone_by_others(self) -> str:
-        return f"somebody puts statefulset/{self.pool} back to what it was; whoever manages it has to stop"
+        return (
+            f"somebody puts statefulset/{self.pool} back to what it was;"
+            " once whoever manages it has stopped, a change of the spec tries again"
+        )
 
     def describe(self) -> str:
         return f"set the image of statefulset/{self.pool} to {self.image}, to be used by pods made anew"
@@ -113,7 +126,7 @@ class PutBack(Write, frozen=True):
         return f"put statefulset/{self.pool} back to what it was"
 
 
-class Stage(Call, frozen=True):
+class Stage(ServerCall, frozen=True):
     """Have every server fetch and check the binary, through one that runs the old version."""
 
     target: str
@@ -132,7 +145,7 @@ class Stage(Call, frozen=True):
         return f"have all servers fetch {self.target}, through {self.through}"
 
 
-class Switch(Call, frozen=True):
+class Switch(ServerCall, frozen=True):
     """Have every server restart with the binary, through one that runs the old version."""
 
     target: str
@@ -156,10 +169,6 @@ class LiftHold(Write, frozen=True):
     def key(self) -> str:
         return f"lift hold {self.uid}"
 
-    @property
-    def takes_back(self) -> str:
-        return f"image of statefulset/{self.pool}"
-
     def describe(self) -> str:
         return f"let pods of statefulset/{self.pool} be moved again"
 
@@ -170,6 +179,8 @@ class DeletePod(Write, frozen=True):
     pod: str
     uid: str
     why: str
+    regardless: bool = False
+    """Of whether the service is well without it; otherwise its server is asked once more."""
 
     @property
     def key(self) -> str:

@@ -16,7 +16,7 @@ from typing import Protocol
 
 import msgspec
 
-from shiplift.quorum.reading import left, pieces
+from shiplift.quorum.reading import Timed, left, pieces
 
 _CONNECTING = 5.0
 
@@ -114,11 +114,11 @@ class _Named(http.client.HTTPConnection):
 
 def _exchanged(connection: http.client.HTTPConnection, exchange: Exchange, deadline: float) -> Got:
     # from here on one wait may take what is left: a server that stages says nothing for minutes
-    connection.sock.settimeout(left(deadline))
+    connection.sock = Timed(connection.sock, deadline, left(deadline))  # pyright: ignore[reportAttributeAccessIssue]
     connection.request(exchange.method, exchange.target, exchange.body, dict(exchange.headers))
     answer = connection.getresponse()
     body = bytearray()
-    for piece in pieces(answer, deadline):
+    for piece in pieces(answer):
         body += piece
         if len(body) > exchange.most:
             raise BrokenOff(f"the answer has more than {exchange.most} bytes")

@@ -14,6 +14,7 @@ from shiplift.engine.probes import Truth
 from shiplift.engine.step import Answer, Outcome, Outcomes, Step
 from shiplift.quorum.decide import decide
 from shiplift.quorum.decide.course import MOST_ATTEMPTS
+from shiplift.quorum.decide.gates import MOST_REHEARSALS
 from shiplift.quorum.model import Candidate, Line, Member, QuorumDecision, Reason, Validity, View, Wanted
 from shiplift.quorum.steps import (
     Begin,
@@ -110,6 +111,28 @@ def test_what_is_staged_everywhere_is_switched() -> None:
     assert decision.step is QuorumStep.SWITCH
 
 
+def test_nothing_is_staged_beside_a_switch_that_is_under_way() -> None:
+    """What was staged is forgotten when it begins, and two calls side by side garble each other's file."""
+    running = Outcomes(running=frozenset({f"switch {NEW}"}))
+    decision = decided(pools=(begun(),), operation=record("switch"), outcomes=running)
+    assert (kinds(decision), decision.record) == ([Switch], None)
+    late = decided(pools=(begun(),), operation=record("switch", age=timedelta(hours=1)), outcomes=running)
+    assert (kinds(late), late.record) == ([Switch], None)
+    unwanted = decided(pools=(begun(),), outcomes=running, wanted=wanted(image="quay.io/minio/minio:other"))
+    assert PutBack not in kinds(unwanted)
+
+
+def test_calls_to_the_servers_of_one_service_are_made_one_after_the_other() -> None:
+    started = record("stage")
+    calls = (
+        Rehearse(started, NEW, "minio-0", (), service="store/store"),
+        Stage(started, NEW, "minio-0", (), service="store/store"),
+        Switch(started, NEW, "minio-0", service="store/store"),
+    )
+    assert {one.lane for one in calls} == {"servers of store/store"}
+    assert Validate(started, IMAGE, service="store/store").lane == ""
+
+
 def test_a_server_that_has_not_staged_keeps_all_from_switching() -> None:
     decision = decided(pools=(begun(),), staged=STAGED - {"uid-2"}, operation=record("stage"))
     assert kinds(decision) == [Stage]
@@ -143,6 +166,16 @@ def test_when_every_pod_is_made_anew_the_strategy_is_given_back() -> None:
 def test_a_service_at_its_target_rests() -> None:
     decision = decided(pools=(pool(image=IMAGE),), members=tuple(map(anew, range(4))))
     assert (decision.steps, decision.step, decision.line.reason) == ((), QuorumStep.IDLE, Reason.AT_TARGET)
+
+
+def test_what_is_left_of_an_end_that_was_interrupted_is_finished_and_nothing_begins_again() -> None:
+    done, left = pool(image=IMAGE), begun(held=False)
+    other = msgspec.structs.replace(left, name="other", uid="uid-other")
+    decision = decided(pools=(done, other), members=tuple(map(anew, range(4))))
+    assert decision.steps == (Finish("other", "uid-other"),)
+    # one that was not made anew is no end
+    servers = (*map(anew, range(3)), switched(3))
+    assert kinds(decided(pools=(done, other), members=servers)) == [Begin]
 
 
 # resuming
@@ -189,7 +222,7 @@ def test_a_server_that_says_nothing_stops_everything_but_the_wait() -> None:
 def test_servers_that_are_old_again_after_the_hold_was_lifted_are_held_again_first() -> None:
     servers = (switched(0), switched(1), member(2), member(3))
     decision = decided(pools=(begun(held=False),), members=servers)
-    assert decision.steps == (Begin("minio", "uid-set", NEW, IMAGE, WAS, OLD),)
+    assert decision.steps == (Begin("minio", "uid-set", NEW, IMAGE, WAS, OLD, only_holds=True),)
 
 
 def test_who_leads_since_checks_the_binary_again_before_anybody_gets_it() -> None:
@@ -242,6 +275,7 @@ def test_the_hold_stays_until_objects_are_written_through_every_server() -> None
 
 REFUSED: list[tuple[dict[str, Any], Reason]] = [
     ({"missing": ("minio-pool-1",)}, Reason.NO_STATEFUL_SET),
+    ({"pools": (pool(image=""),)}, Reason.NO_CONTAINER),
     ({"pools": (pool(owner="tenant/minio"),)}, Reason.MANAGED_ELSEWHERE),
     ({"pools": (pool(swap=swap(service="another")),)}, Reason.SWAPPED_BY_ANOTHER),
     ({"candidate": Candidate(Validity.REFUSED, message="not signed")}, Reason.IMAGE_REFUSED),
@@ -260,6 +294,11 @@ REFUSED: list[tuple[dict[str, Any], Reason]] = [
     ({"members": (*members()[:3], member(3, told=told(processors=1)))}, Reason.ONE_PROCESSOR),
     ({"members": members(minisign_key="RWother")}, Reason.KEY_DIFFERS),
     ({"members": (*members()[:3], member(3, proxied=True))}, Reason.PROXY_IN_THE_WAY),
+    ({"wanted": wanted(minimum="2025")}, Reason.BELOW_MINIMUM),
+    ({"members": members(may_stop=Truth.FALSE)}, Reason.MAY_NOT_STOP),
+    ({"members": members(told=None, misnamed=True, why_silent="it names a:1")}, Reason.HOSTS_DIFFER),
+    ({"members": members(told=told(TARGET_SAID))}, Reason.SAME_VERSION),
+    ({"members": members(told=told(TARGET_SAID), digest=f"sha256:{'b' * 64}")}, Reason.SAME_VERSION),
     ({"wanted": wanted(paused=True)}, Reason.PAUSED),
 ]
 
@@ -341,10 +380,14 @@ def test_staging_that_was_garbled_is_tried_again_a_bounded_number_of_times() -> 
     )
     assert once.record is not None
     assert once.record.attempt == 2
-    too_often = decided(
+    last = record("stage", attempt=MOST_ATTEMPTS)
+    too_often = decided(pools=(begun(),), operation=last, outcomes=failed(Answer.REFUSED, MOST_ATTEMPTS))
+    assert too_often.give_up
+    # of an earlier swap, to the same version
+    anew = decided(
         pools=(begun(),), operation=record("stage"), outcomes=failed(Answer.REFUSED, MOST_ATTEMPTS)
     )
-    assert too_often.give_up
+    assert not anew.give_up
 
 
 def test_once_somebody_is_switched_nothing_is_given_up_or_put_back() -> None:
@@ -373,6 +416,32 @@ def test_nothing_is_put_back_while_a_switch_may_still_happen() -> None:
     assert PutBack not in kinds(decide(made, NOW))
     later = msgspec.structs.replace(made, operation=record("switch", age=timedelta(minutes=11)))
     assert kinds(decide(later, NOW)) == [PutBack]
+
+
+def test_nothing_is_put_back_while_the_switch_of_a_leader_that_is_gone_may_still_happen() -> None:
+    other = wanted(image="quay.io/minio/minio:other")
+
+    def puts_back(**changed: Any) -> bool:
+        now = decided(pools=(begun(),), wanted=other, operation=record("stage"), **changed)
+        assert kinds(now) == [PutBack] or (now.steps, now.line.reason) == ((), Reason.WAITS_FOR_SERVERS)
+        return bool(now.steps)
+
+    told_at = NOW - timedelta(minutes=1)
+    refused = Outcome(step=f"switch {NEW}", answer=Answer.REFUSED, at=NOW)
+    before = msgspec.structs.replace(refused, at=NOW - timedelta(hours=1))
+    assert puts_back()
+    assert not puts_back(switch_time=told_at)
+    assert not puts_back(switch_time=told_at, outcomes=Outcomes(last={refused.step: before}))
+    assert puts_back(switch_time=told_at, outcomes=Outcomes(last={refused.step: refused}))
+    for answer in (Answer.OK, Answer.UNKNOWN):
+        # servers answer before they restart; an answer that is lost is waited for longer than all else
+        late = msgspec.structs.replace(refused, answer=answer, at=NOW - timedelta(seconds=3))
+        assert not puts_back(switch_time=told_at, outcomes=Outcomes(last={refused.step: late}))
+        lost = NOW - timedelta(minutes=5)
+        assert not puts_back(switch_time=lost, outcomes=Outcomes(last={refused.step: late}))
+        settled = msgspec.structs.replace(late, at=NOW - timedelta(minutes=3))
+        assert puts_back(switch_time=lost, outcomes=Outcomes(last={refused.step: settled}))
+    assert puts_back(switch_time=NOW - timedelta(hours=1))
 
 
 def test_nothing_is_put_back_while_a_pod_would_come_back_with_the_new_image() -> None:
@@ -425,9 +494,10 @@ def test_a_pod_that_was_made_anew_since_the_rehearsal_rehearses_too() -> None:
     assert kinds(decided(members=servers, operation=record("rehearse"))) == [Rehearse]
 
 
-def _rehearsal(answer: Answer) -> Outcomes:
+def _rehearsal(answer: Answer, attempt: int = 1) -> Outcomes:
     key = f"rehearse {NEW}"
-    return Outcomes({key: Outcome(step=key, answer=answer, message="minio-2 cannot write", at=NOW)})
+    said = Outcome(step=key, answer=answer, message="minio-2 cannot write", at=NOW, attempt=attempt)
+    return Outcomes({key: said})
 
 
 def test_a_rehearsal_that_failed_is_told_and_nothing_is_written() -> None:
@@ -441,7 +511,9 @@ def test_a_rehearsal_that_failed_is_told_and_nothing_is_written() -> None:
 
 def test_where_it_is_asked_for_a_failed_rehearsal_makes_all_pods_anew_and_that_stands_with_the_swap() -> None:
     asked = wanted(on_unsupported=OnUnsupported.RECREATE_ALL)
-    failed = _rehearsal(Answer.FAILED)
+    once = decided(rehearsed=frozenset(), outcomes=_rehearsal(Answer.FAILED), wanted=asked)
+    assert Begin not in kinds(once)
+    failed = _rehearsal(Answer.FAILED, MOST_REHEARSALS)
     decision = decided(rehearsed=frozenset(), outcomes=failed, wanted=asked)
     assert [step.recreate for step in decision.steps if isinstance(step, Begin)] == [True]
     # the next leader knows nothing of the rehearsal
@@ -466,6 +538,12 @@ def test_whoever_puts_a_stateful_set_back_is_not_fought_before_somebody_is_switc
     changes = {"image of statefulset/minio": Made(2, NOW - timedelta(hours=1))}
     fought = decided(changes=changes)
     assert (fought.line.reason, fought.line.stalled, fought.steps) == (Reason.MANAGED_ELSEWHERE, True, ())
+    # it is put back, and stays so
+    assert kinds(decided(pools=(begun(),), given_up=fought.give_up)) == [PutBack]
+    after = decided(given_up=fought.give_up)
+    assert (after.line, after.steps) == (fought.line, ())
+    once = {"image of statefulset/minio": Made(1, NOW - timedelta(hours=1))}
+    assert kinds(decided(changes=once)) == [Begin]
     servers = (switched(0), *members()[1:])
     assert kinds(decided(changes=changes, pools=(pool(), begun()), members=servers)) == [Begin]
 
@@ -500,7 +578,7 @@ def test_servers_that_run_the_image_by_another_name_are_left_alone(have: str) ->
 
 
 def test_a_swap_is_not_begun_while_the_cluster_is_upgraded_and_one_that_is_begun_goes_on() -> None:
-    waits = decided(upgrading="v1.36.3")
+    waits = decided(upgrading="held by the upgrade of the cluster")
     assert (waits.line.reason, waits.steps) == (Reason.WAITS_FOR_UPGRADE, ())
     assert kinds(decided(upgrading="v1.36.3", pools=(begun(),), operation=record("stage"))) == [Stage]
 

@@ -59,6 +59,8 @@ ROUNDS = 60
 class Set(msgspec.Struct, frozen=True):
     begun: bool = False
     held: bool = False
+    new_image: bool = False
+    """Of its template."""
 
 
 class Server(msgspec.Struct, frozen=True):
@@ -115,7 +117,7 @@ def view_of(state: State) -> View:
 
 
 def _pool(name: str, one: Set) -> Pool:
-    image = IMAGE if one.begun else WAS
+    image = IMAGE if one.new_image else WAS
     return Pool(name, f"uid-{name}", image, one.begun, swap(held=one.held) if one.begun else None, replicas=2)
 
 
@@ -177,12 +179,8 @@ def taken(state: State, step: Step) -> Iterator[State]:
             yield msgspec.structs.replace(state, rehearsed=everybody, operation="rehearse", ended="")
             yield msgspec.structs.replace(state, ended="refused")
             yield msgspec.structs.replace(state, ended="failed")
-        case Begin():
-            yield _with_set(state, step.pool, Set(True, True))
-        case PutBack() | Finish():
-            yield _with_set(state, step.pool, Set())
-        case LiftHold():
-            yield _with_set(state, step.pool, Set(True, False))
+        case Begin() | PutBack() | Finish() | LiftHold():
+            yield _with_set(state, step.pool, _written(step))
         case Stage():
             everybody = frozenset((at, server.uid) for at, server in enumerate(state.servers))
             yield msgspec.structs.replace(state, staged=everybody, operation="stage", ended="")
@@ -194,6 +192,17 @@ def taken(state: State, step: Step) -> Iterator[State]:
             yield _anew(state, int(step.pod[-1]))
         case _:
             raise AssertionError(step)
+
+
+def _written(step: Step) -> Set:
+    """What a write makes of a StatefulSet: the image stays when a swap is finished."""
+    match step:
+        case PutBack():
+            return Set()
+        case Finish():
+            return Set(new_image=True)
+        case _:
+            return Set(True, isinstance(step, Begin), True)
 
 
 def _switched(state: State) -> Iterator[State]:
@@ -214,8 +223,8 @@ def _with_set(state: State, name: str, one: Set) -> State:
 
 
 def _anew(state: State, at: int) -> State:
-    begun = state.sets["ab".index(POOL_OF[at])].begun
-    server = Server(begun, begun, False, state.servers[at].uid + 1)
+    new = state.sets["ab".index(POOL_OF[at])].new_image
+    server = Server(new, new, False, state.servers[at].uid + 1)
     return _with_server(state, at, server)
 
 
@@ -254,7 +263,7 @@ def allowed(state: State, step: Step) -> bool:
     all_well = all(server.new and server.started for server in state.servers)
     rules = {
         Validate: lambda: True,
-        Begin: lambda: state.kept and state.sets["ab".index(step.pool)] != Set(True, True),
+        Begin: lambda: state.kept and _needs_marks(state.sets["ab".index(step.pool)]),
         Rehearse: lambda: state.known and not any(one.begun for one in state.sets),
         SetFinalizer: lambda: step.present or not any(one.begun for one in state.sets),
         PutBack: lambda: not any(server.new or server.new_image for server in state.servers),
@@ -271,6 +280,11 @@ def _through_old(state: State, step: Stage | Switch) -> bool:
     return (
         state.known and all(one.begun for one in state.sets) and not state.servers[int(step.through[-1])].new
     )
+
+
+def _needs_marks(one: Set) -> bool:
+    """One that is finished is not begun again."""
+    return one == Set() or (one.begun and not one.held)
 
 
 def _held_and_staged(state: State) -> bool:

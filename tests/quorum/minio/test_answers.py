@@ -41,6 +41,17 @@ def test_a_server_that_starts_says_its_version_and_does_not_serve() -> None:
     assert (answer.version, answer.serving) == ("2025-04-22T22:12:26Z", False)
 
 
+@pytest.mark.parametrize(
+    ("body", "misnamed"), [(info(), False), (info(own(endpoint=OTHER)), True), (b"", False)]
+)
+def test_a_server_that_knows_itself_by_another_name_only_is_told_from_one_that_says_nothing(
+    body: bytes, misnamed: bool
+) -> None:
+    answer = told(body, SERVER)
+    assert isinstance(answer, Silent)
+    assert answer.misnamed is misnamed
+
+
 def test_of_its_settings_only_what_matters_is_kept() -> None:
     settings = {"MINIO_UPDATE": "off", "MINIO_ROOT_PASSWORD": "*** EXISTS, REDACTED ***", "MINIO_CI_CD": "1"}
     answer = told(info(own(minio_env_vars=settings)), SERVER)

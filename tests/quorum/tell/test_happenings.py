@@ -38,6 +38,12 @@ def test_the_end_is_told_and_a_service_that_was_never_swapped_is_not() -> None:
     assert reasons(EMPTY, done) == []
 
 
+def test_a_stateful_set_that_another_swaps_is_a_warning() -> None:
+    theirs = reported(view(pools=(begun(service="another"),)))
+    assert reasons(EMPTY, theirs) == [("SwappedByAnother", True)]
+    assert reasons(theirs, theirs) == []
+
+
 def test_a_server_that_came_back_old_is_a_warning() -> None:
     blocked = msgspec.structs.replace(members()[1], told=told(serving=False))
     servers = (switched(0), blocked, switched(2), switched(3))

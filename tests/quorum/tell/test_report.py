@@ -13,7 +13,7 @@ from shiplift.api.quorum import MemberState, QuorumService, QuorumServiceSpec, Q
 from shiplift.engine.step import Answer, Outcome, Outcomes
 from shiplift.quorum.decide import decide
 from shiplift.quorum.model import Candidate, Validity, View
-from shiplift.quorum.tell.report import given_up, on_record, status
+from shiplift.quorum.tell.report import given_up, on_record, recalled, status
 from tests.quorum.decide.views import (
     IMAGE,
     NEW,
@@ -104,6 +104,42 @@ def test_why_a_spec_was_given_up_is_remembered_until_the_spec_changes() -> None:
     again = reported(view(given_up="minio-1 cannot write"), found)
     assert given_up(service(again)) == "minio-1 cannot write"
     assert given_up(service(again, generation=4)) == ""
+
+
+def test_switches_are_counted_before_they_happen_and_from_nothing_in_each_swap() -> None:
+    staged = frozenset(f"uid-{at}" for at in range(4))
+    assert reported(view()).switches == 0
+    first = reported(view(pools=(begun(),), staged=staged, switches=0))
+    assert first.switches == 1
+    under_way = view(pools=(begun(),), staged=staged, operation=record("switch"), switches=1)
+    assert reported(under_way, first).switches == 1
+    late = msgspec.structs.replace(under_way, operation=record("switch", age=timedelta(hours=1)))
+    assert reported(late, first).switches == 2
+    # in a swap that began before anybody counted it is not known until the next
+    assert reported(view(pools=(begun(),))).switches is None
+    assert reported(view(pools=(begun(),), staged=staged)).switches == 1
+
+
+def test_a_service_at_rest_is_known_by_its_status_and_what_it_says_of_the_image_stays() -> None:
+    notes = ("no key",)
+    good = Candidate(Validity.GOOD, NEW, IMAGE, digest=f"sha256:{'a' * 64}", sha256="b" * 64, notes=notes)
+    anew = tuple(switched(at, image=IMAGE) for at in range(4))
+    rests: dict[str, Any] = {"pools": (pool(image=IMAGE),), "members": anew}
+    before = reported(view(candidate=good, **rests))
+    known = recalled(service(before))
+    assert known == Candidate(Validity.GOOD, NEW, IMAGE, recalled=True)
+    after = reported(view(candidate=known, **rests), before)
+    assert after == before
+    # not with another spec, and not in the middle of something
+    assert recalled(service(before, generation=4)) is None
+    assert recalled(service(reported(view(candidate=good)))) is None
+
+
+def test_what_was_given_up_and_put_back_leaves_no_attempt_on_record() -> None:
+    before = reported(view(pools=(begun(),)))
+    back = reported(view(pools=(begun(),), given_up="x", operation=record("stage")), before)
+    assert back.operation == before.operation
+    assert reported(view(given_up="x"), back).operation is None
 
 
 def test_nothing_of_a_status_is_longer_than_the_api_takes() -> None:

@@ -14,20 +14,18 @@ from shiplift.api.quorum import QuorumServiceSpec
 from shiplift.engine import clock
 from shiplift.engine.step import Answer, Outcome, Step
 from shiplift.facts.kinds import POD, QUORUM_SERVICE
-from shiplift.kube import secrets
 from shiplift.kube.changing import Subject, change
 from shiplift.kube.client import Client
 from shiplift.kube.errors import KubeError
 from shiplift.kube.finalizers import finalizer_edit
 from shiplift.kube.outcomes import done, refusal, uid_of, version_of
-from shiplift.kube.secrets import Hidden
 from shiplift.quorum import judging
+from shiplift.quorum.act.pull_secrets import pull_secrets
 from shiplift.quorum.act.sets import Sets
 from shiplift.quorum.artifacts import Artifacts, CannotServe, base_url
 from shiplift.quorum.engines.making import comparing, connected
 from shiplift.quorum.engines.protocol import Reply, Server
-from shiplift.quorum.images import credentials
-from shiplift.quorum.images.errors import ImageError, RegistryAway
+from shiplift.quorum.images.errors import RegistryAway
 from shiplift.quorum.memory import Memory
 from shiplift.quorum.names import FINALIZER
 from shiplift.quorum.serving import Artifact
@@ -43,9 +41,8 @@ from shiplift.quorum.steps import (
     Switch,
     Validate,
 )
-from shiplift.quorum.validating import Opening, Trust, Validator
+from shiplift.quorum.validating import Opening, Validator, trust_of
 
-_DOCKER_CONFIG = ".dockerconfigjson"
 _RESTART, _NOTHING = timedelta(seconds=1.5), timedelta(0)
 """Servers answer before they restart: what they say in the moment after a switch is of before it."""
 _GONE = "a pod is gone, or has no address"
@@ -82,8 +79,7 @@ class Actor:
     def _take(self, step: Step) -> Outcome:
         match step:
             case Begin() | PutBack() | LiftHold() | Finish():
-                sets = Sets(self._client, self._space, self._about.name, self._about.spec.container)
-                return sets.take(step)
+                return self._sets.take(step)
             case SetFinalizer():
                 return self._set_finalizer(step)
             case DeletePod():
@@ -94,6 +90,11 @@ class Actor:
                 return self._called(step)
             case _:
                 raise TypeError(f"{type(step).__name__} is no step of this layer")
+
+    @property
+    def _sets(self) -> Sets:
+        about = self._about
+        return Sets(self._client, about.namespace, about.name, about.spec.container, self._memory.records)
 
     @property
     def _space(self) -> str:
@@ -109,6 +110,8 @@ class Actor:
         live = self._client.get(POD, step.pod, self._space)
         if uid_of(live) != step.uid:
             return Outcome.done(step, message="another pod has its name now")
+        if not step.regardless and (why := self._may_not_stop(step)):
+            return Outcome.refused(step, f"the service would not be well without {step.pod}: {why}")
         try:
             written = self._client.delete(
                 POD, step.pod, self._space, uid=step.uid, resource_version=version_of(live)
@@ -117,31 +120,31 @@ class Actor:
         finally:
             self._memory.acted = clock.now()
 
+    def _may_not_stop(self, step: DeletePod) -> str:
+        """As its server says at this moment: what was heard when it was decided may no longer be so."""
+        server = self._memory.servers.get(step.uid)
+        if server is None:
+            return _GONE
+        stop = connected(self._client, self._space, self._about.spec).may_stop(server)
+        return "" if stop.may.certain else stop.message or "it does not say that it may stop"
+
     # --- the image ---
 
     def _validated(self, step: Validate) -> Outcome:
         spec, memory = self._about.spec, self._memory
+        secrets = pull_secrets(self._client, self._space, memory.pull_secrets)
         try:
             with self._artifacts.pulling() as folder:
                 validator = Validator(comparing(spec.engine), self._opening, folder, memory.platform)
-                found = validator.validate(step.image, _trust(spec), self._pull_secrets())
+                found = validator.validate(step.image, trust_of(spec), secrets)
                 self._artifacts.keep(f"{self._space}/{self._about.name}", found.artifact, folder)
         except RegistryAway as error:
             return Outcome.refused(step, str(error))
         except OSError as error:
             return Outcome.failed(step, f"what was pulled cannot be kept: {error}")
         candidate = msgspec.structs.replace(found.candidate, verified=clock.now())
-        memory.learn(step.image, candidate, found.artifact)
+        memory.learn(step.image, trust_of(spec), candidate, found.artifact)
         return Outcome.done(step, message=candidate.message)
-
-    def _pull_secrets(self) -> dict[str, Hidden]:
-        """Those that the pods name; one that holds something else is not for registries."""
-        names = self._memory.pull_secrets
-        found = [secrets.read(self._client, self._space, name, _DOCKER_CONFIG) for name in names]
-        try:
-            return credentials.merged(found)
-        except ImageError as error:
-            raise secrets.SecretUnusable(str(error)) from None
 
     # --- servers ---
 
@@ -207,13 +210,8 @@ class Actor:
         attempt = f"{self._space}-{self._about.name}-{step.started.id}"
         url = self._about.spec.serving_url
         return self._artifacts.lend(
-            attempt, artifact, lambda port: base_url(url, through.address, port), call
+            attempt, artifact, lambda port, scheme: base_url(url, through.address, port, scheme), call
         )
-
-
-def _trust(spec: QuorumServiceSpec) -> Trust:
-    trust = spec.trust
-    return Trust(trust.minisign_key or "", trust.cosign_key or "", trust.registries)
 
 
 def _outcome(step: Step, found: judging.Judgement) -> Outcome:

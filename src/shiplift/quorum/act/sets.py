@@ -27,9 +27,18 @@ Operations = list[dict[str, Any]]
 class Sets:
     """Writes the StatefulSets of one service."""
 
-    def __init__(self, client: Client, namespace: str, service: str, container: str) -> None:
+    def __init__(
+        self,
+        client: Client,
+        namespace: str,
+        service: str,
+        container: str,
+        known: dict[str, Record] | None = None,
+    ) -> None:
+        """`known` has what was written on them, by uid: somebody may have taken it off meanwhile."""
         self._client, self._namespace = client, namespace
         self._service, self._container = service, container
+        self._known = known if known is not None else {}
 
     def take(self, step: Begin | PutBack | LiftHold | Finish) -> Outcome:
         subject = Subject(STATEFUL_SET, step.pool, self._namespace, step.uid, "StatefulSet")
@@ -55,7 +64,8 @@ class Sets:
         at = _place(live, self._container)
         if at is None:
             return Outcome.failed(step, f"statefulset/{step.pool} has no container {self._container}")
-        record = _record(live)
+        there = _record(live)
+        record = there or self._known.get(step.uid)
         if record is None:
             before = Before(_containers(live)[at]["image"], live["spec"]["updateStrategy"])
             record = Record(
@@ -65,14 +75,16 @@ class Sets:
             return Outcome.failed(step, f"statefulset/{step.pool} is being swapped by {record.service}")
         annotations = {SWAP: record.written(), QUORUM_HOLD: self._service}
         labels = {OLD_VERSION: _label(step.running), NEW_VERSION: _label(step.target)}
-        labels = {} if _record(live) else {key: value for key, value in labels.items() if value}
+        labels = {} if there else {key: value for key, value in labels.items() if value}
         written = _with(live, "annotations", annotations) + _with(live, "labels", labels)
         strategy = _replaced("/spec/updateStrategy", live["spec"]["updateStrategy"], _ON_DELETE)
         image = _replaced(f"{_CONTAINERS}/{at}/image", _containers(live)[at]["image"], step.image)
         return Edit([*written, *strategy, *image])
 
     def _end(self, step: PutBack | Finish, live: Json, *, put_back: bool) -> Edit | Outcome:
-        record = _record(live)
+        # forgotten before it is done: whether it was, the StatefulSet says
+        record = self._known.pop(step.uid, None)
+        record = _record(live) or record
         if record is None:
             return Outcome.done(step, message="nothing of ours is on it")
         if record.service != self._service:

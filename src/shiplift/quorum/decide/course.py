@@ -17,9 +17,9 @@ from shiplift.api.quorum import QuorumStep
 from shiplift.engine import contested
 from shiplift.engine.decision import LookAgain, await_change, requeue
 from shiplift.engine.retries import failures, only_due, wait
-from shiplift.engine.step import Answer, Operation, Started, Step
+from shiplift.engine.step import Answer, Operation, Outcome, Started, Step
 from shiplift.quorum.decide import gates
-from shiplift.quorum.decide.scene import Scene, names
+from shiplift.quorum.decide.scene import Scene, names, names_same
 from shiplift.quorum.model import Line, Member, Pool, QuorumDecision, Reason, Swap, Validity, View
 from shiplift.quorum.steps import (
     Begin,
@@ -40,6 +40,11 @@ STAGE_LIMIT = timedelta(minutes=10)
 SWITCH_LIMIT = timedelta(minutes=10)
 MOST_ATTEMPTS = 20
 """At staging: real servers garble one good file in seven, and on a busy computer eight in a row."""
+_IN_DOUBT = timedelta(minutes=2)
+"""After which servers that were told to switch by somebody who is gone have done so, or will not."""
+MOST_SWITCHES = 3
+"""Without anybody new: each takes the whole service away for some seconds."""
+_IN_DOUBT_SAID = "servers were told to switch, and may still do so"
 _SOON = timedelta(seconds=2)
 """Servers announce nothing: what they say is asked for again."""
 _NOW_AND_THEN = timedelta(seconds=30)
@@ -61,15 +66,23 @@ def _with_failures(scene: Scene, decision: QuorumDecision) -> QuorumDecision:
     if decision.line.stalled:
         return decision
     said = next(failures(scene.view.outcomes, decision.steps), "")
-    undone = next(contested.told(scene.view.changes, decision.steps), "")
+    # once may be somebody who did not know; twice is a controller
+    fought = {change: made for change, made in scene.view.changes.items() if made.times > 1}
+    undone = next(contested.told(fought, decision.steps), "")
     if undone:
-        line = Line(Reason.MANAGED_ELSEWHERE, undone, stalled=True)
-        # once somebody is switched the others have to follow, whoever writes there
-        steps = decision.steps if scene.new else ()
-        return msgspec.structs.replace(decision, line=line, steps=steps, look_again=requeue(_NOW_AND_THEN))
+        return _contested(scene, decision, undone)
     if not said or isinstance(decision.steps[0], Operation):
         return decision
     return msgspec.structs.replace(decision, line=Line(Reason.STEP_FAILED, said, stalled=True))
+
+
+def _contested(scene: Scene, decision: QuorumDecision, undone: str) -> QuorumDecision:
+    """Once somebody is switched the others have to follow, whoever writes there; before, it is given up."""
+    line = Line(Reason.MANAGED_ELSEWHERE, undone, stalled=True)
+    if scene.new:
+        return msgspec.structs.replace(decision, line=line, look_again=requeue(_NOW_AND_THEN))
+    given_up = f"{Reason.MANAGED_ELSEWHERE.value}: {undone}"
+    return QuorumDecision(step=decision.step, line=line, give_up=given_up, look_again=requeue(_SOON))
 
 
 def _not_begun(scene: Scene, now: datetime) -> QuorumDecision:
@@ -80,7 +93,7 @@ def _not_begun(scene: Scene, now: datetime) -> QuorumDecision:
         return _act(QuorumStep.IDLE, line, steps)
     if line := gates.first(gates.BEFORE, scene):
         return _rest(QuorumStep.VALIDATE, line)
-    if view.candidate.validity is Validity.GOOD and _at_target(scene):
+    if view.candidate.validity is Validity.GOOD and scene.is_at_target:
         return _rest(QuorumStep.IDLE, Line(Reason.AT_TARGET, f"all servers run {scene.target}"))
     if view.wanted.paused:
         return _rest(QuorumStep.VALIDATE, Line(Reason.PAUSED, "paused: nothing is begun"), await_change())
@@ -103,7 +116,7 @@ def _beginning(scene: Scene, now: datetime) -> QuorumDecision:
     in_place = not gates.recreates(scene)
     line = gates.first(gates.BEGINNING, scene)
     if line is None and in_place:
-        line = gates.first(gates.IN_PLACE, scene)
+        line = gates.first(gates.IN_PLACE, scene) or gates.may_stop(scene)
     if line is not None:
         return _rest(QuorumStep.VALIDATE, line)
     if in_place and scene.old and not _rehearsed(scene):
@@ -129,14 +142,6 @@ def _rehearsing(scene: Scene, now: datetime) -> QuorumDecision:
     return _operate(scene, now, "rehearse", REHEARSE_LIMIT, QuorumStep.VALIDATE, line, make)
 
 
-def _at_target(scene: Scene) -> bool:
-    """Whoever runs the version, under a name that means the image, is not made anew for the name's sake."""
-    image = scene.image
-    as_wanted = all(_names_same(pool.image, image) and not pool.on_delete for pool in scene.view.pools)
-    made_of_it = all(_names_same(member.image, image) for member in scene.view.members)
-    return as_wanted and made_of_it and len(scene.new) == len(scene.view.members)
-
-
 def _update_sets(scene: Scene) -> QuorumDecision:
     pools = scene.unmarked or scene.altered or scene.not_held
     steps = tuple(_begin(scene, pool) for pool in pools)
@@ -148,43 +153,86 @@ def _begin(scene: Scene, pool: Pool) -> Begin:
     before = pool.swap.before if pool.swap else pool.image
     running = next((member.told.version for member in scene.old if member.told), "")
     recreate = scene.swap.recreate if scene.swap else gates.recreates(scene)
-    return Begin(pool.name, pool.uid, scene.target, scene.image, before, running, recreate)
+    only_holds = pool not in (*scene.unmarked, *scene.altered)
+    return Begin(pool.name, pool.uid, scene.target, scene.image, before, running, recreate, only_holds)
 
 
 def _begun(scene: Scene, swap: Swap, now: datetime) -> QuorumDecision:
+    if _goes_back(scene, swap, now) and (not scene.silent or _nobody_was_told(scene, swap)):
+        return _back(scene, swap, now)
     if scene.silent:
-        return _rest(_where(scene), _silence(scene), requeue(_SOON))
-    if _goes_back(scene, swap, now):
-        return _put_back(scene)
+        return _rest(_where(scene), scene.view.obstacle or _silence(scene), requeue(_SOON))
     if scene.unmarked or scene.altered or (scene.old and scene.not_held):
         # a server that is old again, after all were new: whoever drains must not come in between
-        return _update_sets(scene)
+        return _all_new(scene) if _is_ending(scene, swap) else _update_sets(scene)
     if blocked := _blocked(scene):
-        return _replace(blocked)
-    if scene.old and (swap.recreate or gates.recreates(scene)):
+        return _replace(scene, blocked)
+    if swap.recreate and scene.not_made_anew:
+        # whatever version they say: another build of the same one keeps new ones from starting
         return _recreate_all(scene)
-    return _in_place(scene, now) if scene.old else _all_new(scene)
+    return _onward(scene, swap, now) if scene.old else _all_new(scene)
+
+
+def _onward(scene: Scene, swap: Swap, now: datetime) -> QuorumDecision:
+    """While some run something else; what is later than the target somebody put there by another way."""
+    if not swap.recreate and (refused := gates.downgrade(scene)) is not None:
+        return _rest(_where(scene), refused) if _is_committed(scene, swap, now) else _back(scene, swap, now)
+    again = swap.recreate or gates.recreates(scene)
+    return _recreate_all(scene) if again else _in_place(scene, now)
 
 
 def _goes_back(scene: Scene, swap: Swap, now: datetime) -> bool:
     """Only while nobody runs the new version, nobody is about to, and no pod would come back with it."""
+    return _is_unwanted(scene.view, swap) and not _is_committed(scene, swap, now)
+
+
+def _nobody_was_told(scene: Scene, swap: Swap) -> bool:
+    """Whether servers that say nothing run the old version all the same: no switch was ever written down."""
+    return scene.view.switches == 0 and not swap.recreate
+
+
+def _back(scene: Scene, swap: Swap, now: datetime) -> QuorumDecision:
+    in_doubt = Line(Reason.WAITS_FOR_SERVERS, _IN_DOUBT_SAID)
+    may = _may_still_switch(scene.view, swap, now)
+    return _rest(_where(scene), in_doubt, requeue(_SOON)) if may else _put_back(scene)
+
+
+def _is_ending(scene: Scene, swap: Swap) -> bool:
+    """Whether some StatefulSets are finished already, and the others have nothing to wait for but that."""
+    as_made = all(pool.image == swap.image for pool in scene.view.pools)
+    return bool(scene.unmarked) and as_made and not scene.old and not scene.not_made_anew
+
+
+def _is_committed(scene: Scene, swap: Swap, now: datetime) -> bool:
     view = scene.view
-    committed = scene.new or any(member.image == swap.image for member in view.members)
-    switching = _is_at(view.operation, "switch", scene) and not _over(view.operation, now)
+    of_it = any(member.image == swap.image for member in view.members)
+    # where all pods are made anew nobody switches: who runs that version may have done so before
+    runs = of_it or (any(map(scene.is_of_template, view.members)) if swap.recreate else scene.new)
+    recorded = _is_at(view.operation, "switch", scene) and not _over(view.operation, now)
+    return bool(runs) or recorded or scene.is_switching
+
+
+def _is_unwanted(view: View, swap: Swap) -> bool:
     refused = view.candidate.validity is Validity.REFUSED
-    unwanted = (
-        view.deleting or bool(view.given_up) or not _names_same(view.wanted.image, swap.image) or refused
-    )
-    return unwanted and not committed and not switching
+    other = not names_same(view.wanted.image, swap.image)
+    return view.deleting or bool(view.given_up) or other or refused
+
+
+def _may_still_switch(view: View, swap: Swap, now: datetime) -> bool:
+    """Whether servers were told to switch, now or by a leader of before: only who refused it does not."""
+    at = view.switch_time
+    if at is None:
+        return False
+    known = view.outcomes.last.get(f"switch {swap.target}")
+    if known is None or known.at is None or known.at < at:
+        return now - at <= _IN_DOUBT
+    # an answer comes before they restart, and one that was lost may have been long in coming
+    return known.answer not in (Answer.REFUSED, Answer.FAILED) and now - known.at <= _IN_DOUBT
 
 
 def _over(record: Started | None, now: datetime) -> bool:
     """Whether what a record is of has ended for certain: its time is up."""
     return record is None or record.overdue(now)
-
-
-def _names_same(wanted: str, image: str) -> bool:
-    return image == wanted or image.startswith(f"{wanted}@")
 
 
 def _put_back(scene: Scene) -> QuorumDecision:
@@ -200,18 +248,25 @@ def _blocked(scene: Scene) -> tuple[Member, ...]:
     return tuple(member for member in stuck if scene.new and member.image != scene.image)
 
 
-def _replace(blocked: tuple[Member, ...]) -> QuorumDecision:
-    why = "whose container restarted with the old binary"
+def _replace(scene: Scene, blocked: tuple[Member, ...]) -> QuorumDecision:
+    """One at a time, the next when a server answers in its place: they do not serve, but their drives do."""
     line = Line(Reason.REPLACING_RESTARTED, f"{names(blocked)} came back with the old binary")
-    return _act(
-        QuorumStep.SWITCH, line, tuple(_delete(member, why) for member in blocked if not member.leaving)
-    )
+    going = any(member.leaving for member in scene.view.members)
+    why = "whose container restarted with the old binary"
+    steps = () if going else (_delete(blocked[0], why, regardless=True),)
+    return _act(QuorumStep.SWITCH, line, steps)
 
 
 def _recreate_all(scene: Scene) -> QuorumDecision:
+    if scene.view.wanted.paused and len(scene.not_made_anew) == len(scene.view.members):
+        return _rest(QuorumStep.SWITCH, Line(Reason.PAUSED, "paused: no pod is made anew"), await_change())
     staying = tuple(member for member in scene.not_made_anew if not member.leaving)
     line = Line(Reason.RECREATING, f"all pods are made anew at once, with {scene.target}")
-    return _act(QuorumStep.SWITCH, line, tuple(_delete(member, "with all others") for member in staying))
+    return _act(
+        QuorumStep.SWITCH,
+        line,
+        tuple(_delete(member, "with all others", regardless=True) for member in staying),
+    )
 
 
 def _in_place(scene: Scene, now: datetime) -> QuorumDecision:
@@ -225,12 +280,31 @@ def _in_place(scene: Scene, now: datetime) -> QuorumDecision:
         return _validating(scene, scene.image, now)
     if view.candidate.validity is Validity.REFUSED:
         return _rest(QuorumStep.STAGE, Line(Reason.IMAGE_REFUSED, view.candidate.message, stalled=True))
-    if {member.uid for member in scene.old} <= view.staged:
+    if scene.is_switching or {member.uid for member in scene.old} <= view.staged:
+        # what was staged is forgotten when a switch begins; a second call beside it would garble its file
         line = Line(
             Reason.SWITCHING, f"{len(scene.old)} of {len(view.members)} servers are switched together"
         )
         return _operate(scene, now, "switch", SWITCH_LIMIT, QuorumStep.SWITCH, line, _switch(scene, through))
     return _staging(scene, through, now)
+
+
+def _in_vain(scene: Scene) -> bool:
+    """Whether servers have switched so often that they come back old for another reason than chance."""
+    last = scene.view.outcomes.last.get(f"switch {scene.target}")
+    # files are garbled at a switch too: who says that some did not take it did not lose them all
+    lucky = last is not None and last.answer is not Answer.UNKNOWN and (not last.ok or bool(last.message))
+    return not scene.new and (scene.view.switches or 0) >= (MOST_ATTEMPTS if lucky else MOST_SWITCHES)
+
+
+def _switched_in_vain(scene: Scene, now: datetime) -> QuorumDecision:
+    """Once it is certain that none will still come back new."""
+    if scene.swap is not None and _may_still_switch(scene.view, scene.swap, now):
+        return _rest(QuorumStep.SWITCH, Line(Reason.WAITS_FOR_SERVERS, _IN_DOUBT_SAID), requeue(_SOON))
+    times = scene.view.switches or 0
+    said = f"servers were told {times} times to switch to {scene.target}, and none runs it: does it serve?"
+    line = Line(Reason.SWITCH_FAILED, said, stalled=True)
+    return _give_up(line, f"{line.reason.value}: {said}")
 
 
 def _through(scene: Scene) -> Member | None:
@@ -243,19 +317,35 @@ def _through(scene: Scene) -> Member | None:
 
 
 def _staging(scene: Scene, through: Member, now: datetime) -> QuorumDecision:
+    if _in_vain(scene):
+        return _switched_in_vain(scene, now)
     make = _stage(scene, through)
     line = Line(Reason.STAGING, f"all servers fetch {scene.target}, through {through.name}")
     decision = _operate(scene, now, "stage", STAGE_LIMIT, QuorumStep.STAGE, line, make)
-    failed = scene.view.outcomes.last.get(f"stage {scene.target}")
+    failed = _failed(scene)
     if failed is None or scene.new:
         # those that are switched already cannot go back: the others are tried until they follow
         return decision
-    if failed.answer is Answer.FAILED or (not failed.ok and failed.attempt >= MOST_ATTEMPTS):
-        line = Line(Reason.STAGING_FAILED, failed.message, stalled=True)
-        return QuorumDecision(
-            step=QuorumStep.STAGE, line=line, give_up=failed.message, look_again=requeue(_SOON)
-        )
-    return decision
+    return _give_up(Line(Reason.STAGING_FAILED, failed.message, stalled=True), failed.message)
+
+
+def _failed(scene: Scene) -> Outcome | None:
+    """What came of the attempt at staging that is on record, where no other is worth it. What came of one of
+    an earlier swap to the same version says nothing: somebody may have put it right since."""
+    record, last = scene.view.operation, scene.view.outcomes.last.get(f"stage {scene.target}")
+    if record is None or last is None or not _is_at(record, "stage", scene) or not _is_of(last, record):
+        return None
+    too_often = not last.ok and record.attempt >= MOST_ATTEMPTS
+    return last if last.answer is Answer.FAILED or too_often else None
+
+
+def _is_of(outcome: Outcome, record: Started) -> bool:
+    """Whether it is younger than the record."""
+    return outcome.at is not None and outcome.at >= record.started
+
+
+def _give_up(line: Line, why: str) -> QuorumDecision:
+    return QuorumDecision(step=QuorumStep.STAGE, line=line, give_up=why, look_again=requeue(_SOON))
 
 
 def _all_new(scene: Scene) -> QuorumDecision:
@@ -310,7 +400,7 @@ def _operate(
         return QuorumDecision(step=where, line=line, record=Started.begin(_named(verb, scene), now, limit))
     step = make(record)
     last = scene.view.outcomes.of(step)
-    ended = last is not None and last.at is not None and last.at >= record.started
+    ended = last is not None and _is_of(last, record)
     if (ended or record.overdue(now)) and step.key not in scene.view.outcomes.running:
         if left := wait(scene.view.outcomes, step, now):
             return QuorumDecision(step=where, line=line, look_again=requeue(left))
@@ -345,8 +435,8 @@ def _switch(scene: Scene, through: Member) -> Callable[[Started], Operation]:
     return lambda record: Switch(record, scene.target, through.name)
 
 
-def _delete(member: Member, why: str) -> DeletePod:
-    return DeletePod(member.name, member.uid, why)
+def _delete(member: Member, why: str, *, regardless: bool = False) -> DeletePod:
+    return DeletePod(member.name, member.uid, why, regardless)
 
 
 def _silence(scene: Scene) -> Line:

@@ -8,11 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shiplift.api.quorum import OnUnsupported, QuorumStrategy
+from shiplift.engine.probes import Truth
 from shiplift.engine.step import Answer
 from shiplift.quorum.decide.scene import Scene, names
-from shiplift.quorum.model import Line, Reason, Validity
+from shiplift.quorum.model import Line, Member, Reason, Validity
 
 Gate = Callable[[Scene], Line | None]
+_NAMED = (Reason.MANAGED_ELSEWHERE, Reason.SWITCH_FAILED)
+"""What a spec was given up for, other than staging: its text begins with it."""
+MOST_REHEARSALS = 5
+"""That fail before all pods are made anew instead: a network that is away for a moment is no reason."""
 
 
 def _missing(scene: Scene) -> Line | None:
@@ -20,6 +25,17 @@ def _missing(scene: Scene) -> Line | None:
         return None
     named = ", ".join(f"statefulset/{name}" for name in scene.view.missing)
     return Line(Reason.NO_STATEFUL_SET, f"{named} is not there", stalled=True)
+
+
+def _no_container(scene: Scene) -> Line | None:
+    """Nothing that is asked of its environment would mean anything."""
+    pool = next((pool for pool in scene.view.pools if not pool.image), None)
+    if pool is None:
+        return None
+    view = scene.view
+    message = f"statefulset/{pool.name} has no container {view.wanted.container}"
+    hint = f"spec.container of QuorumService {view.service} names it"
+    return Line(Reason.NO_CONTAINER, f"{message}: {hint}", stalled=True)
 
 
 def _managed_elsewhere(scene: Scene) -> Line | None:
@@ -40,9 +56,12 @@ def _another(scene: Scene) -> Line | None:
 
 
 def _given_up(scene: Scene) -> Line | None:
-    if not scene.view.given_up:
+    said = scene.view.given_up
+    if not said:
         return None
-    return Line(Reason.STAGING_FAILED, scene.view.given_up, stalled=True)
+    reason, _, rest = said.partition(": ")
+    named = next((one for one in _NAMED if one.value == reason), None)
+    return Line(named or Reason.STAGING_FAILED, rest if named else said, stalled=True)
 
 
 def _obstacle(scene: Scene) -> Line | None:
@@ -56,10 +75,22 @@ def _image(scene: Scene) -> Line | None:
 
 
 def _silent(scene: Scene) -> Line | None:
+    if not scene.view.members:
+        return Line(Reason.WAITS_FOR_SERVERS, "its StatefulSets have no pods: nobody says what runs")
     if not scene.silent:
         return None
     why = "; ".join(f"{member.name}: {member.why_silent}" for member in scene.silent[:4])
     return Line(Reason.WAITS_FOR_SERVERS, f"no version is known of {why}")
+
+
+def _misnamed(scene: Scene) -> Line | None:
+    misnamed = next((member for member in scene.view.members if member.misnamed), None)
+    if misnamed is None:
+        return None
+    message = (
+        f"{misnamed.name}: {misnamed.why_silent}; servers have to be started with the full names of pods"
+    )
+    return Line(Reason.HOSTS_DIFFER, message, stalled=True)
 
 
 def _hosts(scene: Scene) -> Line | None:
@@ -75,12 +106,17 @@ def _hosts(scene: Scene) -> Line | None:
 
 def _minimum(scene: Scene) -> Line | None:
     minimum, version = scene.view.wanted.minimum, scene.view.candidate.version
+    unknown = next((one for one in (minimum, version) if one not in scene.view.order.ranks), None)
+    if minimum and unknown is not None:
+        message = f"{unknown} is no version that can be compared: minimumVersion is one like {version}"
+        return Line(Reason.BELOW_MINIMUM, message, stalled=True)
     if not minimum or not scene.view.order.newer(minimum, than=version):
         return None
     return Line(Reason.BELOW_MINIMUM, f"{version} is older than the minimum, {minimum}", stalled=True)
 
 
-def _downgrade(scene: Scene) -> Line | None:
+def downgrade(scene: Scene) -> Line | None:
+    """Who runs something later, which nobody has allowed to be left."""
     newer = tuple(member for member in scene.old if _runs_newer(scene, member.told and member.told.version))
     if not newer or scene.view.wanted.allow_downgrade:
         return None
@@ -89,7 +125,7 @@ def _downgrade(scene: Scene) -> Line | None:
 
 
 def _runs_newer(scene: Scene, version: str | None) -> bool:
-    known = version is not None and version in scene.view.order.ranks
+    known = version in scene.view.order.ranks and scene.target in scene.view.order.ranks
     return known and scene.view.order.newer(version or "", than=scene.target)
 
 
@@ -110,22 +146,30 @@ def _versions(scene: Scene) -> Line | None:
 def _upgrade(scene: Scene) -> Line | None:
     if not scene.view.upgrading:
         return None
-    message = f"the cluster is being upgraded to {scene.view.upgrading}: its turn comes after"
-    return Line(Reason.WAITS_FOR_UPGRADE, message)
+    return Line(Reason.WAITS_FOR_UPGRADE, f"its turn comes later: {scene.view.upgrading}")
 
 
 def _canary(scene: Scene) -> Line | None:
     return canary(scene)
 
 
-BEFORE: tuple[Gate, ...] = (_missing, _managed_elsewhere, _another, _obstacle, _given_up, _image)
+BEFORE: tuple[Gate, ...] = (
+    _missing,
+    _no_container,
+    _managed_elsewhere,
+    _another,
+    _obstacle,
+    _given_up,
+    _image,
+)
 """Asked before the image is looked at, and after."""
 BEGINNING: tuple[Gate, ...] = (
     *BEFORE,
+    _misnamed,
     _silent,
     _hosts,
     _minimum,
-    _downgrade,
+    downgrade,
     _not_ready,
     _versions,
     _upgrade,
@@ -172,8 +216,9 @@ def _one_processor(scene: Scene) -> Line | None:
 
 
 def _key(scene: Scene) -> Line | None:
-    wanted = scene.view.wanted.minisign_key
-    others = tuple(member for member in scene.view.members if member.minisign_key != wanted)
+    publisher = scene.view.order.publisher
+    wanted = scene.view.wanted.minisign_key or publisher
+    others = tuple(one for one in scene.view.members if (one.minisign_key or publisher) != wanted)
     if not others:
         return None
     message = f"{names(others)} trust another key (MINIO_UPDATE_MINISIGN_PUBKEY) than trust.minisignKey"
@@ -200,12 +245,47 @@ def _downgrades(scene: Scene) -> Line | None:
 def _rehearsal(scene: Scene) -> Line | None:
     """What is known of it is of this term alone; how it was decided stands with the swap."""
     last = scene.view.outcomes.last.get(f"rehearse {scene.target}")
-    if last is None or last.answer is not Answer.FAILED:
+    if last is None or last.answer is not Answer.FAILED or last.attempt < MOST_REHEARSALS:
         return None
     return Line(Reason.REHEARSAL_FAILED, last.message, stalled=True)
 
 
-IN_PLACE: tuple[Gate, ...] = (_downgrades, _cannot_stage, _updates_off, _one_processor, _key, _proxy)
+def _same_version(scene: Scene) -> Line | None:
+    """Servers refuse to switch to what is not newer, and one that starts with another build than its peers'
+    waits for them for ever."""
+    digest = scene.view.candidate.image.partition("@")[2]
+    others = tuple(member for member in scene.new if not digest or _digest(member) != digest)
+    if scene.swap is not None or not others:
+        return None
+    message = (
+        f"{names(others)} run {scene.target} already, perhaps another build of it; RecreateAll can swap it"
+    )
+    return Line(Reason.SAME_VERSION, message, stalled=True)
+
+
+def _digest(member: Member) -> str:
+    return member.image.partition("@")[2] or member.digest
+
+
+def may_stop(scene: Scene) -> Line | None:
+    """Asked of an image that is swapped in place: pods are made anew one by one then, which has to end."""
+    needed = tuple(member for member in scene.view.members if member.may_stop is Truth.FALSE)
+    if not needed:
+        return None
+    why = f": {needed[0].trouble}" if needed[0].trouble else ""
+    message = f"the service would not be well without {names(needed)}{why}; RecreateAll can swap it"
+    return Line(Reason.MAY_NOT_STOP, message, stalled=len(needed) == len(scene.view.members))
+
+
+IN_PLACE: tuple[Gate, ...] = (
+    _same_version,
+    _downgrades,
+    _cannot_stage,
+    _updates_off,
+    _one_processor,
+    _key,
+    _proxy,
+)
 """Why the binary cannot be swapped in place; whether pods are then made anew the service's spec says."""
 
 

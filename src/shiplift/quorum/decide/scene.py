@@ -28,7 +28,8 @@ class Scene(msgspec.Struct, frozen=True):
 
     @property
     def unmarked(self) -> tuple[Pool, ...]:
-        return tuple(pool for pool in self.view.pools if pool.swap is None)
+        """Nothing is written on them of the swap, or nothing any more."""
+        return tuple(pool for pool in self.view.pools if pool.swap is None or not pool.swap.marked)
 
     @property
     def held(self) -> tuple[Pool, ...]:
@@ -71,9 +72,36 @@ class Scene(msgspec.Struct, frozen=True):
         return tuple(member for member in members if member.told and not self.runs_target(member))
 
     @property
+    def is_at_target(self) -> bool:
+        """Whoever runs the version, under a name that means the image, is not made anew for its name."""
+        members = self.view.members
+        as_wanted = all(names_same(pool.image, self.image) for pool in self.view.pools)
+        made_of_it = all(names_same(one.image, self.image) or self.is_of_template(one) for one in members)
+        return as_wanted and made_of_it and 0 < len(members) == len(self.new)
+
+    @property
+    def is_switching(self) -> bool:
+        """Whether servers are being told to switch at this moment."""
+        return any(key.startswith("switch ") for key in self.view.outcomes.running)
+
+    @property
     def not_made_anew(self) -> tuple[Member, ...]:
-        """Pods whose own image is another: a restart of the container would bring the old binary back."""
-        return tuple(member for member in self.view.members if member.image != self.image)
+        """Pods whose own image is another: a restart of the container would bring the old binary back. Of one
+        that was made from the template somebody may have changed the image's name, for a mirror say."""
+        members = self.view.members
+        return tuple(one for one in members if one.image != self.image and not self.is_of_template(one))
+
+    def is_of_template(self, member: Member) -> bool:
+        """Whether it was made from a template that has the image, whatever its own is called."""
+        if not member.revision:
+            return False
+        made = {(pool.name, pool.revision) for pool in self.view.pools if pool.image == self.image}
+        return (member.pool, member.revision) in made
+
+
+def names_same(wanted: str, image: str) -> bool:
+    """Whether a name, with its digest or without, means the image."""
+    return image == wanted or image.startswith(f"{wanted}@")
 
 
 def names(members: tuple[Member, ...]) -> str:

@@ -52,6 +52,8 @@ class Silent(msgspec.Struct, frozen=True):
     """A server that gave no answer that says anything."""
 
     why: str
+    misnamed: bool = False
+    """It does answer, and knows itself by another name: waiting does not help."""
 
 
 class Verdict(Enum):

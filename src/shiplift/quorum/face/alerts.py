@@ -33,7 +33,7 @@ ALERTS = (
     ),
     Alert(
         "ShipliftQuorumSlow",
-        f"max by (namespace, service) ({_UNDER_WAY}) == 1",
+        f"max by (namespace, service, step) ({_UNDER_WAY}) == 1",
         "1h",
         Severity.WARNING,
         "A swap of a quorum service has been in one step for an hour.",

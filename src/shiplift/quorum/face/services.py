@@ -11,7 +11,6 @@ import msgspec
 
 from shiplift.api.quorum import Member, MemberState, QuorumService, QuorumStep
 from shiplift.api.values import Condition, ConditionStatus
-from shiplift.quorum.model import Reason
 from shiplift.view.section import Arrival
 from shiplift.view.values import Heard, Share, ago, plain
 
@@ -144,7 +143,7 @@ def _hints(service: QuorumService, *, silent: bool) -> Iterable[str]:
         yield "the operator has not seen the last change of the spec yet"
     if service.spec.paused:
         yield "it is paused: set spec.paused of the QuorumService to false to go on"
-    if status.reason == Reason.STAGING_FAILED:
+    if status.refused:
         yield "all is as it was; a change of the spec (or paused and back) tries again"
 
 

@@ -15,6 +15,13 @@ _SCHEMES = ("https://", "http://")
 _HUBS_OLD_NAME = "index.docker.io"
 
 
+class PullSecrets(msgspec.Struct, frozen=True):
+    """What pods show to registries, and why some of it cannot be had."""
+
+    by_host: Mapping[str, Hidden]
+    troubles: tuple[str, ...] = ()
+
+
 class _Auth(msgspec.Struct):
     auth: str = ""
     username: str = ""
@@ -28,17 +35,32 @@ class _Config(msgspec.Struct):
 def read(config: Hidden) -> dict[str, Hidden]:
     """By host: `user:password`, out of one `.dockerconfigjson`."""
     try:
-        found = msgspec.json.decode(config.reveal(), type=_Config).auths
+        return _pairs(msgspec.json.decode(config.reveal(), type=_Config).auths)
     except msgspec.DecodeError:
         raise NotAllowed("a pull secret holds no .dockerconfigjson that can be read") from None
-    return {_host(name): Hidden(_pair(name, auth)) for name, auth in found.items()}
 
 
-def merged(configs: Iterable[Hidden]) -> dict[str, Hidden]:
+def read_old(config: Hidden) -> dict[str, Hidden]:
+    """By host, out of one `.dockercfg`, which is the inner part alone."""
+    try:
+        return _pairs(msgspec.json.decode(config.reveal(), type=dict[str, _Auth]))
+    except msgspec.DecodeError:
+        raise NotAllowed("a pull secret holds no .dockercfg that can be read") from None
+
+
+FORMS = ((".dockerconfigjson", read), (".dockercfg", read_old))
+"""Keys of pull secrets, and how each is read."""
+
+
+def _pairs(auths: Mapping[str, _Auth]) -> dict[str, Hidden]:
+    return {_host(name): Hidden(_pair(name, auth)) for name, auth in auths.items()}
+
+
+def merged(secrets: Iterable[Mapping[str, Hidden]]) -> dict[str, Hidden]:
     """Of all pull secrets; the first that has a host counts, as for a kubelet."""
     found: dict[str, Hidden] = {}
-    for config in configs:
-        found = {**read(config), **found}
+    for one in secrets:
+        found = {**one, **found}
     return found
 
 

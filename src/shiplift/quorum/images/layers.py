@@ -3,8 +3,8 @@
 Layers are read in order, each once, as a stream. Only files that were asked for are written, under names of
 our own choosing, so nothing in an image can name a place outside. A layer's whiteouts hide what the layers
 below it have, as does anything but a folder in a folder's place. What is asked for has to be a plain file:
-devices, sparse files and links out of the image are refused. How much may come out of a layer, and of a
-header, is bounded, whatever its size when compressed.
+devices, sparse files and links out of the image are refused. How much may come out of all layers, and of a
+header, is bounded, whatever its size when compressed, and so is the time that it takes.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import gzip
 import io
 import tarfile
+import time
 import zlib
 from collections.abc import Collection, Generator, Iterable
 from contextlib import contextmanager
@@ -19,10 +20,10 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from shiplift.quorum.images.errors import BadImage, NotAllowed
+from shiplift.quorum.images.errors import BadImage, NotAllowed, RegistryAway
 
 MOST_UNPACKED = 6 << 30
-"""Bytes of one layer."""
+"""Bytes of all layers."""
 MOST_FILE = 1 << 30
 MOST_ENTRIES = 500_000
 _MOST_AT_ONCE = 1 << 20
@@ -46,11 +47,28 @@ class _Layer(msgspec.Struct):
     """Of the layers below."""
 
 
-def extract(layers: Iterable[Path], wanted: Collection[str], folder: Path) -> dict[str, Found]:
+class _Bound:
+    """What may still come out of an image, and until when."""
+
+    def __init__(self, deadline: float) -> None:
+        self._deadline, self._left = deadline, MOST_UNPACKED
+
+    def take(self, count: int) -> None:
+        self._left -= count
+        if self._left < 0:
+            raise NotAllowed(f"the image unpacks to more than {MOST_UNPACKED >> 20} MiB")
+        if time.monotonic() > self._deadline:
+            raise RegistryAway("the image could not be unpacked in time")
+
+
+def extract(
+    layers: Iterable[Path], wanted: Collection[str], folder: Path, deadline: float
+) -> dict[str, Found]:
     """The wanted files (`usr/bin/minio`) as the image has them; those that it has not are left out."""
     found: dict[str, Found] = {}
+    bound = _Bound(deadline)
     for number, layer in enumerate(layers):
-        with _reading(layer) as archive:
+        with _reading(layer, bound) as archive:
             changes = _changes(archive, frozenset(wanted), folder, number)
         found = {name: file for name, file in found.items() if name not in changes.hidden} | changes.files
     return found
@@ -125,11 +143,11 @@ def _written(archive: tarfile.TarFile, entry: tarfile.TarInfo, target: Path) -> 
 
 
 @contextmanager
-def _reading(layer: Path) -> Generator[tarfile.TarFile]:
+def _reading(layer: Path, bound: _Bound) -> Generator[tarfile.TarFile]:
     """The archive, and what it does not keep to as errors of ours."""
     with layer.open("rb") as raw:
         try:
-            with tarfile.open(fileobj=_Bounded(_unpacked(raw)), mode="r:") as archive:
+            with tarfile.open(fileobj=_Bounded(_unpacked(raw), bound), mode="r:") as archive:
                 yield archive
         except (
             tarfile.TarError,
@@ -155,16 +173,15 @@ def _unpacked(raw: io.BufferedReader) -> io.BufferedIOBase:
 class _Bounded(io.RawIOBase):
     """Forward only, so much in all, so much at once."""
 
-    def __init__(self, source: io.BufferedIOBase) -> None:
-        self._source, self._at = source, 0
+    def __init__(self, source: io.BufferedIOBase, bound: _Bound) -> None:
+        self._source, self._bound, self._at = source, bound, 0
 
     def read(self, size: int = -1, /) -> bytes:
         if not 0 <= size <= _MOST_AT_ONCE:
             raise NotAllowed(f"a layer of the image has a header of {size} bytes")
         piece = self._source.read(size)
         self._at += len(piece)
-        if self._at > MOST_UNPACKED:
-            raise NotAllowed(f"a layer of the image unpacks to more than {MOST_UNPACKED >> 20} MiB")
+        self._bound.take(len(piece))
         return piece
 
     def seek(self, position: int, whence: int = io.SEEK_SET, /) -> int:

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from shiplift.quorum.images import layers
+from shiplift.quorum.images import documents, layers
 from shiplift.quorum.images.errors import BadImage
 from shiplift.quorum.images.registry import Image, Registry
 
@@ -34,15 +34,16 @@ class Pulled(msgspec.Struct, frozen=True):
     signature: Path
 
 
-def program_of(image: Image, registry: Registry, name: str, cache: Path) -> Pulled:
-    """Out of the cache, else pulled; `ImageError` where it cannot be had."""
+def program_of(image: Image, registry: Registry, name: str, cache: Path, deadline: float) -> Pulled:
+    """Out of the cache, else pulled, by then (of `time.monotonic`); `ImageError` where it cannot be had."""
     folder = cache / image.manifest_digest.replace(":", "-") / name
     pulled = Pulled(folder / "program", folder / "checksum", folder / "signature")
     if not folder.is_dir():
         cache.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.parent.mkdir(mode=0o700, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache, prefix=_PULLING) as temporary:
-            _place(_pull(image, registry, name, Path(temporary)), folder)
+            _place(_pull(image, registry, name, Path(temporary), deadline), folder)
+    documents.keep(folder.parent, registry.seen)
     return pulled
 
 
@@ -60,7 +61,7 @@ def discard(image: Image, cache: Path) -> None:
     shutil.rmtree(cache / image.manifest_digest.replace(":", "-"), ignore_errors=True)
 
 
-def _pull(image: Image, registry: Registry, name: str, temporary: Path) -> Path:
+def _pull(image: Image, registry: Registry, name: str, temporary: Path, deadline: float) -> Path:
     packed: list[Path] = []
     for number, part in enumerate(image.layers):
         target = temporary / f"layer-{number}"
@@ -70,7 +71,7 @@ def _pull(image: Image, registry: Registry, name: str, temporary: Path) -> Path:
     wanted = {f"{folder}/{name}{end}" for folder in folders for end in ("", CHECKSUM, SIGNATURE)}
     unpacked = temporary / "unpacked"
     unpacked.mkdir()
-    found = layers.extract(packed, wanted, unpacked)
+    found = layers.extract(packed, wanted, unpacked, deadline)
     return _gathered(found, _first(found, folders, name), temporary / "whole")
 
 

@@ -9,6 +9,21 @@ import msgspec
 from shiplift.quorum.images.errors import NotAllowed
 
 _HUB, _HUBS_REGISTRY = "docker.io", "registry-1.docker.io"
+_QUAYS = ("cdn.quay.io", *(f"cdn{at:02}.quay.io" for at in range(1, 7)))
+_COMPANIONS = {
+    _HUB: (
+        _HUBS_REGISTRY,
+        "auth.docker.io",
+        "production.cloudflare.docker.com",
+        "docker-images-prod.r2.cloudflarestorage.com",
+        "docker-images-prod.6aa30f8b08e16409b46e0173d6de2f56.r2.cloudflarestorage.com",
+    ),
+    "quay.io": _QUAYS,
+    "registry.redhat.io": ("sso.redhat.com", *_QUAYS),
+    "registry.access.redhat.com": _QUAYS,
+    "ghcr.io": ("pkg-containers.githubusercontent.com",),
+}
+"""Where well-known registries give out tokens and keep layers: who trusts one has to reach these."""
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _HOST = re.compile(r"(?:[A-Za-z0-9]+(?:[.-]+[A-Za-z0-9]+)*|\[[0-9a-fA-F:]+\])(?::[0-9]{1,5})?")
@@ -71,8 +86,8 @@ def allowed(reference: Reference, registries: tuple[str, ...]) -> frozenset[str]
         raise NotAllowed(
             f"image {reference} comes from {reference.host}, and trust.registries has {', '.join(named)}"
         )
-    hubs_own = (_HUBS_REGISTRY, "auth.docker.io") if _HUB in named else ()
-    return frozenset((*named, *hubs_own))
+    companions = (host for one in named for host in _COMPANIONS.get(one, ()))
+    return frozenset((*named, *companions))
 
 
 def _split_host(name: str) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlencode, urlsplit
@@ -105,8 +105,17 @@ class Image(msgspec.Struct, frozen=True):
 class Registry:
     """Asks one registry about one repository."""
 
-    def __init__(self, fetcher: Fetcher, reference: Reference, secrets: Mapping[str, Hidden]) -> None:
-        self._fetcher, self._reference, self._secrets = fetcher, reference, secrets
+    def __init__(
+        self,
+        fetcher: Fetcher,
+        reference: Reference,
+        secrets: Mapping[str, Hidden],
+        kept: Callable[[str], bytes | None] = lambda _: None,
+    ) -> None:
+        """`kept` is what was read before, by digest or tag."""
+        self._fetcher, self._reference, self._secrets, self._kept = fetcher, reference, secrets, kept
+        self.seen: dict[str, bytes] = {}
+        """What was read, to be kept: by digest, a signature by tag."""
         self._authorization: str | None = None
 
     def image(self, platform: Platform) -> Image:
@@ -120,11 +129,17 @@ class Registry:
         return Image(digest, own, manifest.layers, self._config(manifest.config))
 
     def parts(self, tag: str) -> tuple[Part, ...]:
-        """The layers of what a tag names; none where there is no such tag."""
+        """The layers of what a tag names; none where there is no such tag. Of a registry that is away counts
+        what it said before."""
         try:
-            return self._manifest(tag)[1].layers
+            body = self._asked(tag)
         except NotFound:
             return ()
+        except RegistryAway:
+            if (body := self._kept(tag)) is None:
+                raise
+        self.seen[tag] = body
+        return self._read(body).layers
 
     def blob(self, part: Part, target: Path) -> None:
         """Into the file."""
@@ -138,21 +153,35 @@ class Registry:
 
     def text(self, part: Part, most: int = MOST_MANIFEST) -> bytes:
         """A small piece, compared with its digest."""
+        if not is_digest(part.digest):
+            raise BadImage(f"{self._reference} has a part without a sha256 digest")
         if part.size > most:
             raise NotAllowed(f"{part.digest} of {self._reference} has more than {most} bytes")
-        page = self._page(self._url("blobs", part.digest), {})
-        return _compared(page.body, part.digest)
+        body = self._kept(part.digest)
+        if body is None:
+            body = _compared(self._page(self._url("blobs", part.digest), {}).body, part.digest)
+        self.seen[part.digest] = body
+        return body
 
     def _config(self, part: Part) -> Config:
         return _decoded(self.text(part), Config, f"the config of {self._reference}")
 
     def _manifest(self, wanted: str) -> tuple[str, _Manifest]:
-        page = self._page(self._url("manifests", wanted), {"Accept": ", ".join((*INDEXES, *MANIFESTS))})
-        digest = f"sha256:{hashlib.sha256(page.body).hexdigest()}"
+        body = self._kept(wanted) if is_digest(wanted) else None
+        if body is None:
+            body = self._asked(wanted)
+        digest = f"sha256:{hashlib.sha256(body).hexdigest()}"
         if is_digest(wanted) and digest != wanted:
             raise BadImage(f"the registry sent another manifest of {self._reference} than {wanted}")
-        manifest = _decoded(page.body, _Manifest, f"the manifest of {self._reference}")
-        return digest, manifest
+        self.seen[digest] = body
+        return digest, self._read(body)
+
+    def _asked(self, wanted: str) -> bytes:
+        accepted = {"Accept": ", ".join((*INDEXES, *MANIFESTS))}
+        return self._page(self._url("manifests", wanted), accepted).body
+
+    def _read(self, body: bytes) -> _Manifest:
+        return _decoded(body, _Manifest, f"the manifest of {self._reference}")
 
     def _page(self, url: str, headers: Mapping[str, str]) -> Page:
         page = self._fetcher.page(url, {**headers, **self._headers()}, MOST_MANIFEST)

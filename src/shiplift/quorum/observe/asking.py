@@ -82,6 +82,10 @@ class Asking:
             return None
         return None if since is not None and known.value.began < since else known.value
 
+    def close(self) -> None:
+        """The service is gone."""
+        self._asked.close()
+
     @property
     def trouble(self) -> str:
         """Why the last attempt got no answer."""

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 
 import msgspec
 
 from shiplift.api.quorum import QuorumServiceSpec
 from shiplift.engine.step import Outcomes, Started
+from shiplift.quorum.decide.scene import Scene
 from shiplift.quorum.engines.protocol import Engine
 from shiplift.quorum.memory import Memory
-from shiplift.quorum.model import Line, Member, Pool, View, Wanted
+from shiplift.quorum.model import Candidate, Line, Member, Pool, Validity, View, Wanted
+from shiplift.quorum.names import Record
 from shiplift.quorum.observe.members import Heard, Json, Place, members
 from shiplift.quorum.observe.order import ordered
-from shiplift.quorum.observe.pools import pool_of
+from shiplift.quorum.observe.pools import pool_of, record_of
+from shiplift.quorum.validating import trust_of
 
 
 class Read(msgspec.Struct, frozen=True):
@@ -36,13 +40,18 @@ class Recorded(msgspec.Struct, frozen=True):
     uid: str = ""
     kept: bool = True
     """Whether it has our finalizer."""
-    held: bool = False
-    """Whether the conductor of an upgrade holds it: it counts as a pause."""
+    held: str = ""
+    """Why the conductor of an upgrade holds it: nothing is begun, and what is under way goes on."""
+    switch_time: datetime | None = None
     upgrading: str = ""
     """The version that the cluster is being upgraded to."""
+    switches: int | None = None
+    """How often servers were told to switch in the swap that is under way; None where nobody counted."""
+    recalled: Candidate | None = None
+    """The image that it was left at rest with, by a leader of before perhaps."""
 
 
-def wanted(spec: QuorumServiceSpec, *, held: bool = False) -> Wanted:
+def wanted(spec: QuorumServiceSpec) -> Wanted:
     return Wanted(
         spec.image,
         spec.strategy,
@@ -50,7 +59,8 @@ def wanted(spec: QuorumServiceSpec, *, held: bool = False) -> Wanted:
         spec.allow_downgrade,
         spec.minimum_version or "",
         spec.trust.minisign_key or "",
-        spec.paused or held,
+        spec.paused,
+        container=spec.container,
     )
 
 
@@ -66,13 +76,14 @@ def view_of(  # noqa: PLR0913, PLR0917 - all that there is to know
 ) -> View:
     """All that the next decision depends on."""
     spec = service.spec
-    pools = tuple(pool_of(live, spec.container) for live in read.sets)
+    pools = tuple(pool_of(live, spec.container, _record(service, memory, live)) for live in read.sets)
     found = tuple(members(read.sets, read.pods, heard, place))
-    candidate = memory.candidate(_image(service, pools))
-    versions = (candidate.version, spec.minimum_version or "", *_versions(pools, found))
-    return View(
+    candidate = memory.candidate(_image(service, pools), trust_of(spec))
+    known = service.recalled.version if service.recalled else ""
+    versions = (candidate.version, known, spec.minimum_version or "", *_versions(pools, found))
+    view = View(
         service.name,
-        wanted(spec, held=service.held),
+        wanted(spec),
         pools,
         tuple(name for name in spec.stateful_sets if name not in {pool.name for pool in pools}),
         found,
@@ -87,9 +98,36 @@ def view_of(  # noqa: PLR0913, PLR0917 - all that there is to know
         obstacle,
         service.uid,
         service.kept,
-        service.upgrading,
+        _upgrading(service),
+        service.switch_time,
+        service.switches,
         dict(memory.changes.changes),
     )
+    return _at_rest(service, view) or view
+
+
+def _at_rest(service: Recorded, view: View) -> View | None:
+    """The view with what is known from before, where that says that nothing is to be done: nothing is pulled
+    for it, whoever leads."""
+    if service.recalled is None or view.candidate.validity is not Validity.UNKNOWN:
+        return None
+    found = msgspec.structs.replace(view, candidate=service.recalled)
+    scene = Scene(found)
+    return found if scene.swap is None and scene.is_at_target else None
+
+
+def _record(service: Recorded, memory: Memory, live: Json) -> Record | None:
+    """Of another service's swap nothing is remembered."""
+    written = record_of(live)
+    mine = written if written is not None and written.service == service.name else None
+    return memory.recall(live["metadata"]["uid"], mine)
+
+
+def _upgrading(service: Recorded) -> str:
+    """Why the upgrade of the cluster comes first, in words."""
+    if service.held:
+        return f"held by the upgrade of the cluster ({service.held})"
+    return f"the cluster is being upgraded to {service.upgrading}" if service.upgrading else ""
 
 
 def _image(service: Recorded, pools: Sequence[Pool]) -> str:

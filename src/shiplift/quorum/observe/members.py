@@ -19,6 +19,7 @@ from shiplift.quorum.model import Member
 
 Json = dict[str, Any]
 _KEY = "MINIO_UPDATE_MINISIGN_PUBKEY"
+_REVISION = "controller-revision-hash"
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
 _NO_PROXIES = ("NO_PROXY", "no_proxy")
 _FROM_ELSEWHERE = "(not in the pod spec)"
@@ -99,7 +100,22 @@ def _member(pod: Json, pool: str, heard: Mapping[str, Heard], place: Place) -> M
         minisign_key=environment.get(_KEY, ""),
         proxied=_is_proxied(environment, place.serving_host),
         trouble=found.trouble,
+        revision=_revision(about),
+        digest=_digest(pod, place.container),
+        misnamed=isinstance(found.answer, Silent) and found.answer.misnamed,
     )
+
+
+def _digest(pod: Json, container: str) -> str:
+    """Empty where its kubelet does not say yet."""
+    found: list[Json] = pod.get("status", {}).get("containerStatuses") or []
+    said = next((str(one.get("imageID", "")) for one in found if one["name"] == container), "")
+    return said.partition("@")[2]
+
+
+def _revision(about: Json) -> str:
+    labels: dict[str, str] = about.get("labels") or {}
+    return labels.get(_REVISION, "")
 
 
 def _container(pod: Json, name: str) -> Json:

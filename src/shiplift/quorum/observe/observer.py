@@ -11,6 +11,7 @@ import msgspec
 from shiplift.api.marks import UPGRADE_HOLD
 from shiplift.api.quorum import QuorumService
 from shiplift.api.upgrade import UpgradeConfig, UpgradePhase
+from shiplift.api.values import ConditionStatus
 from shiplift.engine import clock
 from shiplift.engine.layer import Retry
 from shiplift.engine.step import Outcomes
@@ -25,16 +26,20 @@ from shiplift.quorum.engines.making import comparing
 from shiplift.quorum.images.registry import Platform
 from shiplift.quorum.memory import Memory
 from shiplift.quorum.model import Line, QuorumDecision, Reason, Validity, View
-from shiplift.quorum.names import FINALIZER, SWAP
+from shiplift.quorum.names import FINALIZER
 from shiplift.quorum.observe.asking import Asking, Target
 from shiplift.quorum.observe.gathering import Read, Recorded, view_of
 from shiplift.quorum.observe.members import Json, Place, servers
-from shiplift.quorum.tell.report import given_up, on_record
+from shiplift.quorum.observe.pools import record_of
+from shiplift.quorum.tell.report import given_up, on_record, recalled
+from shiplift.quorum.validating import trust_of
 
 _ARCHITECTURE = "kubernetes.io/arch"
 BUSY, STALLED, RESTING = timedelta(seconds=2), timedelta(seconds=10), timedelta(seconds=30)
 """How often servers are asked."""
 _UPGRADING = (UpgradePhase.UPGRADING,)
+_MOVED = "WorkloadsMoved"
+"""The step of an upgrade after which quorum services have their turn."""
 _WHILE_CALLING = timedelta(minutes=5)
 _AT_REST = (Reason.AT_TARGET, Reason.PAUSED, Reason.WAITS_FOR_UPGRADE, Reason.SWAPPED_BY_ANOTHER)
 
@@ -94,7 +99,7 @@ class Observer:
         memory.servers = dict(servers(read.sets, read.pods, place))
         memory.pull_secrets = tuple(dict.fromkeys(_pull_secrets(read.pods.values())))
         every = known.every(service.metadata.generation)
-        thorough = every == BUSY and _is_ahead(service, read, memory)
+        thorough = is_thorough(service, read.sets, memory, every)
         target = Target(service.metadata.namespace, spec, memory.servers, thorough, rights=every < RESTING)
         if not memory.calling:
             known.asking.want(target, every, now, memory.acted)
@@ -102,11 +107,11 @@ class Observer:
         most = _WHILE_CALLING if memory.calling else 3 * every + timedelta(seconds=10)
         answers = known.asking.answers(now, most, memory.acted)
         obstacle = answers.obstacle if answers else _unasked(known.asking.trouble)
-        platforms = _platforms(read.pods.values(), snapshot)
-        if len(platforms) == 1:
-            memory.platform = Platform(architecture=platforms[0])
-        elif platforms:
-            obstacle = obstacle or _differ(platforms)
+        found = platforms(read.pods.values(), snapshot)
+        if len(found) == 1:
+            memory.platform = Platform(architecture=found[0])
+        elif found:
+            obstacle = obstacle or _differ(found)
         view = view_of(
             _recorded(service, _upgrading(snapshot)),
             read,
@@ -122,8 +127,7 @@ class Observer:
     def _read(self, service: QuorumService) -> Read:
         namespace = service.metadata.namespace
         # listed, not read one by one: that is granted everywhere, so that a missing right can be named
-        there = {live["metadata"]["name"]: live for live in self._client.list(STATEFUL_SET, namespace)}
-        sets = [there[name] for name in service.spec.stateful_sets if name in there]
+        sets = of_service(service, self._client.list(STATEFUL_SET, namespace))
         pods = {pod["metadata"]["name"]: pod for live in sets for pod in self._pods(live, namespace)}
         return Read(sets, pods)
 
@@ -137,16 +141,41 @@ class Observer:
                 yield pod
 
 
-def _is_ahead(service: QuorumService, read: Read, memory: Memory) -> bool:
-    """Whether a swap is under way, or may begin: the image is good."""
-    marked = any(SWAP in (live["metadata"].get("annotations") or {}) for live in read.sets)
-    return marked or memory.candidate(service.spec.image).validity is Validity.GOOD
+def of_service(service: QuorumService, every: Iterable[Json]) -> list[Json]:
+    """Those that it names, in that order; and those that it is swapping though it names them no more: a swap
+    ends with the StatefulSets that it began with."""
+    there = {live["metadata"]["name"]: live for live in every}
+    named = [name for name in service.spec.stateful_sets if name in there]
+    begun = [name for name, live in there.items() if _swaps(live, service.metadata.name)]
+    return [there[name] for name in dict.fromkeys((*named, *begun))]
+
+
+def _swaps(live: Json, service: str) -> bool:
+    record = record_of(live)
+    return record is not None and record.service == service
+
+
+def is_thorough(service: QuorumService, sets: Iterable[Json], memory: Memory, every: timedelta) -> bool:
+    """Whether a swap is under way, or may begin: the image is good. Also while it is refused: what is not
+    asked any more would be unknown, and hide why."""
+    if any(_swaps(live, service.metadata.name) for live in sets):
+        return True
+    known = memory.candidate(service.spec.image, trust_of(service.spec))
+    return every < RESTING and known.validity is Validity.GOOD
 
 
 def _upgrading(snapshot: Snapshot) -> str:
+    """Where the cluster goes whose upgrade comes first; empty where none does."""
     configs = (row.object for row in snapshot.customs(UPGRADE_CONFIG))
-    running = (one for one in configs if isinstance(one, UpgradeConfig) and one.status.phase in _UPGRADING)
+    running = (one for one in configs if isinstance(one, UpgradeConfig) and comes_first(one))
     return next((one.spec.desired.version or "another version" for one in running), "")
+
+
+def comes_first(upgrade: UpgradeConfig) -> bool:
+    """Until its workloads have moved: then it is the turn of quorum services."""
+    status = upgrade.status
+    moved = any(one.type == _MOVED and one.status is ConditionStatus.TRUE for one in status.conditions)
+    return status.phase in _UPGRADING and not moved
 
 
 def _recorded(service: QuorumService, upgrading: str) -> Recorded:
@@ -159,8 +188,11 @@ def _recorded(service: QuorumService, upgrading: str) -> Recorded:
         about.deletion_timestamp is not None,
         about.uid,
         FINALIZER in about.finalizers,
-        UPGRADE_HOLD in about.annotations,
+        about.annotations.get(UPGRADE_HOLD, ""),
+        service.status.switch_time,
         upgrading,
+        service.status.switches,
+        recalled(service),
     )
 
 
@@ -178,7 +210,7 @@ def _pull_secrets(pods: Iterable[Json]) -> Iterable[str]:
         yield from (one["name"] for one in named if one.get("name"))
 
 
-def _platforms(pods: Iterable[Json], snapshot: Snapshot) -> list[str]:
+def platforms(pods: Iterable[Json], snapshot: Snapshot) -> list[str]:
     """The architectures of the nodes that the pods are on, as far as they are known."""
     names = {pod["spec"].get("nodeName", "") for pod in pods} - {""}
     nodes = (snapshot.find(Node, name) for name in names)
@@ -189,6 +221,6 @@ def _unasked(trouble: str) -> Line | None:
     return Line(Reason.WAITS_FOR_SERVERS, f"servers cannot be asked: {trouble}") if trouble else None
 
 
-def _differ(platforms: list[str]) -> Line:
-    said = ", ".join(platforms)
+def _differ(found: list[str]) -> Line:
+    said = ", ".join(found)
     return Line(Reason.PLATFORMS_DIFFER, f"its pods run on nodes of {said}: no one binary is for all", True)

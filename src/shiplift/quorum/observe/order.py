@@ -17,7 +17,7 @@ def ordered(engine: Engine, versions: Iterable[str]) -> Order:
     for at, version in enumerate(by_age):
         same = at > 0 and not _compared(engine, by_age[at - 1], version)
         ranks[version] = ranks[by_age[at - 1]] if same else at
-    return Order(ranks, frozenset(one for one in known if engine.stages(one)))
+    return Order(ranks, frozenset(one for one in known if engine.stages(one)), engine.publisher)
 
 
 def _is_version(engine: Engine, text: str) -> bool:

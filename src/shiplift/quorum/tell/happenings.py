@@ -34,7 +34,7 @@ _TOLD = (
     Reason.PAUSED,
 )
 """Each when it begins."""
-_WARNED = (Reason.REPLACING_RESTARTED,)
+_WARNED = (Reason.REPLACING_RESTARTED, Reason.SWAPPED_BY_ANOTHER)
 
 
 def of_service(before: QuorumServiceStatus, after: QuorumServiceStatus) -> Iterator[Happening]:

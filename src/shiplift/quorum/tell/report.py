@@ -46,8 +46,9 @@ def status(
         artifact=_artifact(view.candidate) or before.artifact,
         progress=Progress.of(len(scene.new), len(view.members)),
         members=tuple(_member(scene, member) for member in view.members),
-        operation=_operation(decision, before),
-        switch_time=_switched_at(decision, before, now),
+        operation=_operation(view, decision, before),
+        switch_time=now if _is_switch(decision) else before.switch_time,
+        switches=_switches(scene, decision),
         refused=(decision.give_up[:_LONGEST_LINE],) if decision.give_up else _refused(service),
     )
 
@@ -55,6 +56,16 @@ def status(
 def given_up(service: QuorumService) -> str:
     """Why the spec as it is was given up; empty where it was not."""
     return next(iter(_refused(service)), "")
+
+
+def recalled(service: QuorumService) -> Candidate | None:
+    """What a leader of before has checked, of a service that it left at rest with this very spec."""
+    status = service.status
+    of_this_spec = status.observed_generation == service.metadata.generation
+    if status.artifact is None or status.reason != Reason.AT_TARGET.value or not of_this_spec:
+        return None
+    image = f"{service.spec.image.partition('@')[0]}@{status.artifact.image_digest}"
+    return Candidate(Validity.GOOD, status.artifact.version, image, recalled=True)
 
 
 def on_record(service: QuorumService) -> Started | None:
@@ -80,11 +91,14 @@ def _statements(line: Line) -> tuple[Statement, ...]:
 def _says_of_image(service: QuorumService, view: View) -> bool:
     """What was said of the image of this very spec stays until it is looked at again."""
     of_this_spec = service.status.observed_generation == service.metadata.generation
-    return view.candidate.validity is not Validity.UNKNOWN or not of_this_spec
+    looked_at = view.candidate.validity is not Validity.UNKNOWN and not view.candidate.recalled
+    return looked_at or not of_this_spec
 
 
 def _verified(candidate: Candidate) -> tuple[Statement, ...]:
     """Of an image that was not looked at yet nothing is said."""
+    if candidate.recalled:
+        return ()
     if candidate.validity is Validity.REFUSED:
         reason, state, message = Reason.IMAGE_REFUSED, conditions.Status.FALSE, candidate.message
     elif candidate.validity is Validity.GOOD and candidate.notes:
@@ -123,6 +137,7 @@ def _essence(status: QuorumServiceStatus) -> object:
         status.step,
         status.reason,
         status.operation,
+        status.switches,
         status.refused,
         status.target_version,
         said,
@@ -157,11 +172,13 @@ def _state(scene: Scene, member: Member) -> MemberState:
     return MemberState.STAGED if member.uid in scene.view.staged else MemberState.OLD
 
 
-def _operation(decision: QuorumDecision, before: QuorumServiceStatus) -> Operation | None:
-    """As recorded, until another is or the service rests."""
+def _operation(view: View, decision: QuorumDecision, before: QuorumServiceStatus) -> Operation | None:
+    """As recorded, until another is, or the service rests, or all is put back of what was given up: who tries
+    again begins with the first attempt."""
     record = decision.record
     if record is None:
-        return None if decision.step is QuorumStep.IDLE else before.operation
+        over = decision.step is QuorumStep.IDLE or (view.given_up and Scene(view).swap is None)
+        return None if over else before.operation
     return Operation(
         id=record.id,
         name=decision.line.message[:_LONGEST_LINE],
@@ -171,8 +188,13 @@ def _operation(decision: QuorumDecision, before: QuorumServiceStatus) -> Operati
     )
 
 
-def _switched_at(decision: QuorumDecision, before: QuorumServiceStatus, now: datetime) -> datetime | None:
-    """When the last switch was written down."""
-    record = decision.record
-    is_switch = record is not None and decision.line.reason is Reason.SWITCHING
-    return now if is_switch else before.switch_time
+def _is_switch(decision: QuorumDecision) -> bool:
+    """Whether a switch is written down, before it happens."""
+    return decision.record is not None and decision.line.reason is Reason.SWITCHING
+
+
+def _switches(scene: Scene, decision: QuorumDecision) -> int | None:
+    """Counted from when nothing is under way; in a swap that began before anybody counted, from the next."""
+    if scene.swap is None:
+        return 0
+    return (scene.view.switches or 0) + 1 if _is_switch(decision) else scene.view.switches

@@ -95,7 +95,8 @@ def told(body: bytes, server: Server) -> Told | Silent:
     own = [entry for entry in entries if server.owns(entry.endpoint)]
     if len(own) != 1:
         named = ", ".join(sorted(entry.endpoint for entry in entries)) or "nobody"
-        return Silent(redacted(f"it does not name itself {server.host}:{server.port} once; it names {named}"))
+        why = f"it does not name itself {server.host}:{server.port} once; it names {named}"
+        return Silent(redacted(why), misnamed=bool(entries) and not own)
     return _told_of(own[0], tuple(sorted(entry.endpoint for entry in entries)))
 
 

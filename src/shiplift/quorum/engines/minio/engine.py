@@ -97,8 +97,8 @@ class MinIO:
     def canary(self, servers: Sequence[Server], bucket: str | None) -> tuple[Canary, ...]:
         return canary.through(self._object, servers, bucket)
 
-    def _object(self, server: Server, method: str, path: str, body: bytes) -> Got:
-        return self._send(server, method, path, body=body, seconds=self._patience)
+    def _object(self, server: Server, method: str, path: str, body: bytes, query: canary.Query = ()) -> Got:
+        return self._send(server, method, path, query, body=body, seconds=self._patience)
 
     def _update(self, through: Server, url: str, *more: tuple[str, str]) -> Reply:
         query = (("updateURL", url), ("type", "2"), *more)
