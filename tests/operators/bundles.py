@@ -30,6 +30,8 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
     """Its definitions, whole."""
     required: tuple[tuple[str, str], ...] = ()
     """Kind and version of definitions of others, in lower-case plural."""
+    asked: Json = msgspec.field(default_factory=dict)
+    """What more is said of those."""
     deployment: str = ""
     """The name of its Deployment; the package's where not given."""
     selects: str = ""
@@ -45,6 +47,10 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
     webhooks: bool = False
     stuck: bool = False
     """Its pods fit on no node."""
+    hand_over: str = ""
+    """The hook that runs before it takes over, as JSON."""
+    pod: Json = msgspec.field(default_factory=dict)
+    """What its pods have instead of the usual."""
 
     @property
     def name(self) -> str:
@@ -104,6 +110,7 @@ def _csv(one: Written) -> Json:
                     "name": f"{plural}.{GROUP}",
                     "version": version,
                     "kind": plural.removesuffix("s").capitalize(),
+                    **one.asked,
                 }
                 for plural, version in one.required
             ],
@@ -113,6 +120,7 @@ def _csv(one: Written) -> Json:
     spec |= {"minKubeVersion": one.needs} if one.needs else {}
     spec |= {"webhookdefinitions": [{"type": "ValidatingAdmissionWebhook"}]} if one.webhooks else {}
     notes = {"operators.shiplift.dev/max-kubernetes-version": one.until} if one.until else {}
+    notes |= {"operators.shiplift.dev/hand-over": one.hand_over} if one.hand_over else {}
     return {
         "apiVersion": "operators.coreos.com/v1alpha1",
         "kind": "ClusterServiceVersion",
@@ -141,6 +149,7 @@ def _deployment(one: Written, account: str) -> Json:
                 **({"nodeSelector": {"nowhere": "true"}} if one.stuck else {}),
                 "terminationGracePeriodSeconds": 0,
                 "containers": [{"name": "main", "image": f"example/{one.package}:{one.version}"}],
+                **one.pod,
             },
         },
     }

@@ -37,12 +37,15 @@ ALL = ["get", "list", "create", "update", "patch", "delete"]
 NEAR = [
     rbac.rule("", ["configmaps", "secrets", "services", "serviceaccounts"], ALL),
     rbac.rule("apps", ["deployments"], ALL),
+    rbac.rule("batch", ["jobs"], ["get", "create"]),
+    rbac.rule("", ["pods"], ["list"]),
     rbac.rule(rbac.GROUP, ["roles", "rolebindings"], ALL),
 ]
 WIDE = [
     rbac.rule("apiextensions.k8s.io", ["customresourcedefinitions"], ALL),
+    rbac.rule("apiextensions.k8s.io", ["customresourcedefinitions/status"], ["patch"]),
     rbac.rule("shadow.shiplift.dev", ["*"], ["get", "list", "create"]),
-    rbac.rule(GROUP, ["*"], ["get", "list"]),
+    rbac.rule(GROUP, ["*"], ["get", "list", "update"]),
     rbac.rule(rbac.GROUP, ["clusterroles", "clusterrolebindings"], ALL),
 ]
 

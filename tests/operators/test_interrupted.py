@@ -59,6 +59,18 @@ def hand_over(world: World) -> None:
     assert list(world.of("deployments")) == ["fleet"]
 
 
+def outlived(world: World) -> None:
+    """What only the first version brought is the last one's in the end."""
+    first, *later = boats("1.0.0", "1.1.0", "1.2.0")
+    world.offer(msgspec.structs.replace(first, beside=(SETTINGS,)), *later)
+    world.ask("boats", version="1.0.0")
+    world.settle()
+    world.edit("boats", version=None)
+    world.settle()
+    assert list(world.of("operatorversions")) == ["boats.v1.2.0"]
+    assert labels(world.of("configmaps")["settings"])[OWNER] == f"{SPACE}.boats.v1.2.0"
+
+
 def back(world: World) -> None:
     world.offer(*renamed())
     world.ask("boats")
@@ -92,7 +104,7 @@ def uninstall(world: World) -> None:
     assert [one["package"] for one in catalog["status"]["tombstones"]] == ["boats"]
 
 
-STORIES: tuple[Story, ...] = (install, upgrade, hand_over, back, requirement, uninstall)
+STORIES: tuple[Story, ...] = (install, upgrade, hand_over, outlived, back, requirement, uninstall)
 
 
 def everything(world: World) -> list[Json]:

@@ -161,16 +161,18 @@ def test_what_is_not_approved_waits(scene: Scene) -> None:
     scene.come_to("boats", "1.1.0")
 
 
-def test_a_pin_below_goes_back(scene: Scene) -> None:
-    scene.offer(*boats("1.0.0", "1.1.0"))
+def test_a_pin_below_goes_back_and_what_custom_resources_have_stays(scene: Scene) -> None:
+    first, second = boats("1.0.0", "1.1.0")
+    wider = definition("boats", size={"type": "integer"}, sails={"type": "integer"})
+    scene.offer(first, msgspec.structs.replace(second, owned=(wider,)))
     scene.ask("boats")
     scene.come_to("boats", "1.1.0")
-    boat(scene, "ferry")
+    boat(scene, "ferry", sails=3)
     scene.edit("boats", version="1.0.0")
     scene.come_to("boats", "1.0.0")
     scene.says("boats", "UpToDate", "Pinned")
     assert image(scene) == "example/boats:1.0.0"
-    assert scene.find(BOAT, "ferry", scene.space)
+    assert (scene.find(BOAT, "ferry", scene.space) or {})["spec"]["sails"] == 3
 
 
 def test_a_version_that_does_not_start_is_taken_back_by_a_pin(scene: Scene) -> None:
@@ -190,6 +192,17 @@ def test_a_version_that_does_not_start_is_taken_back_by_a_pin(scene: Scene) -> N
     assert image(scene) == "example/boats:1.0.0"
 
 
+def test_a_first_version_that_does_not_start_is_left_for_one_that_is_pinned(scene: Scene) -> None:
+    first, second = boats("1.0.0", "1.1.0")
+    scene.offer(msgspec.structs.replace(first, stuck=True), second)
+    scene.ask("boats", version="1.0.0")
+    scene.says("boats.v1.0.0", "Installed", "WaitingForPods")
+    scene.edit("boats", version="1.1.0")
+    scene.come_to("boats", "1.1.0")
+    scene.waits(lambda: scene.versions() == ["boats.v1.1.0"])
+    assert image(scene) == "example/boats:1.1.0"
+
+
 def test_what_was_stopped_for_a_version_that_does_not_start_runs_again(scene: Scene) -> None:
     first, second = boats("1.0.0", "1.1.0")
     second = msgspec.structs.replace(second, deployment="fleet", selects="fleet", stuck=True)
@@ -203,6 +216,23 @@ def test_what_was_stopped_for_a_version_that_does_not_start_runs_again(scene: Sc
     scene.come_to("boats", "1.0.0")
     scene.waits(lambda: (scene.find(DEPLOYMENT, "boats") or {})["status"].get("availableReplicas") == 1)
     assert scene.find(DEPLOYMENT, "fleet") is None
+
+
+def test_who_deletes_its_deployment_again_and_again_is_told_and_it_is_made_again(scene: Scene) -> None:
+    scene.offer(*boats("1.0.0"))
+    scene.ask("boats")
+    scene.come_to("boats", "1.0.0")
+    deleted: set[str] = set()
+
+    def delete() -> bool:
+        found = scene.find(DEPLOYMENT, "boats")
+        if found is not None and "deletionTimestamp" not in found["metadata"] and len(deleted) < 3:
+            deleted.add(found["metadata"]["uid"])
+            scene.client.delete(DEPLOYMENT, "boats", scene.space, uid=found["metadata"]["uid"])
+        return len(deleted) == 3 and "somebody deletes Deployment" in str(scene.version("boats.v1.0.0"))
+
+    scene.waits(delete)
+    scene.come_to("boats", "1.0.0")
 
 
 def test_what_is_required_and_missing_is_provided_with_its_operator(scene: Scene) -> None:
@@ -310,9 +340,14 @@ def test_what_somebody_uninstalled_is_not_brought_back(scene: Scene) -> None:
     scene.waits(lambda: scene.find(APP_TYPE, "boats") is None)
     scene.offer(nets, *boats("1.0.0", "1.1.0"))
     scene.waits(lambda: scene.client.get(OPERATOR_CATALOG, scene.name)["status"]["bundles"] == 3)
-    scene.edit("nets", paused=True)
-    scene.says("nets.v1.0.0", "Installed", "Paused")
+    scene.edit("nets", uninstall="Remove")
+    scene.waits(lambda: _was_seen(scene, "nets"))
     assert scene.find(APP_TYPE, "boats") is None
+
+
+def _was_seen(scene: Scene, name: str) -> bool:
+    found = scene.find(APP_TYPE, name) or {}
+    return found.get("status", {}).get("observedGeneration") == found["metadata"]["generation"]
 
 
 def test_a_namespace_goes_with_its_operators(scene: Scene) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from shiplift.facts.kinds import CUSTOM_RESOURCE_DEFINITION, NAMESPACE
+from shiplift.api import crd
+from shiplift.facts.kinds import CUSTOM_RESOURCE_DEFINITION, NAMESPACE, OPERATOR_VERSION
 from shiplift.kube.client import Client
 from shiplift.local.cluster import Cluster
 from shiplift.operators import olm
@@ -39,21 +40,19 @@ def install(client: Client, name: str, version: Any, namespace: str = "ops", **l
     client.create(olm.CLUSTER_SERVICE_VERSION, body, namespace)
 
 
+def check(cluster: Cluster) -> list[str]:
+    """The command, but for the version of Kubernetes."""
+    asked = ["--cluster", "--kubeconfig", str(cluster.kubeconfig), "--kubernetes"]
+    return ["catalog", "check", EXAMPLE, *asked]
+
+
 def test_operators_that_olm_runs_are_checked(
     private_cluster: Callable[..., Cluster], capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster = private_cluster()
-    words = [
-        "catalog",
-        "check",
-        EXAMPLE,
-        "--cluster",
-        "--kubeconfig",
-        str(cluster.kubeconfig),
-        "--kubernetes",
-    ]
+    words = check(cluster)
     assert main.run([*words, "1.36"]) == 1
-    assert "this cluster has no ClusterServiceVersions: OLM is not installed" in capsys.readouterr().err
+    assert "neither ClusterServiceVersions of OLM nor OperatorVersions of ours" in capsys.readouterr().err
     with cluster.client() as client:
         define(client)
         for namespace in ("ops", "shop"):
@@ -82,3 +81,31 @@ def test_operators_that_olm_runs_are_checked(
     said = capsys.readouterr()
     assert [line.split()[1] for line in said.out.splitlines()[1:]] == ["ferry.v3.0.0", "raft.v1"]
     assert "not in this catalog" in said.out
+
+
+def test_operators_that_we_run_ourselves_are_checked(
+    private_cluster: Callable[..., Cluster], capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = private_cluster()
+    words = check(cluster)
+    with cluster.client() as client:
+        client.create(CUSTOM_RESOURCE_DEFINITION, crd.manifest(OPERATOR_VERSION))
+        served(client, OPERATOR_VERSION)
+        client.create(NAMESPACE, {"metadata": {"name": "ops"}})
+        for name, most in (("lighthouse", None), ("ferry", "1.35.9"), ("raft", None)):
+            spec = {
+                "appType": name,
+                "package": name,
+                "version": "1.0.0",
+                "installStrategy": {"deployments": [{"name": name, "spec": {}}]},
+                **({"maxKubernetesVersion": most} if most else {}),
+            }
+            client.create(OPERATOR_VERSION, {"metadata": {"name": f"{name}.v1.0.0"}, "spec": spec}, "ops")
+    assert main.run([*words, "1.36"]) == 1
+    said = capsys.readouterr()
+    assert [line.split()[:2] for line in said.out.splitlines()[1:]] == [
+        ["ops", "ferry.v1.0.0"],
+        ["ops", "lighthouse"],
+    ]
+    assert "error: 2 of 3 operators cannot run on Kubernetes 1.36" in said.err
+    assert main.run([*words, "1.35"]) == 0

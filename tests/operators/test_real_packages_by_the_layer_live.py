@@ -62,6 +62,7 @@ def definitions(scene: Scene, package: Package) -> list[Json]:
     return [one for one in scene.client.list(CUSTOM_RESOURCE_DEFINITION) if one["metadata"]["name"] in wanted]
 
 
+@pytest.mark.long(seconds=45)
 @pytest.mark.parametrize("name", INSTALLED)
 def test_a_package_goes_its_real_path_with_its_custom_resources_in_place(
     imported: Imported, folder: Path, allowed: Scene, name: str

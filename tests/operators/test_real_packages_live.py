@@ -36,6 +36,8 @@ INSTALLED = [
     "k8gb",
     "keda",
     "microcks",
+    "rabbitmq-cluster-operator",
+    "wildfly",
 ]
 REFUSED_EXAMPLES = ("k8gb",)
 """Packages whose own schema refuses the custom resources that their authors show."""

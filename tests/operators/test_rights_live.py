@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from shiplift.facts.kinds import APP_TYPE, CLUSTER_ROLE_BINDING, DEPLOYMENT, SERVICE_ACCOUNT, Kind
@@ -10,7 +11,7 @@ from shiplift.kube.client import Client
 from shiplift.kube.credentials import Impersonation
 from shiplift.kube.errors import Forbidden
 from tests.operators.bundles import Written
-from tests.operators.rig import Scene, boats
+from tests.operators.rig import ACCOUNT, NEAR, Scene, boats
 
 ROLE = Kind("Role", "roles", rbac.GROUP)
 EVERYTHING = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
@@ -55,6 +56,15 @@ def test_without_the_right_to_act_as_the_account_nothing_is_done_and_the_right_i
     assert scene.find(DEPLOYMENT, "boats") is None
 
 
+def test_what_was_never_installed_goes_without_the_account(scene: Scene) -> None:
+    scene.client.create(SERVICE_ACCOUNT, {"metadata": {"name": "admin"}}, scene.space)
+    scene.offer(*boats("1.0.0"))
+    scene.ask("boats", serviceAccountName="admin")
+    scene.says("boats.v1.0.0", "Installed", "NoAccount")
+    scene.remove(APP_TYPE, "boats", scene.space)
+    scene.waits(lambda: scene.find(APP_TYPE, "boats") is None and not scene.versions())
+
+
 def test_an_account_of_another_namespace_cannot_be_named(scene: Scene) -> None:
     """The name is looked for in the AppType's own namespace, whatever it looks like."""
     scene.offer(*boats("1.0.0"))
@@ -68,6 +78,23 @@ def test_what_the_account_may_not_do_is_named(scene: Scene) -> None:
     assert "poddisruptionbudgets" in scene.says("boats.v1.0.0", "Installed", "NotAllowed")
     assert scene.app("boats")["conditions"]
     assert scene.find(APP_TYPE, "boats")
+
+
+def test_what_an_account_may_not_do_later_keeps_the_old_version_running(scene: Scene) -> None:
+    """Nobody stops the old one to find out then that the new one cannot be waited for."""
+    first, second = boats("1.0.0", "1.1.0")
+    scene.offer(first)
+    scene.ask("boats")
+    scene.come_to("boats", "1.0.0")
+    near = [one for one in NEAR if one["resources"] != ["pods"]]
+    assert near != NEAR
+    scene.change(ROLE, ACCOUNT, {"rules": near}, scene.space)
+    scene.offer(first, msgspec.structs.replace(second, deployment="fleet", selects="fleet"))
+    assert "list pods" in scene.says("boats.v1.1.0", "Installed", "NotAllowed")
+    running = scene.find(DEPLOYMENT, "boats") or {}
+    assert running["spec"].get("replicas", 1) == 1
+    scene.says("boats", "Ready", "BeingReplaced")
+    assert {one["type"]: one["status"] for one in scene.app("boats")["conditions"]}["Ready"] == "True"
 
 
 def test_who_may_not_run_pods_cannot_name_an_account(scene: Scene) -> None:

@@ -144,7 +144,9 @@ class FakeClient:
     def acting_as(self, _: object) -> FakeClient:
         return self
 
-    def raw(self, *_: object, **__: object) -> bytes:
+    def raw(self, _: str, path: str, **__: object) -> bytes:
+        if "selfsubjectaccessreviews" in path:
+            return b'{"status": {"allowed": true}}'
         return b'{"major": "1", "minor": "36", "gitVersion": "v1.36.3"}'
 
     def get(self, kind: Kind, name: str, namespace: str = "") -> Json:
@@ -177,13 +179,19 @@ class FakeClient:
             raise AlreadyExists(f"{kind} {meta['name']} exists", status=409, reason="AlreadyExists")
         where = {"namespace": space} if kind.namespaced else {}
         uid = f"uid-{self._server.version}-{meta['name']}"
+        if dry_run:
+            return Written({}, None)
         whole = {**body, "kind": kind.kind, "metadata": {**meta, **where, "uid": uid}}
         return self._write(kind, space, f"create {kind} {meta['name']}", lambda: whole)
 
-    def update(self, kind: Kind, body: Mapping[str, Any]) -> Written:
+    def update(
+        self, kind: Kind, body: Mapping[str, Any], subresource: str = "", dry_run: bool = False
+    ) -> Written:
         meta = body["metadata"]
         live = self.get(kind, meta["name"], meta.get("namespace", ""))
         self._check(live, meta["uid"], meta["resourceVersion"])
+        if dry_run:
+            return Written(live, None)
         whole = {
             **body,
             "kind": kind.kind,
@@ -202,9 +210,12 @@ class FakeClient:
         uid: str,
         resource_version: str | None = None,
         subresource: str = "",
+        dry_run: bool = False,
     ) -> Written:
         live = self.get(kind, name, namespace)
         self._check(live, uid, resource_version)
+        if dry_run:
+            return Written(live, None)
         changed = edited(live, patch) if type is PatchType.JSON else merged(live, patch)
         return self._write(kind, namespace, f"patch {kind} {name} {subresource}", lambda: changed)
 

@@ -6,6 +6,9 @@ from collections.abc import Hashable, Iterable
 from datetime import datetime
 from typing import cast
 
+import msgspec
+
+from shiplift.engine import clock, contested
 from shiplift.engine.barrier import Barrier
 from shiplift.engine.decision import Requeue
 from shiplift.engine.step import Outcome, Outcomes, Step
@@ -15,7 +18,7 @@ from shiplift.facts.custom import Custom
 from shiplift.facts.kinds import Kind
 from shiplift.facts.meta import Row
 from shiplift.facts.workloads import Deployment
-from shiplift.kube import authors, served
+from shiplift.kube import api_servers, authors, served
 from shiplift.kube.client import Client
 from shiplift.kube.errors import KubeError
 from shiplift.kube.part import Context, LayerPart
@@ -24,7 +27,7 @@ from shiplift.kube.rbac import rule
 from shiplift.kube.watch import Watch
 from shiplift.operators.act.actor import Actor
 from shiplift.operators.decide.decision import decide
-from shiplift.operators.model import About, Decided, Key, Loop, View, holds
+from shiplift.operators.model import About, Decided, InstallView, Key, Loop, View, holds
 from shiplift.operators.names import BUNDLE, NAME, REQUIRED, UPGRADE
 from shiplift.operators.observe.checks import Checks
 from shiplift.operators.observe.observer import OF_APP_TYPE, OF_VERSION, READS, Observer, matters_to_turn
@@ -39,20 +42,27 @@ class Operators:
     def __init__(self, context: Context) -> None:
         client, store = context.client, context.store
         checks = Checks()
+        self._changes = contested.Memory()
         shelf = Shelf(client, store, context.probing)
         self._observer = Observer(store, client, shelf, checks, lambda: _version(client))
         self._actor = Actor(client, shelf, checks, f"term-{context.epoch}")
         self._publisher = Publisher(client, context.recorder, context.wake)
 
     def observe(self, key: Key, outcomes: Outcomes) -> tuple[Loop, View]:
-        return key.loop, self._observer.observe(key, outcomes)
+        seen = self._observer.observe(key, outcomes)
+        if isinstance(seen, InstallView):
+            seen = msgspec.structs.replace(seen, changes=dict(self._changes.changes))
+        return key.loop, seen
 
     def decide(self, view: tuple[Loop, View], now: datetime) -> Decided:
         loop, seen = view
         return decide(seen, now, loop)
 
     def act(self, step: Step) -> Outcome:
-        return self._actor.act(step)
+        outcome = self._actor.act(step)
+        if outcome.ok:
+            self._changes.note(step, clock.now())
+        return outcome
 
     def publish(self, key: Key, decision: Decided) -> Iterable[Barrier | Requeue]:
         return self._publisher.publish(decision)
@@ -152,6 +162,7 @@ RULES = (
     rule(kinds.GROUP, [kinds.OPERATOR_CATALOG.plural], ["get"]),
     rule(kinds.GROUP, [kinds.UPGRADE_CONFIG.plural], ["get"], [UPGRADE]),
     rule(kinds.GROUP, _STATUSES, ["patch"]),
+    rule("discovery.k8s.io", ["endpointslices"], ["get"], [api_servers.NAME]),
 )
 """On our own objects only. What operators consist of is changed as the AppType's account, which an
 administrator lets us act as, account by account (`shiplift manifests --account`)."""
@@ -160,12 +171,14 @@ FENCED = (
     rule("", ["configmaps", "secrets", "services", "serviceaccounts"], _WRITES),
     rule(RBAC, ["roles", "rolebindings", "clusterroles", "clusterrolebindings"], _WRITES),
     rule("apps", ["deployments"], _WRITES),
+    rule("batch", ["jobs"], _WRITES),
     rule("policy", ["poddisruptionbudgets"], _WRITES),
     rule("networking.k8s.io", ["networkpolicies"], _WRITES),
     rule("scheduling.k8s.io", ["priorityclasses"], _WRITES),
-    rule("apiextensions.k8s.io", ["customresourcedefinitions"], _WRITES),
+    rule("apiextensions.k8s.io", ["customresourcedefinitions", "customresourcedefinitions/status"], _WRITES),
 )
-"""What is written in the name of such accounts: a leader that is over writes none of it."""
+"""What is written in the name of such accounts: a leader that is over writes none of it. Custom resources are
+only written as they were read, which is harmless however late it comes."""
 
 PART = LayerPart(
     NAME,

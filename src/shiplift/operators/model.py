@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from shiplift.api.hooks import JobState
 from shiplift.api.marks import UPGRADE_HOLD
 from shiplift.api.operators import (
     AppType,
@@ -26,6 +27,7 @@ from shiplift.api.upgrade import UpgradeConfig
 from shiplift.api.values import ConditionStatus, Status
 from shiplift.engine.conditions import Reason as AnyReason
 from shiplift.engine.conditions import Status as Holds
+from shiplift.engine.contested import Changes
 from shiplift.engine.decision import Decision
 from shiplift.engine.step import Outcomes, Step
 from shiplift.facts.cluster import CustomResourceDefinition
@@ -34,7 +36,7 @@ from shiplift.facts.kinds import Kind
 from shiplift.facts.workloads import Deployment
 from shiplift.operators.catalog.model import Bundle, Catalog, Package
 from shiplift.operators.handing.ownership import Owner
-from shiplift.operators.names import CONTROL_PLANE, ORDER
+from shiplift.operators.names import CONTROL_PLANE, ORDER, UNTOUCHED
 
 Json = dict[str, Any]
 
@@ -117,9 +119,15 @@ class Reason(AnyReason):
     REQUIREMENTS_NOT_MET = "RequirementsNotMet"
     OWNER_CONFLICT = "OwnerConflict"
     """Something that the version brings belongs to somebody else."""
+    CHECKING_RIGHTS = "CheckingRights"
     CHECKING_CRDS = "CheckingCRDs"
     CRD_UNSAFE = "CRDUnsafe"
     """A CustomResourceDefinition would change in a way that its rules deny."""
+    STORING_ANEW = "StoringAnew"
+    """Objects are stored in another version before the one that they are stored in goes."""
+    HOOK_RUNNING = "HookRunning"
+    """The Job by which it prepares to take over has not succeeded yet."""
+    HOOK_FAILED = "HookFailed"
     INSTALLING = "Installing"
     STOPPING_OLD = "StoppingOld"
     """The old operator ends before the new one begins."""
@@ -163,6 +171,7 @@ NEED_SOMEBODY = frozenset(
         Reason.NOT_ALLOWED,
         Reason.OWNER_CONFLICT,
         Reason.CRD_UNSAFE,
+        Reason.HOOK_FAILED,
         Reason.REFUSED,
         Reason.NO_PROVIDER,
         Reason.AMBIGUOUS_PROVIDER,
@@ -292,6 +301,12 @@ class Live(msgspec.Struct, frozen=True):
     generation: int = 0
     other_selector: bool = False
     """Of a Deployment: it selects other pods, which cannot be changed."""
+    storage: str = ""
+    """Of a definition: the version in which objects are stored from now on."""
+    stored: tuple[str, ...] = ()
+    """Of a definition: the versions in which some may be stored."""
+    served: tuple[str, ...] = ()
+    """Of a definition: the versions that it serves."""
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -324,6 +339,37 @@ class Checked(NamedTuple):
     """It was some time ago: objects may have come or changed since."""
 
 
+class Refused(NamedTuple):
+    """An object that the API server would not take."""
+
+    what: str
+    why: str
+    forbidden: bool = True
+    """The account lacks a right; else nobody could make it so."""
+
+
+class Tried(NamedTuple):
+    """What became of trying out whether a version can be installed."""
+
+    refused: tuple[Refused, ...] = ()
+    old: bool = False
+    """It was some time ago: rights may have come since."""
+
+
+class Job(NamedTuple):
+    """The Job of a hook."""
+
+    state: JobState
+    message: str = ""
+
+
+class Needed(NamedTuple):
+    """A version of a definition that a running operator of another AppType requires."""
+
+    version: str
+    by: str
+
+
 class InstallView(msgspec.Struct, frozen=True, kw_only=True):
     """What the installation of one version is decided from."""
 
@@ -335,6 +381,9 @@ class InstallView(msgspec.Struct, frozen=True, kw_only=True):
     kubernetes: str = ""
     deployments: Mapping[str, Deployment] = {}
     """Those of the namespace, by name."""
+    ending: frozenset[str] = frozenset()
+    """Names of Deployments of versions before it that are scaled to zero, and of which pods have not ended:
+    nobody counts those as replicas."""
     crds: Mapping[str, CustomResourceDefinition] = {}
     packages: Mapping[str, tuple[str, ...]] = {}
     """The versions of each package that run somewhere."""
@@ -342,7 +391,17 @@ class InstallView(msgspec.Struct, frozen=True, kw_only=True):
     """The uids of all OperatorVersions."""
     checked: Mapping[str, Checked] = {}
     """By name: definitions whose change was looked at, as they are now."""
+    tried: Tried | None = None
+    """None where nobody has tried yet to write what there is to write now."""
+    inherits: frozenset[Kind] = frozenset()
+    """The kinds of which the versions before it may own objects."""
+    job: Job | None = None
+    """Of the hook that has to succeed first, where there is one."""
+    needed: Mapping[str, tuple[Needed, ...]] = {}
+    """By name of a definition: what others go by."""
     outcomes: Outcomes = Outcomes()
+    changes: Changes = {}
+    """What was changed of what somebody else may write too."""
 
 
 class Provider(NamedTuple):
@@ -408,6 +467,8 @@ class OwnedView(msgspec.Struct, frozen=True, kw_only=True):
     """By uid of the version that it belongs to, or is referred to by."""
     brings: frozenset[tuple[str, str, str]] = frozenset()
     """Kind, namespace and name of what the version itself is made of."""
+    kinds: frozenset[Kind] | None = None
+    """The kinds by which what it owns is looked for; None where nobody has looked."""
     trouble: Trouble | None = None
     outcomes: Outcomes = Outcomes()
 
@@ -457,6 +518,11 @@ def order_of(row: Custom) -> tuple[int, int]:
     """Later versions of an AppType are higher; those that somebody made by hand go by their age."""
     text = row.annotations.get(ORDER, "")
     return (int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0, row.created)
+
+
+def is_untouched(row: Custom) -> bool:
+    """Whether nothing of the version was ever installed."""
+    return UNTOUCHED in row.annotations
 
 
 def holds(row: Custom, about: str) -> bool:

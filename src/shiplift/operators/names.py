@@ -13,8 +13,19 @@ INVENTORY = "operators.shiplift.dev/kinds"
 """The annotation on an OperatorVersion that names the kinds of which it may own objects."""
 MANIFEST = "operators.shiplift.dev/manifest"
 """The annotation on an installed object that has a digest of what it was made from."""
+UNTOUCHED = "operators.shiplift.dev/untouched"
+"""The annotation on an OperatorVersion of which nothing was installed yet: it goes before the first object
+comes, so that a version that has it owns nothing, whoever may look."""
+HAND_OVER = "operators.shiplift.dev/hand-over"
+"""The annotation of a ClusterServiceVersion that has, as JSON, the hook that runs before it takes over."""
+HOOKED = "operators.shiplift.dev/hooked"
+"""The annotation on an OperatorVersion whose hook has succeeded; it names the Job."""
+CONTENT = "operators.shiplift.dev/content"
+"""The annotation on a CustomResourceDefinition that has the sha256 of the spec that it was made from."""
 REQUIRED = "operators.shiplift.dev/required"
 """The label on a CustomResourceDefinition that was made because some version requires it."""
+RIGHTS = ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
+"""The kinds of objects that do nothing but let an operator act."""
 UPGRADEABLE = "Upgradeable"
 """The condition of an OperatorVersion by which the operator itself, or anybody, vetoes its replacement."""
 UPGRADE = "cluster"
@@ -24,13 +35,18 @@ CONTROL_PLANE = "ControlPlaneUpgraded"
 
 __all__ = [
     "BUNDLE",
+    "CONTENT",
     "CONTROL_PLANE",
     "FINALIZER",
+    "HAND_OVER",
+    "HOOKED",
     "INVENTORY",
     "MANIFEST",
     "NAME",
     "ORDER",
     "REQUIRED",
+    "RIGHTS",
+    "UNTOUCHED",
     "UPGRADE",
     "UPGRADEABLE",
 ]

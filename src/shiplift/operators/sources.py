@@ -56,7 +56,11 @@ def load(path: Path) -> Imported:
 def _of_file(path: Path) -> Imported:
     with path.open("rb") as file:
         packed = file.read(2) == index.MAGIC
-    return Imported(_index(path), {}) if packed else _of_documents(path.parent, [path])
+    if packed:
+        return Imported(_index(path), {})
+    if path.suffix.lower() not in _WRITTEN_AS:
+        raise SourceError(f"{path} is neither an index, nor YAML or JSON of a catalog")
+    return _of_documents(path.parent, [path])
 
 
 def _index(path: Path) -> Catalog:
@@ -93,7 +97,7 @@ def _of_documents(root: Path, files: Iterable[Path]) -> Imported:
     pieces, unread, seen = Documents(), list[Fault](), False
     for file in files:
         if file.name == ".indexignore":
-            unread.append(Fault("", FaultKind.FILE, f"{file.relative_to(root)} is not followed"))
+            unread.append(Fault("", FaultKind.IGNORE_FILE, f"{file.relative_to(root)} is not followed"))
         if file.suffix.lower() not in _WRITTEN_AS:
             continue
         seen = True
@@ -190,10 +194,30 @@ def _replace(path: Path, data: bytes) -> None:
     unfinished.replace(path)
 
 
+def gathered(source: Path, imported: Imported) -> Imported:
+    """The catalog with the manifests that lie beside its index; versions without theirs become faults."""
+    payloads, faults = dict(imported.payloads), list(imported.catalog.faults)
+    for package in imported.catalog.packages:
+        for bundle in package.bundles:
+            if not bundle.payload or bundle.payload in payloads:
+                continue
+            try:
+                payloads[bundle.payload] = payload.checked(bundle.payload, _packed(source, bundle.payload))
+            except UnreadableError as error:
+                message = f"the manifests of {bundle.name} cannot be had: {error}"
+                faults.append(Fault(package.name, FaultKind.BUNDLE_WITHOUT_CONTENT, message))
+    return Imported(Catalog(imported.catalog.packages, tuple(dict.fromkeys(faults))), payloads)
+
+
 def manifests(source: Path, imported: Imported, digest: str) -> list[Json]:
     """The manifests of that digest: as imported, or from the folder of an index."""
     data = imported.payloads.get(digest)
-    if data is None:
-        folder = source if source.is_dir() else source.parent
-        data = _bytes(folder / PAYLOADS / f"{digest.removeprefix('sha256:')}.json.gz", _MOST_MANIFEST)
-    return payload.unpacked(digest, data)
+    return payload.unpacked(digest, _packed(source, digest) if data is None else data)
+
+
+def _packed(source: Path, digest: str) -> bytes:
+    """The packed manifests of that digest, from beside an index."""
+    if not payload.is_digest(digest):
+        raise UnreadableError(f"{digest[:80]!r} is no digest")
+    folder = source if source.is_dir() else source.parent
+    return _bytes(folder / PAYLOADS / f"{digest.removeprefix('sha256:')}.json.gz", _MOST_MANIFEST)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
@@ -56,6 +56,38 @@ class SetFinalizer(Step, frozen=True):
     def describe(self) -> str:
         done = "put our finalizer on" if self.present else "take our finalizer off"
         return f"{done} {_named(self.kind, self.namespace, self.name)}"
+
+
+class Begin(Step, frozen=True):
+    """Note that objects of a version are about to come."""
+
+    namespace: str
+    name: str
+    uid: str
+
+    @property
+    def key(self) -> str:
+        return f"begin {self.uid}"
+
+    def describe(self) -> str:
+        return f"begin to install OperatorVersion {self.namespace}/{self.name}"
+
+
+class NoteKinds(Step, frozen=True):
+    """Note that a version may own objects of these kinds: what it takes over is none of its own manifests."""
+
+    namespace: str
+    name: str
+    uid: str
+    kinds: tuple[Kind, ...]
+
+    @property
+    def key(self) -> str:
+        return f"kinds {self.uid}"
+
+    def describe(self) -> str:
+        listed = ", ".join(str(one) for one in self.kinds)
+        return f"note that OperatorVersion {self.namespace}/{self.name} may own objects of kind {listed}"
 
 
 class MakeVersion(Step, frozen=True):
@@ -170,6 +202,60 @@ class CheckCrd(Account, frozen=True):
         return f"check what a change of CustomResourceDefinition {self.crd} does to the objects that exist"
 
 
+class RunHook(Account, frozen=True):
+    """The Job by which a version prepares to take over from another."""
+
+    app_type: str
+    app_uid: str
+    version: str
+    """The OperatorVersion."""
+    replaces: str
+    job: str
+    hook: Json
+
+    @property
+    def key(self) -> str:
+        return f"hook {self.namespace} {self.job}"
+
+    def describe(self) -> str:
+        return f"run hook {self.hook['name']} of {self.version} as Job {self.namespace}/{self.job}"
+
+
+class HookDone(Step, frozen=True):
+    """Note that the Job of a version's hook has succeeded."""
+
+    namespace: str
+    name: str
+    uid: str
+    job: str
+
+    @property
+    def key(self) -> str:
+        return f"hook done {self.uid}"
+
+    def describe(self) -> str:
+        return f"note that Job {self.namespace}/{self.job} of {self.name} has succeeded"
+
+
+class StoreAnew(Account, frozen=True):
+    """Have every object of a definition stored in its present version, so that older ones may go."""
+
+    aside: ClassVar[bool] = True
+    crd: str
+    uid: str
+    storage: str
+    """The version in which objects are stored from now on."""
+    old: tuple[str, ...]
+    """The versions in which some may still be stored."""
+
+    @property
+    def key(self) -> str:
+        return f"store anew {self.uid} {self.storage}"
+
+    def describe(self) -> str:
+        return f"store objects of {self.crd} as {self.storage}, not {' or '.join(self.old)} any more"
+
+
 class PutPiece(Account, frozen=True):
     """An object of a version, made or changed; what an earlier version owned is taken over in that write."""
 
@@ -184,14 +270,61 @@ class PutPiece(Account, frozen=True):
     """Of the object that is there; empty where there is none."""
     seen_owner: str = ""
     """The uid of the version that it belonged to when it was looked at."""
+    content_stays: bool = False
+    """Only whose it is changes."""
 
     @property
     def key(self) -> str:
         return f"put {self.kind} {self.where} {self.name} {self.owner.uid} {self.digest}"
 
+    @property
+    def change(self) -> str:
+        return f"{self.takes_back} {self.owner.uid} {self.digest}"
+
+    @property
+    def takes_back(self) -> str:
+        """What another version had made of it."""
+        return f"put {self.kind} {self.where} {self.name}"
+
+    def undone_by_others(self) -> str:
+        named = _named(self.kind, self.where, self.name)
+        return f"somebody deletes {named}, or takes our marks off it; keep them from it"
+
     def describe(self) -> str:
         verb = "change" if self.uid else "make"
         return f"{verb} {_named(self.kind, self.where, self.name)} of {self.owner.name}"
+
+
+class Right(NamedTuple):
+    """What an account has to be allowed; in all namespaces where none is named."""
+
+    verb: str
+    kind: Kind
+    namespace: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.kind.plural}" + (f".{self.kind.group}" if self.kind.group else "")
+
+
+class TryOut(Account, frozen=True):
+    """Ask the API server about every object of a version before the first comes; nothing is written."""
+
+    aside: ClassVar[bool] = True
+    name: str
+    """Of the OperatorVersion."""
+    uid: str
+    token: str
+    """What is tried, and as whom."""
+    puts: tuple[PutPiece, ...]
+    rights: tuple[Right, ...] = ()
+    """What more it takes to take over from the version before."""
+
+    @property
+    def key(self) -> str:
+        return f"try out {self.uid} {self.token}"
+
+    def describe(self) -> str:
+        return f"ask whether {self.account} may install the {len(self.puts)} objects of {self.name}"
 
 
 class StopDeployment(Account, frozen=True):
@@ -205,6 +338,16 @@ class StopDeployment(Account, frozen=True):
     @property
     def key(self) -> str:
         return f"stop {self.uid}"
+
+    @property
+    def change(self) -> str:
+        return self.key
+
+    def undone_by_others(self) -> str:
+        return (
+            f"somebody scales Deployment {self.namespace}/{self.name} of {self.version} up again, which"
+            " another version takes over from; keep them from it until that is through"
+        )
 
     def describe(self) -> str:
         return f"stop Deployment {self.namespace}/{self.name} of {self.version}"

@@ -47,6 +47,15 @@ def test_a_package_is_read_with_its_channels_and_versions() -> None:
     assert [one.version for one in package.bundles] == ["1.0.0", "1.1.0"]
 
 
+def test_a_number_where_text_belongs_is_told_to_be_quoted() -> None:
+    unquoted = bundle_document("1.1") | {"properties": [property_("olm.package", {"version": 1.1})]}
+    _, faults = built(package_document(), channel_document(FIRST | {"replaces": 1}), unquoted)
+    assert [fault.message for fault in faults if "quotes" in fault.message] == [
+        "catalog.yaml: olm.channel stable: entries[0].replaces is a number, not text: put it in quotes",
+        "app.v1.1: version is a number, not text: put it in quotes",
+    ]
+
+
 def test_properties_say_what_a_version_owns_and_needs() -> None:
     said = with_properties(
         property_("olm.gvk", {"group": "a.example", "kind": "A", "version": "v1"}),

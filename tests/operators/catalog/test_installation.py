@@ -148,6 +148,14 @@ def test_what_cannot_be_installed_is_refused_by_name(
         objects(bundle, manifests, "ops", watches)
 
 
+def test_an_account_that_a_version_brings_is_not_made_twice() -> None:
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "app"}, "secrets": []}
+    found = [one for one in made(csv(), account) if named([one]) == ["ServiceAccount ops/app"]]
+    assert [one.get("secrets") for one in found] == [[]], "as it is written there"
+    with pytest.raises(NotInstallableError, match="Service metrics more than once"):
+        made(csv(), SERVICE, SERVICE)
+
+
 def test_the_examples_of_a_version_are_found() -> None:
     assert examples([CRD, csv()]) == [{"kind": "A"}]
     assert examples([CRD]) == []

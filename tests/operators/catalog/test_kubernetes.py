@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shiplift.operators.catalog.kubernetes import Kubernetes, objections, read
+from shiplift.operators.catalog.kubernetes import highest as highest_of
 from tests.operators.catalog.building import bundle
 
 CRD = "apiextensions.k8s.io/v1beta1 CustomResourceDefinition"
@@ -62,3 +63,19 @@ def test_what_speaks_against_a_version_is_told(
     asked = read(version)
     assert asked
     assert objections(bundle("1.0.0", **fields), asked) == expected
+
+
+@pytest.mark.parametrize(
+    ("most", "openshift", "highest"),
+    [
+        ("1.36", "", "1.36"),
+        ("", "4.20", "1.33"),
+        ("1.36", "4.20", "1.33"),
+        ("1.33.2", "4.20", "1.33.2"),
+        ("1.30", '"4.20"', "1.30"),
+        ("", "3.11", ""),
+    ],
+)
+def test_the_lower_of_both_maxima_counts(most: str, openshift: str, highest: str) -> None:
+    one = bundle("1.0.0", max_kubernetes=most, max_openshift=openshift)
+    assert highest_of(one) == highest

@@ -58,6 +58,16 @@ def test_no_way_goes_back() -> None:
     assert found.hint == "an upgrade never goes back; pin the older version instead"
 
 
+def test_a_version_that_is_asked_for_is_not_what_the_channel_leads_to() -> None:
+    drawn = package(*CHAIN)
+    back = answer(drawn, "stable", installed("1.3.0"), drawn.bundle("1.1.0"))
+    assert (back.why, back.message) == (Why.BACKWARDS, "1.3.0 is not below 1.1.0")
+    there = answer(drawn, "stable", installed("1.1.0"), drawn.bundle("1.1.0"))
+    assert (there.why, there.message) == (Why.THERE, "app.v1.1.0 is installed already")
+    head = answer(drawn, "stable", installed("1.4.0"), drawn.bundle("1.4.0"))
+    assert head.message == "app.v1.4.0 is what channel stable leads to; there is nothing newer"
+
+
 def test_a_version_that_nothing_takes_over_from_is_told_with_what_the_next_one_wants() -> None:
     found = answer(package(entry("1.2.0", "1.1.0", (), ">=1.0.5 <1.2.0")), "stable", installed("1.0.0"))
     assert found.why is Why.NOTHING_FOLLOWS

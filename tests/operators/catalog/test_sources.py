@@ -109,6 +109,7 @@ def test_a_bundle_says_what_it_owns_needs_and_brings(tmp_path: Path) -> None:
         ((csv("2.0.0"), csv("2.0.1")), {}, FaultKind.BUNDLE, "app/2.0.0: it has 2 ClusterServiceVersions"),
         ((csv("two"),), {}, FaultKind.VERSION, "app/2.0.0: version of app.vtwo: 'two' is not a semantic"),
         ((csv("2.0.0", skips="none"),), {}, FaultKind.BUNDLE, "app/2.0.0: Expected `array | null`"),
+        ((csv("2.0.0") | {"spec": {"version": 2.1}},), {}, FaultKind.BUNDLE, "app/2.0.0: spec.version is a"),
         ((csv("2.0.0"),), {PACKAGE: "other"}, FaultKind.BUNDLE, "app/2.0.0: it is of package 'other'"),
         ((csv("2.0.0"),), {CHANNELS: " ,"}, FaultKind.BUNDLE_WITHOUT_CHANNEL, "app.v2.0.0 is in no channel"),
     ],
@@ -234,3 +235,60 @@ def test_json_is_read_as_well(tmp_path: Path) -> None:
     documents = [package_document(), channel_document({"name": "app.v1.0.0"}), bundle_document("1.0.0")]
     (tmp_path / "catalog.json").write_bytes(b"\n".join(msgspec.json.encode(one) for one in documents))
     assert sources.load(tmp_path).catalog.bundles == 1
+
+
+def test_a_file_that_is_no_catalog_is_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "garbage.bin").write_bytes(b"\x00\x01")
+    with pytest.raises(sources.SourceError, match=r"garbage\.bin is neither an index, nor YAML or JSON"):
+        sources.load(tmp_path / "garbage.bin")
+
+
+def written(tmp_path: Path) -> Path:
+    """The folder of an index of two versions, with their manifests."""
+    for version in ("1.0.0", "1.1.0"):
+        write_bundle(tmp_path / "bundles", version)
+    (tmp_path / "bundles/app/ci.yaml").write_text("updateGraph: semver-mode\n")
+    sources.write(sources.load(tmp_path / "bundles"), tmp_path / "out")
+    return tmp_path / "out"
+
+
+@pytest.mark.parametrize("named", ["out", "out/index.json.gz"])
+def test_manifests_beside_an_index_are_gathered(tmp_path: Path, named: str) -> None:
+    before = sources.load(written(tmp_path).parent / "bundles")
+    path = tmp_path / named
+    assert sources.gathered(path, sources.load(path)) == before
+
+
+def test_what_already_has_its_manifests_is_gathered_as_it_is(tmp_path: Path) -> None:
+    imported = sources.load(written(tmp_path).parent / "bundles")
+    assert sources.gathered(tmp_path / "bundles", imported) == imported
+
+
+def test_manifests_that_are_missing_or_not_those_that_are_meant_are_named(tmp_path: Path) -> None:
+    folder = written(tmp_path)
+    imported = sources.load(folder)
+    lost, changed = (one.payload.removeprefix("sha256:") for one in imported.catalog.packages[0].bundles)
+    (folder / f"bundles/{lost}.json.gz").unlink()
+    (folder / f"bundles/{changed}.json.gz").write_bytes(payload.packed([])[1])
+    gathered = sources.gathered(folder, imported)
+    assert gathered.payloads == {}
+    assert [(one.package, one.kind, one.message) for one in gathered.catalog.faults] == [
+        (
+            "app",
+            FaultKind.BUNDLE_WITHOUT_CONTENT,
+            "the manifests of app.v1.0.0 cannot be had: it cannot be read: No such file or directory",
+        ),
+        (
+            "app",
+            FaultKind.BUNDLE_WITHOUT_CONTENT,
+            f"the manifests of app.v1.1.0 cannot be had: it is not what sha256:{changed} names",
+        ),
+    ]
+    assert sources.gathered(folder, gathered).catalog == gathered.catalog, "what is known is not told twice"
+
+
+@pytest.mark.parametrize("digest", ["sha256:../../secret", "sha256:\x00", "secret"])
+def test_a_digest_that_is_none_leads_to_no_file(tmp_path: Path, digest: str) -> None:
+    imported = sources.load(written(tmp_path))
+    with pytest.raises(sources.UnreadableError, match="is no digest"):
+        sources.manifests(tmp_path / "out", imported, digest)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
+from shiplift.api.operators import AppTypeStatus
 from shiplift.engine.conditions import Status as Holds
+from shiplift.facts.custom import Custom
+from shiplift.facts.kinds import OPERATOR_CATALOG
 from shiplift.operators.catalog.model import Package
 from shiplift.operators.decide import app_type, successor
 from shiplift.operators.decide.decision import decide
-from shiplift.operators.model import AppView, Line, Loop, Reason
+from shiplift.operators.model import About, AppView, Line, Loop, Reason
+from shiplift.operators.names import ORDER, UNTOUCHED
 from shiplift.operators.steps import DeleteVersion, MakeVersion
-from tests.operators.decide.views import NOW, app, app_view, held, line, site, version
+from shiplift.operators.tell import report
+from tests.operators.decide.views import NOW, app, app_view, held, line, row, site, version
 
 THREE = line("1.0.0", "1.1.0", "1.2.0")
 
@@ -78,6 +85,18 @@ def test_of_two_catalogs_the_first_in_order_counts() -> None:
     assert made(first(None, {"held": both}, catalog="low")) == "app.v1.2.0"
 
 
+def test_while_the_catalog_that_it_came_from_cannot_be_read_no_other_takes_its_place() -> None:
+    of = app()
+    of = msgspec.structs.replace(
+        of, object=msgspec.structs.replace(of.object, status=AppTypeStatus(catalog="high"))
+    )
+    unread = row(OPERATOR_CATALOG, "high", {"source": {"folder": {"path": "/catalog"}}})
+    view = app_view(site(RUNS, of=of), None, held=(held(THREE, "low"),), catalogs=(unread,))
+    assert successor.followed(view, of, NOW).line.reason is Reason.UNREADABLE
+    gone = msgspec.structs.replace(view, catalogs=())
+    assert successor.followed(gone, of, NOW).line.steps
+
+
 def test_what_cannot_run_here_is_passed_over() -> None:
     found = line("1.0.0", "1.1.0", **{"1.1.0": {"min_kubernetes": "1.99.0"}})
     assert made(first(found)) == "app.v1.0.0"
@@ -97,10 +116,12 @@ def test_who_agrees_to_the_newest_gets_it() -> None:
 def following(*versions: Any, view: dict[str, Any] | None = None, **spec: Any) -> successor.Course:
     of = app(**spec)
     seen: AppView = app_view(site(*versions, of=of), THREE, **(view or {}))
-    return successor.followed(seen, of)
+    return successor.followed(seen, of, NOW)
 
 
 RUNS = version("1.0.0", 1, "", "Installed")
+FRESH = version("1.0.0", created=int(NOW.timestamp()) - 60)
+"""It was made a minute ago."""
 
 
 def test_the_next_hop_takes_over_from_what_runs() -> None:
@@ -121,7 +142,26 @@ def test_one_hop_at_a_time() -> None:
     newer = version("1.1.0", 2, "1.0.0", "Installed", "HandedOver")
     assert following(RUNS, newer).line.steps == (), "what was replaced is still to be collected"
     assert following(RUNS, version("1.1.0", 2, "1.0.0")).line.steps == ()
-    assert following(version("1.0.0")).line.steps == (), "it does not run yet"
+    assert following(FRESH).line.steps == (), "it does not run yet"
+
+
+def test_a_first_version_that_never_came_to_run_is_left_for_the_next() -> None:
+    for stuck in (version("1.0.0"), version("1.0.0", 1, "", "no:Installed")):
+        course = following(stuck)
+        assert (made(course.line), course.latest) == ("app.v1.1.0", "1.2.0")
+    assert following(version("1.2.0")).line.reason is Reason.UPGRADING, "there is no other"
+
+
+def test_a_first_version_has_its_time_to_run_and_is_looked_at_after_it() -> None:
+    line = following(FRESH).line
+    assert (line.steps, line.due) == ((), timedelta(minutes=9))
+
+
+def test_a_first_version_that_does_not_run_is_left_at_once_where_another_is_pinned() -> None:
+    assert made(following(FRESH, version="1.1.0").line) == "app.v1.1.0"
+    newer = version("1.2.0", created=int(NOW.timestamp()))
+    assert following(newer, version="1.0.0").line.reason is Reason.GOING_BACK
+    assert following(FRESH, version="1.0.0").line.steps == ()
 
 
 def test_a_pin_stops_it_there() -> None:
@@ -178,6 +218,61 @@ def test_no_way_is_told_with_the_reason() -> None:
     course = following(version("0.5.0", 1, "", "Installed"))
     assert course.line.reason is Reason.NO_WAY
     assert "0.5.0" in course.line.message
+
+
+def beyond(*numbers: str, runs: str = "1.0.0", **fields: Any) -> successor.Course:
+    of = app()
+    where = site(version(runs, 1, "", "Installed"), of=of)
+    return successor.followed(app_view(where, line(*numbers, **fields)), of, NOW)
+
+
+def test_where_the_head_cannot_run_here_the_highest_that_can_is_taken_and_why_no_further_is_told() -> None:
+    course = beyond("1.0.0", "1.1.0", "1.2.0", **{"1.2.0": {"min_kubernetes": "1.99.0"}})
+    assert made(course.line) == "app.v1.1.0"
+    assert course.latest == "1.1.0"
+    assert any("1.99.0" in one for one in course.blocked)
+    end = beyond("1.0.0", "1.1.0", "1.2.0", runs="1.1.0", **{"1.2.0": {"min_kubernetes": "1.99.0"}})
+    assert (end.line.reason, end.line.steps) == (Reason.NO_WAY, ())
+
+
+def test_a_version_that_waits_for_somebody_before_it_began_is_told_as_a_block() -> None:
+    waits = version("1.1.0", 2, "1.0.0", notes={ORDER: "2", UNTOUCHED: "true"})
+    course = following(RUNS, told_by(waits, Line(Reason.NOT_ALLOWED, "it may not")))
+    assert (course.line.reason, course.line.steps) == (Reason.NOT_ALLOWED, ())
+    assert course.blocked == (course.line.message,)
+
+
+def told_by(of: Custom, line: Line) -> Custom:
+    told = report.version_told(of, NOW, [report.statement(About.INSTALLED, line)])
+    return msgspec.structs.replace(of, object=msgspec.structs.replace(of.object, status=told.status))
+
+
+def test_while_nothing_of_the_next_version_is_installed_what_runs_is_what_is_told() -> None:
+    fresh = version("1.1.0", 2, "1.0.0", notes={ORDER: "2", UNTOUCHED: "true"})
+    waits = told_by(fresh, Line(Reason.NOT_ALLOWED, "it may not"))
+    runs = told_by(RUNS, Line(Reason.INSTALLED, "it runs", Holds.TRUE))
+    of = app()
+    view = app_view(site(runs, waits, of=of), THREE)
+    told = report.resolved_told(of, NOW, Line(Reason.MADE, "", Holds.TRUE), view, "main")
+    assert {one.type: one.status.value for one in told.status.conditions}["Ready"] == "True"
+
+
+@pytest.mark.parametrize("pin", ["1.0.0", "0.9.0"])
+def test_of_two_versions_that_never_ran_the_newer_goes_where_one_below_is_pinned(pin: str) -> None:
+    course = following(version("1.0.0"), version("1.1.0", 2, "1.0.0"), version=pin)
+    (step,) = course.line.steps
+    assert isinstance(step, DeleteVersion)
+    assert step.name == "app.v1.1.0"
+
+
+@pytest.mark.parametrize("pin", [None, "1.1.0"])
+def test_a_version_that_somebody_went_back_to_goes_where_they_think_better_of_it(pin: str | None) -> None:
+    runs = version("1.2.0", 1, "", "Installed")
+    older = version("1.0.0", 2, "1.2.0")
+    (step,) = following(runs, older, version=pin).line.steps
+    assert isinstance(step, DeleteVersion)
+    assert step.name == "app.v1.0.0"
+    assert not following(runs, older, version="1.0.0").line.steps
 
 
 # --- before catalogs are read ---

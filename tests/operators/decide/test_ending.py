@@ -9,11 +9,13 @@ import pytest
 from shiplift.engine.conditions import Status as Holds
 from shiplift.facts.custom import Custom
 from shiplift.facts.kinds import CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT, SERVICE_ACCOUNT, Kind
+from shiplift.operators.decide import lineage
 from shiplift.operators.decide.collect import collected
 from shiplift.operators.decide.taking_over import taken_over
 from shiplift.operators.handing.ownership import OWNER, OWNER_UID, reference
-from shiplift.operators.model import Owned, OwnedView, Reason, Site, owner_of
-from shiplift.operators.steps import DeleteVersion, Hand, ReleasePiece, RemovePiece, SetFinalizer
+from shiplift.operators.model import Owned, OwnedView, Reason, Site, Trouble, owner_of
+from shiplift.operators.names import ORDER, UNTOUCHED
+from shiplift.operators.steps import DeleteVersion, Hand, NoteKinds, ReleasePiece, RemovePiece, SetFinalizer
 from tests.operators.decide.views import app, owned, site, version
 
 ROLE = Kind("Role", "roles", "rbac.authorization.k8s.io")
@@ -60,7 +62,22 @@ def test_what_only_the_old_version_needed_goes() -> None:
     brought = frozenset({("Deployment", "ops", "app")})
     kept = taken_over(view(BOTH, NEW, *found, by=OLD, brings=brought))
     assert kept is not None
-    assert [type(one) for one in kept.line.steps] == [RemovePiece, Hand]
+    assert [type(one) for one in kept.line.steps] == [RemovePiece]
+    waits = taken_over(view(BOTH, NEW, found[1], by=OLD, brings=brought))
+    assert waits is not None
+    assert (waits.line.holds, waits.line.steps) == (Holds.FALSE, ()), "the installation puts it"
+
+
+def test_kinds_that_only_the_old_version_brought_are_noted_first() -> None:
+    found = [belongs(OLD), belongs(OLD, ROLE, "old-role", OLD.name)]
+    taken = taken_over(view(BOTH, NEW, *found, by=OLD, kinds=frozenset({DEPLOYMENT})))
+    assert taken is not None
+    (step,) = taken.line.steps
+    assert isinstance(step, NoteKinds)
+    assert step.kinds == (CONFIG_MAP,), "a right that goes is none of them"
+    known = taken_over(view(BOTH, NEW, *found, by=OLD, kinds=frozenset({DEPLOYMENT, CONFIG_MAP})))
+    assert known is not None
+    assert [type(one) for one in known.line.steps] == [Hand, RemovePiece]
 
 
 def test_what_an_operator_made_itself_is_never_removed() -> None:
@@ -159,6 +176,27 @@ def test_without_its_apptype_nothing_of_it_is_touched() -> None:
         assert (found.line.reason, found.line.steps) == (Reason.ORPHANED, ()), (
             "what was not seen is not nothing"
         )
+
+
+def test_a_version_of_which_nothing_came_goes_whoever_may_look() -> None:
+    notes = {ORDER: "1", UNTOUCHED: "true"}
+    going = version("1.0.0", deleting=5, notes=notes)
+    hidden = Trouble(Reason.NO_ACCOUNT, "the operator may not act as ServiceAccount ops/installer")
+    for where in (site(going), Site(app=None, versions=(going,))):
+        found = collected(view(where, going, trouble=hidden))
+        assert found is not None
+        assert [type(one) for one in found.line.steps] == [SetFinalizer]
+    begun = version("1.0.0", deleting=5)
+    stays = collected(view(site(begun), begun, trouble=hidden))
+    assert stays is not None
+    assert (stays.line.reason, stays.line.steps) == (Reason.NO_ACCOUNT, ())
+
+
+def test_nothing_is_handed_back_by_a_version_of_which_nothing_came() -> None:
+    for notes, before in (({ORDER: "2", UNTOUCHED: "true"}, ()), ({ORDER: "2"}, ("app.v1.1.0",))):
+        gone = version("1.1.0", 2, "1.0.0", deleting=5, notes=notes)
+        found = lineage.predecessors(site(OLD, gone), OLD)
+        assert tuple(one.name for one in found) == before
 
 
 def test_it_does_not_hold_up_a_namespace_that_goes() -> None:

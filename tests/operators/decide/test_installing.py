@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
-from shiplift.api.operators import CrdFinding, CrdRule, RuleAction
+from shiplift.api.operators import CrdFinding, CrdRule, RequirementKind, RuleAction
 from shiplift.engine.conditions import Status as Holds
+from shiplift.engine.contested import Memory
 from shiplift.facts.custom import Custom
 from shiplift.facts.kinds import CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT, SERVICE_ACCOUNT
 from shiplift.facts.meta import NO_LABELS, Labels
 from shiplift.facts.pods import PodSpec
 from shiplift.facts.workloads import Deployment
-from shiplift.operators.decide.install import installed
+from shiplift.operators.decide.decision import decide
+from shiplift.operators.decide.install import check_token, installed
 from shiplift.operators.handing.ownership import OWNER_UID
-from shiplift.operators.model import Checked, InstallView, Line, Reason, Site, Trouble
-from shiplift.operators.names import BUNDLE
-from shiplift.operators.steps import CheckCrd, PutPiece, RemovePiece, StopDeployment
-from tests.operators.decide.views import SPACE, app, install_view, mine, piece, site, version
+from shiplift.operators.model import (
+    Checked,
+    InstallView,
+    Line,
+    Loop,
+    Needed,
+    Piece,
+    Reason,
+    Refused,
+    Site,
+    Tried,
+    Trouble,
+)
+from shiplift.operators.names import BUNDLE, ORDER, UNTOUCHED
+from shiplift.operators.steps import Begin, CheckCrd, PutPiece, RemovePiece, StopDeployment, StoreAnew, TryOut
+from tests.operators.decide.views import NOW, SPACE, app, install_view, mine, piece, site, version
 
 NEW = version("1.0.0")
 CRD = "boats.harbour.example"
@@ -84,6 +100,20 @@ def test_definitions_come_first_then_the_rest_then_deployments() -> None:
     assert (done.reason, done.holds, done.steps) == (Reason.INSTALLED, Holds.TRUE, ())
 
 
+@pytest.mark.parametrize("wanted", [1, 0])
+def test_what_somebody_scaled_to_none_is_not_told_as_running(wanted: int) -> None:
+    none = {"replicas": 0, "available_replicas": 0, "updated_replicas": 0, "current_replicas": 0}
+    row = msgspec.structs.replace(deployment(NEW), **none)
+    there = piece(DEPLOYMENT, "app", **mine(NEW, generation=2))
+    there = msgspec.structs.replace(there, manifest={**there.manifest, "spec": {"replicas": wanted}})
+    line = said(view(there, deployments={"app": row}))
+    if wanted:
+        assert line.reason is Reason.WAITING_FOR_PODS
+        assert "Deployment app is scaled to 0 by somebody" in line.message
+    else:
+        assert line.reason is Reason.INSTALLED
+
+
 @pytest.mark.parametrize(
     "behind",
     [
@@ -96,8 +126,6 @@ def test_definitions_come_first_then_the_rest_then_deployments() -> None:
 )
 def test_it_is_installed_when_its_deployments_are_available(behind: dict[str, Any]) -> None:
     row = deployment(NEW)
-    import msgspec
-
     row = msgspec.structs.replace(row, **behind)
     there = piece(DEPLOYMENT, "app", **mine(NEW, generation=2))
     assert said(view(there, deployments={"app": row})).reason is Reason.WAITING_FOR_PODS
@@ -132,6 +160,118 @@ def test_a_definition_is_looked_at_before_anything_is_written() -> None:
     assert said(view(crd, checked={CRD: Checked((warned,))})).reason is Reason.INSTALLING
     unknown = said(view(crd, checked={CRD: Checked(trouble="not served")}))
     assert unknown.reason is Reason.CRD_UNSAFE
+
+
+def test_that_something_comes_is_on_record_before_it_does() -> None:
+    untouched = version("1.0.0", notes={ORDER: "1", UNTOUCHED: "true"})
+    (step,) = said(view(piece(), of=untouched, tried=Tried())).steps
+    assert isinstance(step, Begin)
+    (step,) = said(view(piece())).steps
+    assert isinstance(step, PutPiece)
+
+
+def test_the_account_is_tried_out_before_anything_is_on_record() -> None:
+    untouched = version("1.0.0", notes={ORDER: "1", UNTOUCHED: "true"})
+    role = piece(CONFIG_MAP, "role")
+    asked = said(view(role, piece(), of=untouched))
+    (step,) = asked.steps
+    assert isinstance(step, TryOut)
+    assert [one.name for one in step.puts] == ["role", "settings"]
+    lacks, cannot = Refused("ConfigMap ops/role", "not held"), Refused("ConfigMap ops/settings", "may not")
+    missing = Tried((lacks, cannot))
+    refused, case = installed(view(role, piece(), of=untouched, tried=missing))
+    assert (refused.reason, refused.steps) == (Reason.NOT_ALLOWED, ())
+    assert refused.message == "ConfigMap ops/role: not held and 1 more"
+    told = [(one.name, one.message) for one in case.required if one.kind is RequirementKind.PERMISSION]
+    assert told == [(one.what, one.why) for one in missing.refused], "each is told in the status"
+    wrong = Tried((Refused("ConfigMap ops/role", "no such field", forbidden=False),))
+    assert said(view(role, of=untouched, tried=wrong)).reason is Reason.REFUSED
+    again = said(view(role, piece(), of=untouched, tried=missing._replace(old=True)))
+    assert [type(one) for one in again.steps] == [TryOut]
+    assert isinstance(said(view(role, of=untouched, tried=Tried())).steps[0], Begin)
+
+
+def test_what_taking_over_needs_is_asked_for_before_the_old_version_is_stopped() -> None:
+    old = version("1.0.0", 1, "", "Installed")
+    untouched = version("1.1.0", 2, "1.0.0", notes={ORDER: "2", UNTOUCHED: "true"})
+    kinds = frozenset({CONFIG_MAP, DEPLOYMENT})
+    (step,) = said(install_view(site(old, untouched), untouched, piece(), inherits=kinds)).steps
+    assert isinstance(step, TryOut)
+    assert [str(one) for one in step.rights] == [
+        "list configmaps",
+        "patch configmaps",
+        "list deployments.apps",
+        "patch deployments.apps",
+        "delete deployments.apps",
+    ]
+
+
+def test_a_change_of_a_definition_is_looked_at_by_itself() -> None:
+    untouched = version("1.0.0", notes={ORDER: "1", UNTOUCHED: "true"})
+    (step,) = said(view(changing("v1", "v2"), piece(), of=untouched)).steps
+    assert isinstance(step, TryOut)
+    assert [one.name for one in step.puts] == ["settings"]
+    (step,) = said(view(changing("v1", "v2"), of=untouched)).steps
+    assert isinstance(step, CheckCrd)
+
+
+def changing(*versions: str, stored: tuple[str, ...] = ("v1",), storage: str = "v1") -> Piece:
+    """A definition that would have these versions, all of them served."""
+    one = piece(CUSTOM_RESOURCE_DEFINITION, CRD, manifest="old", uid="u", stored=stored, storage=storage)
+    listed = [{"name": each, "served": True, "storage": each == versions[-1]} for each in versions]
+    return msgspec.structs.replace(one, manifest={**one.manifest, "spec": {"versions": listed}})
+
+
+def test_a_definition_goes_on_serving_what_others_require() -> None:
+    needed = {CRD: (Needed("v1", "ops/nets.v1.0.0"),)}
+    line = said(view(changing("v2"), needed=needed))
+    assert (line.reason, line.steps) == (Reason.OWNER_CONFLICT, ())
+    assert "v1" in line.message
+    assert "ops/nets.v1.0.0" in line.message
+    assert said(view(changing("v1", "v2"), needed=needed)).reason is Reason.CHECKING_CRDS
+
+
+def test_objects_are_stored_anew_before_the_version_that_they_are_stored_in_goes() -> None:
+    crd = changing("v2", stored=("v1", "v2"), storage="v2")
+    goes = CrdFinding(crd=CRD, rule=CrdRule.STORED_VERSION_REMOVAL, action=RuleAction.DENY, message="v1 goes")
+    line = said(view(crd, checked={CRD: Checked((goes,))}))
+    assert line.reason is Reason.STORING_ANEW
+    (step,) = line.steps
+    assert isinstance(step, StoreAnew)
+    assert (step.storage, step.old) == ("v2", ("v1",))
+    scope = CrdFinding(crd=CRD, rule=CrdRule.SCOPE, action=RuleAction.DENY, message="the scope changes")
+    refused = said(view(crd, checked={CRD: Checked((goes, scope))}))
+    assert (refused.reason, refused.steps) == (Reason.CRD_UNSAFE, ()), "there is a way back until all is well"
+
+
+@pytest.mark.parametrize(("served", "stays"), [(("v1", "v2"), True), (("v2",), False)])
+def test_who_goes_back_keeps_a_definition_that_serves_what_it_knows(
+    served: tuple[str, ...], stays: bool
+) -> None:
+    newer = version("1.1.0", 1, "", "Installed")
+    older = version("1.0.0", 2, "1.1.0")
+    crd = changing("v1")
+    assert crd.live is not None
+    live = msgspec.structs.replace(crd.live, served=served, owner_uid=newer.uid)
+    crd = msgspec.structs.replace(crd, live=live)
+    (step,) = said(install_view(site(newer, older), older, crd)).steps
+    if stays:
+        assert isinstance(step, PutPiece)
+        assert step.content_stays
+    else:
+        assert isinstance(step, CheckCrd)
+
+
+def test_a_version_in_which_objects_are_stored_now_does_not_go() -> None:
+    crd = changing("v2")
+    goes = CrdFinding(crd=CRD, rule=CrdRule.STORED_VERSION_REMOVAL, action=RuleAction.DENY, message="v1 goes")
+    line = said(view(crd, checked={CRD: Checked((goes,))}))
+    assert (line.reason, line.steps) == (Reason.CRD_UNSAFE, ())
+
+
+def test_another_look_is_taken_when_objects_are_stored_otherwise() -> None:
+    before, after = (changing("v2", stored=one, storage="v2") for one in (("v1", "v2"), ("v2",)))
+    assert check_token(before, app()) != check_token(after, app())
 
 
 def test_what_is_required_and_missing_holds_everything_up() -> None:
@@ -201,6 +341,18 @@ def test_a_veto_holds_until_the_first_write_and_not_after() -> None:
     assert said(begun).reason is Reason.INSTALLING
 
 
+@pytest.mark.parametrize(("begun", "expected"), [(False, [PutPiece]), (True, [])])
+def test_while_the_next_version_waits_what_somebody_deletes_of_the_old_one_is_made_again(
+    begun: bool, expected: list[type]
+) -> None:
+    notes = {ORDER: "2"} if begun else {ORDER: "2", UNTOUCHED: "true"}
+    waits = version("1.1.0", 2, "1.0.0", notes=notes)
+    where = site(OLD, waits)
+    line = said(view(piece(DEPLOYMENT, "app"), piece(**mine(OLD)), where=where, of=OLD))
+    assert (line.reason, line.holds) == (Reason.BEING_REPLACED, Holds.TRUE)
+    assert [type(one) for one in line.steps] == expected
+
+
 def test_the_old_one_ends_before_one_of_another_name_begins() -> None:
     fresh = piece(DEPLOYMENT, "fleet")
     runs = view(fresh, where=BOTH, of=NEXT, deployments={"app": deployment(OLD)})
@@ -210,6 +362,8 @@ def test_the_old_one_ends_before_one_of_another_name_begins() -> None:
     ending = deployment(OLD, replicas=0)
     assert said(view(fresh, where=BOTH, of=NEXT, deployments={"app": ending})).steps == ()
     ended = deployment(OLD, replicas=0, current_replicas=0)
+    pods = view(fresh, where=BOTH, of=NEXT, deployments={"app": ended}, ending=frozenset({"app"}))
+    assert (said(pods).reason, said(pods).steps) == (Reason.STOPPING_OLD, ()), "pods that end still act"
     (begun,) = said(view(fresh, where=BOTH, of=NEXT, deployments={"app": ended})).steps
     assert isinstance(begun, PutPiece)
     assert begun.name == "fleet"
@@ -221,3 +375,39 @@ def test_one_that_selects_other_pods_is_stopped_and_removed_first() -> None:
         row = deployment(OLD, replicas=replicas, current_replicas=replicas)
         (step,) = said(view(theirs, where=BOTH, of=NEXT, deployments={"app": row})).steps
         assert isinstance(step, expected)
+
+
+def runs_as(name: str) -> Piece:
+    made = piece(DEPLOYMENT, name, **mine(NEXT))
+    return msgspec.structs.replace(made, manifest={**made.manifest, "spec": {}})
+
+
+@pytest.mark.parametrize("available", [0, 1])
+def test_an_old_one_that_somebody_scales_up_again_is_stopped_again(available: int) -> None:
+    """Before all is handed over it is still there, and two would act."""
+    fresh = runs_as("fleet")
+    rows = {
+        "app": deployment(OLD),
+        "fleet": deployment(NEXT, name="fleet", available_replicas=available),
+    }
+    line = said(view(fresh, where=BOTH, of=NEXT, deployments=rows))
+    (step,) = line.steps
+    assert isinstance(step, StopDeployment)
+    assert step.name == "app"
+    assert line.reason is (Reason.INSTALLED if available else Reason.WAITING_FOR_PODS)
+
+
+def test_who_scales_it_up_again_and_again_is_told_and_not_fought_at_full_speed() -> None:
+    fresh, memory, now = runs_as("fleet"), Memory(), NOW
+    rows = {"app": deployment(OLD), "fleet": deployment(NEXT, name="fleet")}
+    stopped, told = 0, False
+    for _ in range(600):
+        seen = view(fresh, where=BOTH, of=NEXT, deployments=rows, changes=memory.changes)
+        decision = decide(seen, now, Loop.INSTALL)
+        for step in decision.steps:
+            memory.note(step, now)
+            stopped += isinstance(step, StopDeployment)
+        told = told or "somebody scales Deployment ops/app of" in str(decision.told)
+        now += timedelta(seconds=1)
+    assert told
+    assert stopped < 30

@@ -77,7 +77,7 @@ def version(number: str, order: int = 1, replaces: str = "", *said: str, **more:
         f"app.v{number}",
         spec,
         conditions=conditions,
-        annotations={ORDER: str(order)},
+        annotations=more.pop("notes", {ORDER: str(order)}),
         **more,
     )
 

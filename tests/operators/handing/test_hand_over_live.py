@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -26,7 +27,9 @@ from shiplift.local.cluster import Cluster
 from shiplift.local.components import Component, Settings
 from shiplift.operators.handing.acting import act
 from shiplift.operators.handing.ownership import OWNER, Owner, owned_meta, reference
-from shiplift.operators.handing.steps import step
+from shiplift.operators.handing.steps import HandOver, step
+from shiplift.operators.model import Owned
+from shiplift.operators.observe import pieces
 from tests.operators.crds.test_existing_live import served
 from tests.until import until
 
@@ -108,6 +111,38 @@ class Harbour:
         self.client.create(kind, {**body, "metadata": owned_meta(meta, self.old)}, namespace)
         return kind, namespace, name
 
+    def make_plainly(self, count: int) -> list[Made]:
+        """Of five kinds, one of them in no namespace."""
+        kinds = (CONFIG_MAP, SECRET, SERVICE_ACCOUNT, ROLE, CLUSTER_ROLE)
+        found: list[Made] = []
+        for number in range(count):
+            kind = kinds[number % len(kinds)]
+            found.append(self._make(kind, OPS if kind.namespaced else "", f"n{number}", {}))
+        return found
+
+    def _found(self, made: list[Made]) -> dict[str, Owned]:
+        """All that belongs to either, by uid."""
+        kinds = sorted({kind for kind, _, _ in made})
+        owned = pieces.owned(self.client, kinds, [self.old, self.new])
+        every = [one for listed in owned.values() for one in listed if one.meta["name"] != "sentinel"]
+        return {one.meta["uid"]: one for one in every}
+
+    def left(self, made: list[Made]) -> list[HandOver]:
+        steps = [
+            step(one.kind, {"metadata": one.meta}, self.old, self.new) for one in self._found(made).values()
+        ]
+        return [one for one in steps if one is not None]
+
+    def check_all(self, made: list[Made]) -> list[str]:
+        """Each is there, belongs to one of both, and is controlled by one where that can be said."""
+        found = self._found(made)
+        assert len(found) == len(made)
+        for one in found.values():
+            controls = [each.get("controller") for each in one.meta.get("ownerReferences") or ()]
+            assert sum(map(bool, controls)) == (1 if one.kind.namespaced else 0)
+            assert not one.leaving
+        return list(found)
+
     def hand_over(self, objects: list[Made], most: int | None = None) -> int:
         """As many writes as are left, or as many as somebody gets to make; how many were made."""
         writes = 0
@@ -155,6 +190,7 @@ def harbour(private_cluster: Callable[..., Cluster]) -> Iterator[Harbour]:
         yield Harbour(client)
 
 
+@pytest.mark.long(seconds=45)
 def test_wherever_it_is_interrupted_nothing_is_lost(harbour: Harbour) -> None:
     sentinel = {"name": "sentinel", "ownerReferences": [reference(harbour.old, controller=True)]}
     harbour.client.create(CONFIG_MAP, {"metadata": sentinel}, OPS)
@@ -175,6 +211,28 @@ def test_wherever_it_is_interrupted_nothing_is_lost(harbour: Harbour) -> None:
     assert [one for one in objects if harbour.is_gone(*one)] == []
     for one in objects:
         harbour.check(*one)
+
+
+def test_of_five_hundred_objects_none_is_lost_wherever_fifty_are_interrupted(harbour: Harbour) -> None:
+    """Whoever comes next finds by their labels what is left to do, as the layer does."""
+    made = harbour.make_plainly(500)
+    sentinel = {"name": "sentinel", "ownerReferences": [reference(harbour.old, controller=True)]}
+    harbour.client.create(CONFIG_MAP, {"metadata": sentinel}, OPS)
+    moments = sorted(random.Random(20).sample(range(1, 800), 50))
+    writes = 0
+    for last in [*moments, None]:
+        for wanted in harbour.left(made):
+            if writes == last:
+                break
+            assert act(harbour.client, wanted).ok
+            writes += 1
+        while last is None and (rest := harbour.left(made)):
+            writes += sum(act(harbour.client, one).ok for one in rest)
+        harbour.check_all(made)
+    assert writes == 400 * 2 + 100, "two writes each in the namespace, one each elsewhere"
+    harbour.delete_old()
+    until(lambda: harbour.is_gone(CONFIG_MAP, OPS, "sentinel"), 120)
+    assert len(harbour.check_all(made)) == 500
 
 
 def test_without_a_hand_over_the_collector_would_delete_what_the_old_version_owns(harbour: Harbour) -> None:

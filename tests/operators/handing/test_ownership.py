@@ -76,6 +76,12 @@ def test_what_lost_its_reference_is_adopted_all_the_same() -> None:
     assert owners(states[-1]) == {"new-uid": True}
 
 
+def test_who_is_left_by_the_collector_controls_the_object() -> None:
+    """An owner that is deleted loses its reference to the collector, and the flag with it."""
+    states = walk(inside(reference(NEW, controller=False)))
+    assert owners(states[-1]) == {"new-uid": True}
+
+
 def test_what_belongs_to_neither_is_left_alone() -> None:
     for meta in ({"name": "a", "namespace": "ops"}, {"name": "a"}, inside(OTHER) | {"labels": {}}):
         assert next_write(meta, OLD, NEW) is None
@@ -114,6 +120,7 @@ def test_no_state_on_the_way_has_two_that_control_or_none_that_owns(references: 
         assert all(owned)
     assert OLD.uid not in owned[-1]
     assert NEW.uid in owned[-1]
+    assert sum(owned[-1].values()) == 1, "somebody controls it in the end"
     assert {"other-uid", "third-uid"} & owned[0].keys() == {"other-uid", "third-uid"} & owned[-1].keys()
 
 

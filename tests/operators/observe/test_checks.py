@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shiplift.operators.model import Checked
-from shiplift.operators.observe.checks import COUNTS, COUNTS_LONGEST, Checks
+from shiplift.operators.observe.checks import COUNTS, COUNTS_LONGEST, Checks, Notes
 
 
 class Clock:
@@ -14,7 +14,7 @@ class Clock:
         return self.now
 
 
-def is_old(checks: Checks) -> bool:
+def is_old(checks: Notes[Checked]) -> bool:
     found = checks.of("ops", "boats", "a")
     assert found is not None
     return found.old
@@ -22,7 +22,7 @@ def is_old(checks: Checks) -> bool:
 
 def test_what_was_compared_counts_for_a_while_and_longer_where_it_says_the_same() -> None:
     clock = Clock()
-    checks = Checks(clock)
+    checks = Checks(clock).definitions
     assert checks.of("ops", "boats", "a") is None
     limit = COUNTS
     for _ in range(8):
@@ -38,7 +38,7 @@ def test_what_was_compared_counts_for_a_while_and_longer_where_it_says_the_same(
 
 
 def test_another_definition_is_another_question() -> None:
-    checks = Checks()
+    checks = Checks().definitions
     checks.note("ops", "boats", "a", Checked())
     assert checks.of("ops", "boats", "b") is None
     assert checks.of("other", "boats", "a") is None

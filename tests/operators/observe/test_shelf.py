@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any, cast
 
+import msgspec
 import pytest
 
 from shiplift.engine.probes import Asked, Probe, Question, Unanswered
@@ -123,6 +124,21 @@ def test_what_was_read_stays_when_it_cannot_be_read_any_more() -> None:
     reading = made.reading(of)
     assert "--catalogs fleet" in reading.trouble
     assert reading.catalog is not None
+
+
+def test_another_catalog_of_the_same_name_was_not_read_yet() -> None:
+    rows = Rows(catalog())
+    maps = offered("1.0.0")
+    made = Shelf(cast("Client", maps), cast("Store", rows), AtOnce())
+    made.want("main")
+    assert made.reading(rows.rows[0]).generation == 1
+    again = msgspec.structs.replace(catalog(), uid="uid-of-another")
+    rows.rows = (again,)
+    assert (made.held(), made.reading(again).generation) == ((), 0)
+    assert made.is_reading(rows.rows)
+    made.want("main")
+    assert [one.name for one in made.held()] == ["main"]
+    assert made.reading(again).news
 
 
 def test_manifests_that_are_not_there_are_named() -> None:

@@ -3,28 +3,28 @@ Nothing is decided here."""
 
 from __future__ import annotations
 
-import hashlib
+import time
 from datetime import datetime
 from typing import Any
-
-import msgspec
 
 from shiplift.api.marks import MANAGED_BY, MANAGER
 from shiplift.api.operators import CrdRule, RuleAction
 from shiplift.engine.step import Outcome, Step
 from shiplift.facts.kinds import APP_TYPE, CUSTOM_RESOURCE_DEFINITION, OPERATOR_CATALOG, OPERATOR_VERSION
+from shiplift.kube.api_servers import ApiServers
 from shiplift.kube.changing import Subject, change
 from shiplift.kube.client import Client, Propagation
 from shiplift.kube.errors import Forbidden, KubeError, NotFound, PreconditionFailed
 from shiplift.kube.finalizers import finalizer_edit
-from shiplift.kube.outcomes import done, refusal, uid_of, version_of
+from shiplift.kube.outcomes import SOON, done, refusal, uid_of, version_of
 from shiplift.operators import steps
-from shiplift.operators.act import objects, versions
+from shiplift.operators.act import hooks, objects, versions
 from shiplift.operators.crds import existing, rules
-from shiplift.operators.crds.definition import DefinitionError, read
+from shiplift.operators.crds.definition import DefinitionError, content_of, read, storage_of
 from shiplift.operators.crds.existing import ExistingError
+from shiplift.operators.crds.storing import StoringError, store_anew
 from shiplift.operators.model import Checked
-from shiplift.operators.names import BUNDLE, FINALIZER, REQUIRED
+from shiplift.operators.names import BUNDLE, CONTENT, FINALIZER, REQUIRED
 from shiplift.operators.observe.checks import Checks
 from shiplift.operators.observe.pieces import as_account, forbidden
 from shiplift.operators.observe.shelf import NoPayloadError, Shelf
@@ -41,6 +41,7 @@ class Actor:
 
     def __init__(self, client: Client, shelf: Shelf, checks: Checks, mark: str) -> None:
         self._client, self._shelf, self._checks, self._mark = client, shelf, checks, mark
+        self._servers = ApiServers(client)
 
     def act(self, step: Step) -> Outcome:
         """One step, and what came of it."""
@@ -64,8 +65,8 @@ class Actor:
                     subject,
                     lambda live: finalizer_edit(live, FINALIZER, present=step.present),
                 )
-            case steps.MakeVersion():
-                return versions.make(self._client, self._shelf, step)
+            case steps.MakeVersion() | steps.Begin() | steps.HookDone() | steps.NoteKinds():
+                return versions.take(self._client, self._shelf, step)
             case steps.DeleteVersion():
                 return self._delete(step)
             case steps.MakeAppType():
@@ -81,8 +82,16 @@ class Actor:
             match step:
                 case steps.MakeCrd():
                     return self._make_crd(client, step)
-                case steps.CheckCrd():
-                    return self._check(client, step)
+                case steps.CheckCrd() | steps.TryOut():
+                    return (
+                        self._check(client, step)
+                        if isinstance(step, steps.CheckCrd)
+                        else self._try(client, step)
+                    )
+                case steps.StoreAnew():
+                    return self._store_anew(client, step)
+                case steps.RunHook():
+                    return hooks.run(client, step)
                 case _:
                     return objects.take(client, step)
         except Forbidden as error:
@@ -138,7 +147,7 @@ class Actor:
         if not found:
             return Outcome.failed(step, f"{step.bundle} does not bring {step.crd}, though it owns it")
         manifest = found[0]
-        if step.sha256 and sha256_of(manifest) != step.sha256:
+        if step.sha256 and content_of(manifest) != step.sha256:
             return Outcome.failed(
                 step, f"{step.crd} of {step.bundle} is not the one with sha256 {step.sha256}"
             )
@@ -150,10 +159,15 @@ class Actor:
         meta: Json = {
             "name": step.crd,
             "labels": {**labels, REQUIRED: "true"},
-            "annotations": {**notes, BUNDLE: step.bundle},
+            "annotations": {**notes, BUNDLE: step.bundle, CONTENT: content_of(manifest)},
         }
         body = {"metadata": meta, "spec": manifest["spec"]}
         return done(step, client.create(CUSTOM_RESOURCE_DEFINITION, body))
+
+    def _try(self, client: Client, step: steps.TryOut) -> Outcome:
+        tried = objects.tried(client, step.puts, step.rights)
+        self._checks.trials.note(step.namespace, step.uid, step.token, tried)
+        return Outcome.done(step, message=f"{len(tried.refused)} would be refused")
 
     def _check(self, client: Client, step: steps.CheckCrd) -> Outcome:
         actions = rules.usual({CrdRule(rule): RuleAction(action) for rule, action in step.actions.items()})
@@ -166,17 +180,22 @@ class Actor:
             if checked is not None:
                 found += existing.findings(step.crd, checked, action)
         except (DefinitionError, ExistingError) as error:
-            self._checks.note(step.namespace, step.crd, step.token, Checked(trouble=str(error)))
+            self._checks.definitions.note(step.namespace, step.crd, step.token, Checked(trouble=str(error)))
             return Outcome.failed(step, str(error))
-        self._checks.note(step.namespace, step.crd, step.token, Checked(tuple(found)))
+        self._checks.definitions.note(step.namespace, step.crd, step.token, Checked(tuple(found)))
         return Outcome.done(step, message=f"{len(found)} findings")
+
+    def _store_anew(self, client: Client, step: steps.StoreAnew) -> Outcome:
+        live = client.get(CUSTOM_RESOURCE_DEFINITION, step.crd)
+        if uid_of(live) != step.uid or storage_of(live) != step.storage:
+            return Outcome.refused(step, f"{step.crd} has changed", SOON)
+        try:
+            count = store_anew(client, live, time.monotonic() + _MOST_SECONDS, self._servers.each)
+        except StoringError as error:
+            return Outcome.failed(step, f"{step.crd}: {error}")
+        return Outcome.done(step, message=f"{count:,} objects were stored anew")
 
 
 def _defines(manifest: Json, crd: str) -> bool:
     about: Json = manifest.get("metadata") or {}
     return manifest.get("kind") == CUSTOM_RESOURCE_DEFINITION.kind and about.get("name") == crd
-
-
-def sha256_of(manifest: Json) -> str:
-    """Of what a definition says, however it is written."""
-    return hashlib.sha256(msgspec.json.encode(manifest["spec"], order="deterministic")).hexdigest()

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from shiplift.engine.step import Outcome
-from shiplift.facts.kinds import DEPLOYMENT, SERVICE_ACCOUNT
+from shiplift.facts.kinds import CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT, SERVICE_ACCOUNT
 from shiplift.kube.changing import Edit, Subject, change
 from shiplift.kube.client import Client
-from shiplift.kube.errors import NotFound, PreconditionFailed
+from shiplift.kube.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound, PreconditionFailed
 from shiplift.kube.outcomes import SOON, done, uid_of, version_of
+from shiplift.kube.rights import allowed
 from shiplift.operators import steps
+from shiplift.operators.crds.definition import content_of
 from shiplift.operators.handing import acting
 from shiplift.operators.handing.ownership import OWNER_UID, owned_meta, released, taken_meta
-from shiplift.operators.names import MANIFEST
+from shiplift.operators.model import Refused, Tried
+from shiplift.operators.names import CONTENT, MANIFEST
 
 Json = dict[str, Any]
 
@@ -39,17 +43,40 @@ def take(client: Client, step: steps.Account) -> Outcome:
             raise TypeError(f"{type(step).__name__} is no step of this layer")
 
 
-def _made(client: Client, step: steps.PutPiece) -> Outcome:
+def tried(client: Client, puts: Iterable[steps.PutPiece], rights: Iterable[steps.Right] = ()) -> Tried:
+    """What the API server would say to each of them, one for itself: that something else is not there yet is
+    no objection."""
+    refused: list[Refused] = []
+    for one in puts:
+        try:
+            _changed(client, one, dry_run=True) if one.uid else _made(client, one, dry_run=True)
+        except (Forbidden, Invalid) as error:
+            where = f"{one.where}/{one.name}" if one.where else one.name
+            refused.append(Refused(f"{one.kind} {where}", error.message, isinstance(error, Forbidden)))
+        except (NotFound, AlreadyExists, Conflict, PreconditionFailed):
+            continue
+    lacking = [one for one in rights if not _may(client, one)]
+    refused += [Refused(str(one), f"the account may not {one}") for one in lacking]
+    return Tried(tuple(refused))
+
+
+def _may(client: Client, one: steps.Right) -> bool:
+    return allowed(client, one.verb, one.kind.group, one.kind.plural, one.namespace)
+
+
+def _made(client: Client, step: steps.PutPiece, *, dry_run: bool = False) -> Outcome:
     body = {**step.manifest, "metadata": owned_meta(_marked(step), step.owner)}
-    return done(step, client.create(step.kind, body, step.where))
+    return done(step, client.create(step.kind, body, step.where, dry_run=dry_run))
 
 
 def _marked(step: steps.PutPiece) -> Json:
     meta = step.manifest["metadata"]
-    return {**meta, "annotations": {**(meta.get("annotations") or {}), MANIFEST: step.digest}}
+    defines = step.kind == CUSTOM_RESOURCE_DEFINITION and not step.content_stays
+    content = {CONTENT: content_of(step.manifest)} if defines else {}
+    return {**meta, "annotations": {**(meta.get("annotations") or {}), **content, MANIFEST: step.digest}}
 
 
-def _changed(client: Client, step: steps.PutPiece) -> Outcome:
+def _changed(client: Client, step: steps.PutPiece, *, dry_run: bool = False) -> Outcome:
     """The whole object in one write, so that what the new version does not say any more is gone from it."""
     live = client.get(step.kind, step.name, step.where)
     notes: Json = live["metadata"].get("annotations") or {}
@@ -58,8 +85,8 @@ def _changed(client: Client, step: steps.PutPiece) -> Outcome:
     if notes.get(OWNER_UID, "") not in (step.seen_owner, step.owner.uid):
         return Outcome.refused(step, "it belongs to another version now", SOON)
     meta = taken_meta(live["metadata"], _marked(step), step.before, step.owner)
-    if step.kind == SERVICE_ACCOUNT:
-        # others add secrets to it; only whose it is changes
+    if step.kind == SERVICE_ACCOUNT or step.content_stays:
+        # others add secrets to an account; only whose it is changes
         written = client.patch(
             step.kind,
             step.name,
@@ -67,9 +94,10 @@ def _changed(client: Client, step: steps.PutPiece) -> Outcome:
             step.where,
             uid=step.uid,
             resource_version=version_of(live),
+            dry_run=dry_run,
         )
         return done(step, written)
-    return done(step, client.update(step.kind, {**step.manifest, "metadata": meta}))
+    return done(step, client.update(step.kind, {**step.manifest, "metadata": meta}, dry_run=dry_run))
 
 
 def _removed(client: Client, step: steps.RemovePiece) -> Outcome:

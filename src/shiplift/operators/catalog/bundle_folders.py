@@ -11,7 +11,7 @@ from typing import Any, cast
 import msgspec
 
 from shiplift.operators.catalog import csv, payload
-from shiplift.operators.catalog.documents import UnreadableError, documents
+from shiplift.operators.catalog.documents import UnreadableError, documents, field_fault
 from shiplift.operators.catalog.model import Bundle, Crd, Fault, FaultKind, Package
 from shiplift.operators.catalog.releases import Release
 from shiplift.operators.catalog.releases import package as released
@@ -89,7 +89,7 @@ def _release(package: str, folder: BundleFolder) -> tuple[Release, bytes]:
         version = csv.read(versions[0])
         needs = _needs(folder, version)
     except (msgspec.ValidationError, msgspec.DecodeError) as error:
-        raise BundleError(FaultKind.BUNDLE, str(error)) from error
+        raise BundleError(FaultKind.BUNDLE, field_fault(error)) from error
     said = _annotations(folder)
     if (of := said.get(f"{_PREFIX}package.v1", package)) != package:
         raise BundleError(FaultKind.BUNDLE, f"it is of package {of[:80]!r}, in the folder of {package}")
@@ -185,7 +185,7 @@ def _annotations(folder: BundleFolder) -> dict[str, str]:
         try:
             found = msgspec.convert(document, _Annotations).annotations if document is not None else None
         except msgspec.ValidationError as error:
-            raise BundleError(FaultKind.BUNDLE, f"metadata/{name}: {error}") from error
+            raise BundleError(FaultKind.BUNDLE, f"metadata/{name}: {field_fault(error)}") from error
         if found:
             return found
     raise BundleError(FaultKind.BUNDLE, "its metadata names no package and no channels")

@@ -10,6 +10,7 @@ import json
 import re
 from typing import Any, cast
 
+import msgspec
 import yaml
 
 MOST_JSON = 256 << 20
@@ -18,6 +19,8 @@ _MOST_VALUES = 2_000_000
 """That a document may consist of once its anchors are written out."""
 _DEEPEST = 200
 _SPACE = re.compile(r"\s*")
+_UNQUOTED = re.compile(r"Expected `str(?: \| null)?`, got `(?:int|float)` - at `\$\.(.+)`")
+"""How msgspec says that a number stands where text belongs."""
 _KEPT_AS_TEXT = ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value")
 """What Kubernetes' own reader takes for text: a date, and a lone `=`."""
 
@@ -49,6 +52,12 @@ def documents(data: bytes) -> list[Any]:
         if found is not None:
             return found
     return _of_yaml(text, len(data))
+
+
+def field_fault(error: msgspec.DecodeError) -> str:
+    """What is wrong with a field; a number where text belongs is one that lacks its quotes."""
+    found = _UNQUOTED.fullmatch(str(error))
+    return f"{found[1]} is a number, not text: put it in quotes" if found else str(error)
 
 
 def _of_json(text: str, size: int) -> list[Any] | None:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from shiplift.operators.catalog import chains, file_based_bundles
+from shiplift.operators.catalog.documents import field_fault
 from shiplift.operators.catalog.file_based_bundles import BundleDocument
 from shiplift.operators.catalog.model import Bundle, Channel, Entry, Fault, FaultKind, Package
 from shiplift.operators.catalog.names import is_label
@@ -88,7 +89,7 @@ class Documents:
         try:
             self._sort_in(schema, package, object_)
         except msgspec.ValidationError as error:
-            self._refuse(package, where, f"{schema} {object_.get('name') or ''}: {error}")
+            self._refuse(package, where, f"{schema} {object_.get('name') or ''}: {field_fault(error)}")
         except ValueError as error:
             self._refuse(package, where, str(error))
 

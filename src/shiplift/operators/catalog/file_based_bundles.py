@@ -9,7 +9,7 @@ from typing import Any, cast
 import msgspec
 
 from shiplift.operators.catalog import csv, payload
-from shiplift.operators.catalog.documents import UnreadableError, documents
+from shiplift.operators.catalog.documents import UnreadableError, documents, field_fault
 from shiplift.operators.catalog.model import Bundle, Crd, Fault, FaultKind
 from shiplift.operators.catalog.semver import SemverError, parse
 
@@ -51,7 +51,8 @@ def bundle(package: str, document: BundleDocument) -> Built:
     try:
         read = _read(package, document)
     except (msgspec.ValidationError, UnreadableError) as error:
-        return None, [Fault(package, FaultKind.BUNDLE, f"{name or 'a bundle'}: {error}")], {}
+        why = field_fault(error) if isinstance(error, msgspec.ValidationError) else error
+        return None, [Fault(package, FaultKind.BUNDLE, f"{name or 'a bundle'}: {why}")], {}
     except SemverError as error:
         return None, [Fault(package, FaultKind.VERSION, f"version of {name}: {error}")], {}
     if read.bundle.image or read.packed:

@@ -6,6 +6,7 @@ what cannot be installed here is refused by name before anything is.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any
@@ -111,9 +112,24 @@ def objects(
     version = _read(bundle, manifests)
     place = Place(namespace, _watched(bundle, version.spec.install_modes or [], watches), bundle.name)
     strategy = version.spec.install.spec
-    made = [*_brought(bundle, manifests, place), *_accounts(strategy, place), *_rights(strategy, place)]
+    made = _once(bundle, [*_brought(bundle, manifests, place)], strategy, place)
     made.sort(key=lambda one: _ORDER.index(one["kind"]) if one["kind"] in _ORDER else len(_ORDER))
     return [*made, *(_deployment(one, place) for one in strategy.deployments)]
+
+
+def _once(bundle: Bundle, brought: list[Json], strategy: _Strategy, place: Place) -> list[Json]:
+    """Each object once: an account that the version brings is used as it is written there."""
+    written = {_identity(one) for one in brought}
+    accounts = [one for one in _accounts(strategy, place) if _identity(one) not in written]
+    made = [*brought, *accounts, *_rights(strategy, place)]
+    for (kind, name), times in Counter(map(_identity, made)).items():
+        if times > 1:
+            raise NotInstallableError(f"{bundle.name} brings {kind} {name} more than once")
+    return made
+
+
+def _identity(one: Json) -> tuple[str, str]:
+    return str(one["kind"]), str(one["metadata"]["name"])
 
 
 def _read(bundle: Bundle, manifests: Sequence[Json]) -> _Csv:

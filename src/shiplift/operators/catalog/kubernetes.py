@@ -53,6 +53,27 @@ def objections(bundle: Bundle, version: Kubernetes) -> tuple[str, ...]:
     return (*_by_minimum(bundle, version), *_by_maximum(bundle, version), *_by_apis(bundle, version))
 
 
+def highest(bundle: Bundle) -> str:
+    """The highest version of Kubernetes that it says it runs on, be it by a version of OpenShift; what cannot
+    be read is left to `objections`."""
+    said = [bundle.max_kubernetes] if read(bundle.max_kubernetes) else []
+    shift = read(bundle.max_openshift.strip('"'))
+    if shift is not None and shift.major == 4:
+        said.append(f"1.{shift.minor + _OPENSHIFT_LAG}")
+    return min(said, key=_highest_patch, default=bundle.max_kubernetes)
+
+
+def _highest_patch(text: str) -> tuple[int, int, float]:
+    one = read(text) or Kubernetes(0, 0)
+    return one.major, one.minor, float("inf") if one.patch is None else one.patch
+
+
+def needs_newer(bundle: Bundle, version: Kubernetes) -> bool:
+    """Whether this version of an operator runs only on higher versions of Kubernetes than that one."""
+    least = read(bundle.min_kubernetes)
+    return least is not None and version.below(least)
+
+
 def _by_minimum(bundle: Bundle, version: Kubernetes) -> Iterator[str]:
     if bundle.min_kubernetes:
         least = read(bundle.min_kubernetes)

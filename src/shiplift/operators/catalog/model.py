@@ -15,6 +15,8 @@ class FaultKind(StrEnum):
 
     FILE = "File"
     """It is no YAML or JSON, too large, or not to be read."""
+    IGNORE_FILE = "IgnoreFile"
+    """A file that says what to leave out, and is not followed."""
     DOCUMENT = "Document"
     """It names no package, or is not what its schema says."""
     PACKAGE_NAME = "PackageName"
@@ -50,12 +52,30 @@ class FaultKind(StrEnum):
     DEPRECATION = "Deprecation"
 
 
+LEAVE_VERSIONS_OUT = frozenset(
+    {
+        FaultKind.FILE,
+        FaultKind.DOCUMENT,
+        FaultKind.ENTRY_WITHOUT_BUNDLE,
+        FaultKind.BUNDLE,
+        FaultKind.BUNDLE_TWICE,
+        FaultKind.VERSION,
+    }
+)
+"""Faults by which a channel may lack versions that it should have."""
+
+
 class Fault(msgspec.Struct, frozen=True, order=True):
     """One thing that is wrong, and in which package; empty where no package can be told."""
 
     package: str
     kind: FaultKind
     message: str
+
+    @property
+    def leaves_versions_out(self) -> bool:
+        """Whether a channel of the package may lack a version for it."""
+        return self.kind in LEAVE_VERSIONS_OUT
 
 
 class Crd(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -142,6 +162,10 @@ class Catalog(msgspec.Struct, frozen=True):
 
     def package(self, name: str) -> Package | None:
         return next((package for package in self.packages if package.name == name), None)
+
+    def faults_about(self, *names: str) -> tuple[Fault, ...]:
+        """What is wrong with these packages, and with files and documents of which no package can be told."""
+        return tuple(fault for fault in self.faults if fault.package in (*names, ""))
 
     @property
     def bundles(self) -> int:

@@ -18,6 +18,7 @@ from shiplift.operators.catalog.semver import parse
 Way = tuple[Successor, ...]
 Objection = Callable[[Bundle], str]
 """Why a version cannot run here; empty where it can."""
+NOTHING_NEWER = "there is nothing newer"
 
 
 class Why(StrEnum):
@@ -56,10 +57,11 @@ def answer(
 ) -> Answer:
     """From what is installed to that version, or else to the head of the channel."""
     graph = graph_of(package, channel)
-    goal = goal or graph.head
+    head = graph.head
+    goal = goal or head
     if goal is None or goal.name not in {entry.name for entry in graph.channel.entries}:
         return Answer(Why.NO_GOAL, f"channel {channel} does not have {goal.name if goal else 'a head'}")
-    early = _without_a_way(channel, start, goal)
+    early = _without_a_way(start, goal, channel if goal == head else "")
     if early:
         return early
     allowed = objection or _no_objection
@@ -117,11 +119,14 @@ def _no_objection(_: Bundle) -> str:
     return ""
 
 
-def _without_a_way(channel: str, start: Installed, goal: Bundle) -> Answer | None:
+def _without_a_way(start: Installed, goal: Bundle, leading: str) -> Answer | None:
+    """Where there is nothing to go; `leading` is the channel of which the goal is the head."""
     if start.name == goal.name:
-        return Answer(Why.THERE, f"{start.name} is what channel {channel} leads to; there is nothing newer")
+        newest = f"is what channel {leading} leads to; {NOTHING_NEWER}"
+        return Answer(Why.THERE, f"{start.name} {newest if leading else 'is installed already'}")
     if start.version >= parse(goal.version):
-        message = f"{start.version} is not below {goal.version}, which channel {channel} leads to"
+        message = f"{start.version} is not below {goal.version}"
+        message += f", which channel {leading} leads to" if leading else ""
         return Answer(
             Why.BACKWARDS, message, hint="an upgrade never goes back; pin the older version instead"
         )

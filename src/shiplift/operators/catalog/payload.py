@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -17,6 +18,7 @@ Payloads = Mapping[str, bytes]
 """Packed manifests, by digest."""
 MOST = 64 << 20
 """Bytes of one payload, unpacked."""
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
 
 
 def packed(manifests: Iterable[Json]) -> tuple[str, bytes]:
@@ -27,10 +29,25 @@ def packed(manifests: Iterable[Json]) -> tuple[str, bytes]:
 
 def unpacked(digest: str, data: bytes) -> list[Json]:
     """The manifests; refused where they are not those that the digest names."""
+    return msgspec.json.decode(_text(digest, data), type=list[Json])
+
+
+def checked(digest: str, data: bytes) -> bytes:
+    """The packed bytes as they are; refused where they are not those that the digest names."""
+    _ = _text(digest, data)
+    return data
+
+
+def is_digest(text: str) -> bool:
+    """Whether it names manifests, and so can be the name of a file."""
+    return bool(_DIGEST.fullmatch(text))
+
+
+def _text(digest: str, data: bytes) -> bytes:
     text = gunzip(data, MOST)
     if f"sha256:{hashlib.sha256(text).hexdigest()}" != digest:
         raise UnreadableError(f"it is not what {digest} names")
-    return msgspec.json.decode(text, type=list[Json])
+    return text
 
 
 def gunzip(data: bytes, most: int) -> bytes:

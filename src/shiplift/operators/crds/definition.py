@@ -6,8 +6,9 @@ API server itself would go.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -76,6 +77,41 @@ def _read(manifest: Json) -> Definition:
         versions=versions,
         stored=tuple(stored),
     )
+
+
+def content_of(manifest: Json) -> str:
+    """The sha256 of what a definition says, however it is written: its spec as sorted JSON without blanks."""
+    return hashlib.sha256(msgspec.json.encode(manifest["spec"], order="deterministic")).hexdigest()
+
+
+class Listed(NamedTuple):
+    """A version of a definition, without its schema."""
+
+    name: str
+    served: bool
+    storage: bool
+
+
+def listed(manifest: Json) -> list[Listed]:
+    """The versions that it lists; what cannot be read is left to the API server to refuse."""
+    spec: Json = manifest.get("spec") or {}
+    found: list[Json] = spec.get("versions") or []
+    return [Listed(str(one.get("name")), bool(one.get("served")), bool(one.get("storage"))) for one in found]
+
+
+def storage_of(manifest: Json) -> str:
+    """The version in which objects are stored from now on."""
+    return next((one.name for one in listed(manifest) if one.storage), "")
+
+
+def served_by(manifest: Json) -> tuple[str, ...]:
+    return tuple(one.name for one in listed(manifest) if one.served)
+
+
+def stored_in(live: Json) -> tuple[str, ...]:
+    """The versions in which objects of a definition that is there may be stored."""
+    status: Json = live.get("status") or {}
+    return tuple(status.get("storedVersions") or ())
 
 
 def _versions(spec: Json) -> list[Json]:

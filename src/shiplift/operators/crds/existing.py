@@ -37,6 +37,10 @@ _MOST = 20
 _DEEPEST = 3
 
 
+_COPIED = ("name", "namespace", "labels", "annotations")
+"""Of an object's metadata, for its copy: policies of others look at labels, too."""
+
+
 class ExistingError(RuntimeError):
     """The objects cannot be checked."""
 
@@ -130,8 +134,9 @@ def _checked(client: Client, kind: Kind, after: Kind, before: _Lazily, until: fl
 
 
 def _refusal(client: Client, kind: Kind, one: Json) -> str:
-    """Why the API server would not create a copy of it; empty where it would."""
-    meta = {key: one["metadata"][key] for key in ("name", "namespace") if key in one["metadata"]}
+    """Why the API server would not create a copy of it; empty where it would. Who may not ask knows nothing:
+    that somebody denies a copy says nothing about the schema."""
+    meta = {key: one["metadata"][key] for key in _COPIED if key in one["metadata"]}
     try:
         client.create(kind, {**one, "metadata": meta}, meta.get("namespace", ""), dry_run=True)
     except Invalid as error:
@@ -139,7 +144,7 @@ def _refusal(client: Client, kind: Kind, one: Json) -> str:
             "; ".join(f"{cause.field}: {cause.message}" for cause in error.causes[:_DEEPEST]) or error.message
         )
     except Forbidden as error:
-        return f"it cannot be checked: {error.message}"
+        raise ExistingError(f"{_name(one)} cannot be checked: {error.message}") from error
     return ""
 
 

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import NamedTuple
+
+import msgspec
 
 from shiplift.api.operators import AppTypeSpec
 from shiplift.facts.custom import Custom
 from shiplift.operators.catalog import kubernetes, semver
 from shiplift.operators.catalog.graph import ChannelGraph, Installed
 from shiplift.operators.catalog.model import Bundle, Channel, Package
-from shiplift.operators.catalog.paths import Answer, Why, answer
-from shiplift.operators.model import AppView, Held, Line, Reason, app_of
+from shiplift.operators.catalog.paths import Answer, Way, Why, answer, graph_of, reachable, shortest
+from shiplift.operators.model import AppView, Held, Line, Reason, app_of, catalog_of
 
 Objection = Callable[[Bundle], str]
+
+
+SERVERS_CHANGE = timedelta(minutes=5)
+"""What keeps a version from running here may be the version of Kubernetes: nobody tells when that changes."""
 
 
 class Chosen(NamedTuple):
@@ -27,12 +34,25 @@ class Chosen(NamedTuple):
 def chosen(view: AppView, app: Custom) -> Chosen | Line:
     """The first catalog in order that has the package, and the channel that is followed."""
     spec = app_of(app).spec
+    if unread := _unread(view, app):
+        return unread
     for held in view.held:
         wanted = spec.catalog in (None, held.name) and not held.paused
         package = held.catalog.package(spec.package) if wanted else None
         if package is not None:
             return _followed(spec, held, package)
     return Line(Reason.NO_CATALOG, _nowhere(spec, view.held))
+
+
+def _unread(view: AppView, app: Custom) -> Line | None:
+    """The catalog that it came from decides what follows, also while that cannot be read: a package of the
+    same name elsewhere may be somebody else's."""
+    name = app_of(app).status.catalog
+    there = any(one.name == name and not catalog_of(one).spec.paused for one in view.catalogs)
+    if app_of(app).spec.catalog is not None or not there or any(one.name == name for one in view.held):
+        return None
+    told = f"OperatorCatalog {name}, which it came from, cannot be read"
+    return Line(Reason.UNREADABLE, f"{told}; spec.catalog of the AppType can name another")
 
 
 def _nowhere(spec: AppTypeSpec, held: tuple[Held, ...]) -> str:
@@ -90,7 +110,9 @@ def first(view: AppView, app: Custom, found: Chosen) -> Bundle | Line:
     if not ordered:
         return Line(Reason.NO_VERSION, f"{where} has no version")
     return Line(
-        Reason.NOT_HERE, f"no version of {where} can be installed here; {ordered[0].name}: {told(ordered[0])}"
+        Reason.NOT_HERE,
+        f"no version of {where} can be installed here; {ordered[0].name}: {told(ordered[0])}",
+        due=SERVERS_CHANGE,
     )
 
 
@@ -115,8 +137,22 @@ def _highest_first(found: Chosen) -> list[Bundle]:
 
 
 def way(view: AppView, found: Chosen, installed: Installed, pin: str | None) -> Answer:
-    """From what is installed to the version that is pinned, or to the head."""
+    """From what is installed to the version that is pinned, or to the head; where no way leads to the head,
+    why not, and the way to the highest version that one leads to."""
     goal = pinned(found, pin) if pin is not None else None
     if pin is not None and goal is None:
         return Answer(Why.NO_GOAL, f"package {found.package.name} has no version {pin}")
-    return answer(found.package, found.channel.name, installed, goal, objection(view))
+    told = objection(view)
+    said = answer(found.package, found.channel.name, installed, goal, told)
+    if pin is None and said.why in (Why.REFUSED, Why.DEAD_END):
+        return msgspec.structs.replace(said, way=_as_far_as_possible(found, installed, told))
+    return said
+
+
+def _as_far_as_possible(found: Chosen, installed: Installed, told: Objection) -> Way:
+    """To the highest version that can run here, where the head cannot, or no way leads to it."""
+    graph = graph_of(found.package, found.channel.name)
+    for one in reachable(graph, installed):
+        if one.version > installed.version and (way := shortest(graph, installed, one.bundle.name, told)):
+            return way
+    return ()

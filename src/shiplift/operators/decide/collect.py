@@ -15,9 +15,9 @@ from shiplift.engine.step import Step
 from shiplift.facts.custom import Custom
 from shiplift.facts.kinds import CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT, OPERATOR_VERSION, SERVICE_ACCOUNT
 from shiplift.operators.decide import lineage
-from shiplift.operators.decide.taking_over import RIGHTS, removed
-from shiplift.operators.model import Line, Owned, OwnedView, Reason, app_of, is_paused, owner_of
-from shiplift.operators.names import FINALIZER
+from shiplift.operators.decide.taking_over import removed
+from shiplift.operators.model import Line, Owned, OwnedView, Reason, app_of, is_paused, is_untouched, owner_of
+from shiplift.operators.names import FINALIZER, RIGHTS
 from shiplift.operators.steps import DeleteVersion, ReleasePiece, SetFinalizer
 
 _SOON = timedelta(seconds=1)
@@ -41,6 +41,8 @@ def collected(view: OwnedView) -> Collected | None:
         return None
     if view.site.going and one.deleting:
         return Collected(_let_go(one, "its namespace goes"))
+    if one.deleting and is_untouched(one):
+        return Collected(_let_go(one, "nothing of it was installed"), _name(following))
     if view.site.app is None:
         told = "its AppType is gone: nobody says as whom what it owns may be looked at and changed"
         line = Line(Reason.ORPHANED, f"{told}; make it again, or take our finalizer off")

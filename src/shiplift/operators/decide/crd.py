@@ -4,7 +4,7 @@ the package that owns it, unless somebody has deleted that AppType before."""
 from __future__ import annotations
 
 from shiplift.facts.custom import Custom
-from shiplift.operators.model import CrdView, Provider, app_of
+from shiplift.operators.model import CrdView, Provider, app_of, is_paused
 from shiplift.operators.names import REQUIRED
 from shiplift.operators.steps import MakeAppType
 
@@ -14,13 +14,17 @@ def owned(view: CrdView) -> MakeAppType | None:
     row = view.row
     if row is None or row.deleting or row.labels.get(REQUIRED) != "true" or len(view.providers) != 1:
         return None
-    apps = [site.app for site in view.needed_by if site.app is not None and not site.app.deleting]
+    apps = [site.app for site in view.needed_by if site.app is not None and _wants(site.app)]
     if not apps:
         return None
     provider = view.providers[0]
     if any(package == provider.package for _, package in view.app_types):
         return None
     return _made(view, provider, apps[0])
+
+
+def _wants(app: Custom) -> bool:
+    return not app.deleting and not is_paused(app)
 
 
 def _made(view: CrdView, provider: Provider, app: Custom) -> MakeAppType | None:

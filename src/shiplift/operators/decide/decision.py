@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from shiplift.engine import retries
+from shiplift.engine import contested, retries
 from shiplift.engine.decision import LookAgain, await_change, earliest, requeue
 from shiplift.engine.step import Outcomes
 from shiplift.operators.decide import (
@@ -45,7 +45,10 @@ def decide(view: View, now: datetime, loop: str) -> Decided:
     """What to do now."""
     decided = _decided(view, now, loop)
     outcomes: Outcomes = getattr(view, "outcomes", Outcomes())
-    return retries.only_due(decided, lambda step: retries.wait(outcomes, step, now))
+    changes: contested.Changes = getattr(view, "changes", {})
+    return retries.only_due(
+        decided, lambda step: max(retries.wait(outcomes, step, now), contested.wait(changes, step, now))
+    )
 
 
 def _decided(view: View, now: datetime, loop: str) -> Decided:
@@ -102,6 +105,8 @@ def _answered(line: Line, outcomes: Outcomes) -> Line:
 def _refusal(said: str) -> Reason:
     if "may not act as" in said:
         return Reason.NO_ACCOUNT
+    if "is not the one with sha256" in said:
+        return Reason.WRONG_CONTENT
     return Reason.NOT_ALLOWED if "forbidden" in said else Reason.REFUSED
 
 
@@ -119,7 +124,7 @@ def _successor(view: AppView, now: datetime) -> Decided:
     app = view.site.app
     if app is None or app.deleting or view.reading:
         return Decided()
-    course = successor.followed(view, app)
+    course = successor.followed(view, app, now)
     course = course._replace(line=_answered(course.line, view.outcomes))
     return _of(course.line, (report.followed_told(app, now, course),))
 
@@ -127,6 +132,8 @@ def _successor(view: AppView, now: datetime) -> Decided:
 def _install(view: InstallView, now: datetime) -> Decided:
     line, case = install.installed(view)
     line = _answered(line, view.outcomes)
+    if undone := next(contested.told(view.changes, line.steps), ""):
+        line = line._replace(message=f"{line.message}; {undone}")
     if line.reason is Reason.REMOVING:
         return Decided()
     return _of(line, (report.install_told(view.version, now, line, case),))

@@ -7,18 +7,27 @@ terminal: each look begins anew from what is there.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 
 import msgspec
 
-from shiplift.api.operators import CrdFinding, RequirementStatus, RuleAction
+from shiplift.api.operators import CrdFinding, CrdRule, RequirementKind, RequirementStatus, RuleAction
 from shiplift.engine.conditions import Status as Holds
 from shiplift.engine.step import Step
 from shiplift.facts.custom import Custom
-from shiplift.facts.kinds import CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT, OPERATOR_VERSION, SERVICE_ACCOUNT
+from shiplift.facts.kinds import (
+    CUSTOM_RESOURCE_DEFINITION,
+    DEPLOYMENT,
+    OPERATOR_VERSION,
+    POD,
+    SERVICE_ACCOUNT,
+)
 from shiplift.facts.workloads import Deployment
-from shiplift.operators.decide import lineage, requirements
+from shiplift.operators.catalog import semver
+from shiplift.operators.crds.definition import listed, served_by
+from shiplift.operators.decide import hooking, lineage, requirements
 from shiplift.operators.handing.ownership import OWNER_UID
 from shiplift.operators.model import (
     About,
@@ -33,14 +42,27 @@ from shiplift.operators.model import (
     denies,
     holds,
     is_paused,
+    is_untouched,
     owner_of,
     version_of,
 )
-from shiplift.operators.names import BUNDLE, FINALIZER, UPGRADEABLE
-from shiplift.operators.steps import CheckCrd, PutPiece, RemovePiece, SetFinalizer, StopDeployment
+from shiplift.operators.names import BUNDLE, FINALIZER, RIGHTS, UPGRADEABLE
+from shiplift.operators.steps import (
+    Begin,
+    CheckCrd,
+    PutPiece,
+    RemovePiece,
+    Right,
+    SetFinalizer,
+    StopDeployment,
+    StoreAnew,
+    TryOut,
+)
 
 _LOOK_AGAIN = timedelta(seconds=15)
 """While something is waited for that no event may announce."""
+_ENDING = timedelta(seconds=1)
+"""While pods end: nobody watches them."""
 _VERIFY = timedelta(minutes=5)
 """So often what is installed is looked at once more."""
 
@@ -74,8 +96,10 @@ def installed(view: InstallView) -> tuple[Line, Case]:
     """What is done for the installation, or waited for."""
     before = lineage.predecessors(view.site, view.version)
     case = Case(view=view, required=requirements.requirements(view), before=before)
-    line = next((line for gate in GATES if (line := gate(case)) is not None), None)
-    return line or _all_there(case), case
+    line = next((line for gate in GATES if (line := gate(case)) is not None), None) or _all_there(case)
+    if line.reason in (Reason.WAITING_FOR_PODS, Reason.INSTALLED):
+        line = line._replace(steps=(*_started_again(case), *line.steps))
+    return line, case
 
 
 def _orphaned(case: Case) -> Line | None:
@@ -101,12 +125,16 @@ def _untaken(case: Case) -> Line | None:
 
 
 def _being_replaced(case: Case) -> Line | None:
-    """It is no longer judged: what the next version changes must not make it fail."""
+    """It is no longer judged: what the next version changes must not make it fail. As long as that has not
+    begun, for want of something perhaps, what somebody deletes of this one is made again."""
     following = lineage.heir(case.view.site, case.version)
     if following is None:
         return None
-    stands = Holds.TRUE if holds(case.version, About.INSTALLED) else Holds.FALSE
-    return Line(Reason.BEING_REPLACED, f"{following.name} takes over from it", stands)
+    runs, app = holds(case.version, About.INSTALLED), case.view.site.app
+    stands = Holds.TRUE if runs else Holds.FALSE
+    guarded = runs and is_untouched(following) and app is not None and not is_paused(app)
+    steps = tuple(_put(case, one) for one in case.view.pieces if one.live is None) if guarded else ()
+    return Line(Reason.BEING_REPLACED, f"{following.name} takes over from it", stands, steps=steps)
 
 
 def _paused(case: Case) -> Line | None:
@@ -144,7 +172,7 @@ def _troubled(case: Case) -> Line | None:
 
 
 def _required(case: Case) -> Line | None:
-    missing = requirements.unmet(case.required)
+    missing = [one for one in requirements.unmet(case.required) if one.kind is not RequirementKind.PERMISSION]
     if not missing:
         return None
     more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
@@ -177,27 +205,137 @@ def _is_used(piece: Piece) -> bool:
     return piece.kind == SERVICE_ACCOUNT and live is not None and not (live.owner_uid or live.bundle)
 
 
+def _breaking(case: Case) -> Line | None:
+    """A definition serves all who go by it, whoever owns it."""
+    for one in case.view.pieces:
+        if not _changes_definition(case, one):
+            continue
+        served = {each.name for each in listed(one.manifest) if each.served}
+        lost = [need for need in case.view.needed.get(one.name, ()) if need.version not in served]
+        if lost:
+            told = f"would not serve {lost[0].version} any more, which {lost[0].by} requires"
+            return Line(Reason.OWNER_CONFLICT, f"{one} {told}{_more(len(lost) - 1)}", due=_LOOK_AGAIN)
+    return None
+
+
+def _untried(case: Case) -> Line | None:
+    """Before the first object of a version comes, the API server is asked about all of them: what an account
+    may not do, and what nobody accepts, is known before anything was changed."""
+    if not is_untouched(case.version):
+        return None
+    tried, steps = case.view.tried, _trials(case)
+    if not steps:
+        return None
+    if tried is None:
+        return Line(Reason.CHECKING_RIGHTS, steps[0].describe(), steps=steps)
+    if not tried.refused:
+        return None
+    first = tried.refused[0]
+    told = f"{first.what}: {first.why}{_more(len(tried.refused) - 1)}"
+    reason = Reason.NOT_ALLOWED if first.forbidden else Reason.REFUSED
+    return Line(reason, told, steps=steps if tried.old else (), due=_LOOK_AGAIN)
+
+
+def _trials(case: Case) -> tuple[TryOut, ...]:
+    one = case.version
+    puts = tuple(_puts(case, (each for each in case.view.pieces if _can_be_tried(case, each))))
+    token = trial_token(case.view.pieces, case.view.site.app)
+    step = TryOut(one.namespace, case.account, one.name, one.uid, token, puts, tuple(_rights(case)))
+    return (step,) if puts else ()
+
+
+def _rights(case: Case) -> Iterator[Right]:
+    """What is needed once the old version has been stopped: that it lacks must not be found out then."""
+    for kind in sorted(case.view.inherits):
+        where = case.version.namespace if kind.namespaced else ""
+        yield Right("list", kind, where)
+        yield Right("patch", kind, where)
+        if kind == DEPLOYMENT or kind.kind in RIGHTS:
+            yield Right("delete", kind, where)
+    if any(True for _ in _others(case)):
+        yield Right("list", POD, case.version.namespace)
+
+
+def _can_be_tried(case: Case, piece: Piece) -> bool:
+    """Not a Deployment that has to be made anew, nor a definition that changes: it is looked at by itself."""
+    return not _changes_definition(case, piece) and not (piece.live is not None and piece.live.other_selector)
+
+
+def trial_token(pieces: Iterable[Piece], app: Custom | None) -> str:
+    """What is tried, and as whom."""
+    account = app_of(app).spec.service_account_name if app is not None else ""
+    text = " ".join([account, *(f"{one.digest}{one.live.uid if one.live else ''}" for one in pieces)])
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
 def _unchecked(case: Case) -> Line | None:
     """Every definition that would change is looked at before the first is changed."""
-    changing = [one for one in case.view.pieces if _changes_definition(one)]
+    changing = [one for one in case.view.pieces if _changes_definition(case, one)]
     checked = case.view.checked
     steps = tuple(_check(case, one) for one in changing if one.name not in checked or checked[one.name].old)
     for one in changing:
-        if (said := checked.get(one.name)) and (why := _unsafe(one.name, said)):
+        if (said := checked.get(one.name)) and (why := _unsafe(one, said)):
             return Line(Reason.CRD_UNSAFE, why, steps=steps, due=_LOOK_AGAIN)
     return Line(Reason.CHECKING_CRDS, steps[0].describe(), steps=steps) if steps else None
 
 
-def _changes_definition(piece: Piece) -> bool:
+def _stored_as_before(case: Case) -> Line | None:
+    """Once nothing else speaks against the change: there is a way back until then, and none to a version that
+    does not know how objects are stored now."""
+    steps = tuple(
+        StoreAnew(case.version.namespace, case.account, one.name, one.live.uid, one.live.storage, old)
+        for one in case.view.pieces
+        if _changes_definition(case, one) and one.live is not None and (old := outgrown(one))
+    )
+    if not steps:
+        return None
+    return Line(Reason.STORING_ANEW, f"{steps[0].describe()}{_more(len(steps) - 1)}", steps=steps)
+
+
+def outgrown(piece: Piece) -> tuple[str, ...]:
+    """Versions that go and in which objects may be stored, where they need not be: the one in which they are
+    stored now stays."""
+    live, after = piece.live, {one.name for one in listed(piece.manifest)}
+    if live is None or live.storage not in after:
+        return ()
+    return tuple(one for one in live.stored if one not in after)
+
+
+def _changes_definition(case: Case, piece: Piece) -> bool:
     live = piece.live
-    return piece.kind == CUSTOM_RESOURCE_DEFINITION and live is not None and live.manifest != piece.digest
+    differs = piece.kind == CUSTOM_RESOURCE_DEFINITION and live is not None and live.manifest != piece.digest
+    return differs and not _content_stays(case, piece)
+
+
+def _content_stays(case: Case, piece: Piece) -> bool:
+    """Who goes back keeps a definition that serves all that it knows: the newer one has what custom resources
+    were given meanwhile, and fields that go would be lost from them."""
+    live = piece.live
+    if piece.kind != CUSTOM_RESOURCE_DEFINITION or live is None or not _goes_back(case):
+        return False
+    known = served_by(piece.manifest)
+    return bool(known) and set(known) <= set(live.served)
+
+
+def _goes_back(case: Case) -> bool:
+    """To a lower version than all that it takes over from."""
+    mine = _number(case.version)
+    others = [_number(one) for one in case.before]
+    return mine is not None and bool(others) and all(one is not None and mine < one for one in others)
+
+
+def _number(one: Custom) -> semver.Version | None:
+    try:
+        return semver.parse(version_of(one).spec.version.removeprefix("v"))
+    except semver.SemverError:
+        return None
 
 
 def check_token(piece: Piece, app: Custom | None) -> str:
     """What a check compares, by which rules: the definition as it is, and as it would be."""
-    live, rules = piece.live, sorted(actions_of(app).items())
+    live, rules = piece.live or Live("", ""), sorted(actions_of(app).items())
     told = " ".join(f"{rule}={action}" for rule, action in rules)
-    return f"{live.uid if live else ''} {live.generation if live else 0} {piece.digest[:24]} {told}".strip()
+    return f"{live.uid} {live.generation} {'+'.join(live.stored)} {piece.digest[:24]} {told}".strip()
 
 
 def _check(case: Case, piece: Piece) -> CheckCrd:
@@ -212,11 +350,13 @@ def _check(case: Case, piece: Piece) -> CheckCrd:
     )
 
 
-def _unsafe(crd: str, said: Checked) -> str:
+def _unsafe(piece: Piece, said: Checked) -> str:
     """What keeps a definition from being changed; empty where nothing does."""
     if said.trouble:
-        return f"{crd} cannot be checked: {said.trouble}"
+        return f"{piece.name} cannot be checked: {said.trouble}"
     wrong = [one for one in said.findings if one.action is RuleAction.DENY]
+    if outgrown(piece):
+        wrong = [one for one in wrong if one.rule is not CrdRule.STORED_VERSION_REMOVAL]
     if not wrong:
         return ""
     first = wrong[0]
@@ -227,6 +367,20 @@ def _unsafe(crd: str, said: Checked) -> str:
 
 def findings(view: InstallView) -> tuple[CrdFinding, ...]:
     return tuple(one for said in view.checked.values() for one in said.findings)
+
+
+def _unbegun(case: Case) -> Line | None:
+    """That something comes is on record before it does."""
+    one = case.version
+    if not is_untouched(one):
+        return None
+    step = Begin(one.namespace, one.name, one.uid)
+    return Line(Reason.INSTALLING, step.describe(), steps=(step,))
+
+
+def _hooked(case: Case) -> Line | None:
+    app = case.view.site.app
+    return hooking.waited_for(case.version, app, case.before, case.view.job) if app is not None else None
 
 
 def _before_deployments(case: Case) -> Line | None:
@@ -267,6 +421,7 @@ def _put(case: Case, piece: Piece) -> PutPiece:
         before=tuple(owner_of(one) for one in case.before),
         uid=piece.live.uid if piece.live is not None else "",
         seen_owner=piece.live.owner_uid if piece.live is not None else "",
+        content_stays=_content_stays(case, piece),
     )
 
 
@@ -274,23 +429,35 @@ def _old_acts(case: Case) -> Line | None:
     """What runs of the old version under another name, or for other pods, ends before the new one begins."""
     if all(_is_put(case, one) for one in case.deployments):
         return None
-    replaced = {one.name: one.live for one in case.deployments if one.live is not None}
     steps: list[Step] = []
     waiting: list[str] = []
-    for row in _old_deployments(case):
-        live = replaced.get(row.name)
-        if live is not None and not live.other_selector:
-            continue
+    for row, live in _others(case):
         if row.replicas:
             steps.append(_stop(case, row))
-        elif row.current_replicas or row.observed_generation < row.generation:
+        elif row.current_replicas or row.observed_generation < row.generation or row.name in case.view.ending:
             waiting.append(row.name)
         elif live is not None:
             steps.append(_remove(case, row, live))
     if not steps and not waiting:
         return None
     told = steps[0].describe() if steps else f"pods of Deployment {waiting[0]} end first"
-    return Line(Reason.STOPPING_OLD, told, steps=tuple(steps), due=_LOOK_AGAIN)
+    return Line(Reason.STOPPING_OLD, told, steps=tuple(steps), due=_ENDING)
+
+
+def _started_again(case: Case) -> Iterator[Step]:
+    """What ran of the old version and somebody has scaled up, once the new one is there: it is removed when
+    all is handed over, and must not act until then."""
+    return (_stop(case, row) for row, _ in _others(case) if row.replicas)
+
+
+def _others(case: Case) -> Iterator[tuple[Deployment, Live | None]]:
+    """Deployments of the old version that do not become those of the new one; with what is there of a piece
+    of that name."""
+    replaced = {one.name: one.live for one in case.deployments if one.live is not None}
+    for row in _old_deployments(case):
+        live = replaced.get(row.name)
+        if live is None or live.other_selector:
+            yield row, live
 
 
 def _old_deployments(case: Case) -> list[Deployment]:
@@ -330,8 +497,9 @@ def _available(case: Case) -> Line | None:
     waiting = [one.name for one in case.deployments if not is_available(case, one)]
     if not waiting:
         return None
-    told = f"Deployment {waiting[0]} is not available{_more(len(waiting) - 1)}"
     row = case.view.deployments.get(waiting[0])
+    why = "is scaled to 0 by somebody" if row is not None and row.replicas == 0 else "is not available"
+    told = f"Deployment {waiting[0]} {why}{_more(len(waiting) - 1)}"
     failing = [one.message for one in row.conditions if one.type == "ReplicaFailure"] if row else []
     return Line(Reason.WAITING_FOR_PODS, f"{told}: {failing[0]}" if failing else told, due=_LOOK_AGAIN)
 
@@ -343,7 +511,14 @@ def is_available(case: Case, piece: Piece) -> bool:
         return False
     seen = row.observed_generation >= max(row.generation, piece.live.generation)
     updated = row.updated_replicas == row.current_replicas == row.replicas
-    return seen and updated and row.available_replicas >= row.replicas
+    runs = row.replicas > 0 or _wanted_replicas(piece) == 0
+    return runs and seen and updated and row.available_replicas >= row.replicas
+
+
+def _wanted_replicas(piece: Piece) -> int:
+    """One where the manifest does not say: who has scaled it to none has stopped it."""
+    found = piece.manifest["spec"].get("replicas")
+    return 1 if found is None else int(found)
 
 
 def _all_there(case: Case) -> Line:
@@ -365,7 +540,12 @@ GATES: tuple[Gate, ...] = (
     _vetoed,
     _required,
     _conflicting,
+    _breaking,
+    _untried,
     _unchecked,
+    _stored_as_before,
+    _unbegun,
+    _hooked,
     _before_deployments,
     _old_acts,
     _deployed,

@@ -7,7 +7,7 @@ back to a version that was there before: versions are counted as they are made.
 from __future__ import annotations
 
 from shiplift.facts.custom import Custom
-from shiplift.operators.model import About, Site, holds, order_of, version_of
+from shiplift.operators.model import About, Site, holds, is_untouched, order_of, version_of
 
 
 def heir(site: Site, one: Custom) -> Custom | None:
@@ -24,11 +24,12 @@ def heir(site: Site, one: Custom) -> Custom | None:
 
 
 def predecessors(site: Site, one: Custom) -> tuple[Custom, ...]:
-    """The versions whose heir this one is."""
+    """The versions whose heir this one is, but for those that go and of which nothing ever came."""
     found: list[Custom] = []
     for other in site.versions:
         following = heir(site, other)
-        if following is not None and following.uid == one.uid:
+        nothing = bool(other.deleting) and is_untouched(other)
+        if following is not None and following.uid == one.uid and not nothing:
             found.append(other)
     return tuple(found)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from shiplift.api.operators import RequiredCrd
 from shiplift.engine.conditions import Status as Holds
-from shiplift.operators.model import Line, Provider, Reason, RequirementView, app_of, version_of
+from shiplift.operators.model import Line, Provider, Reason, RequirementView, app_of, is_paused, version_of
 from shiplift.operators.steps import MakeCrd
 
 
@@ -18,6 +18,8 @@ def provided(view: RequirementView) -> Line | None:
     missing = [one for one in required if one.name not in view.crds and not one.optional]
     if not missing:
         return Line(Reason.PROVIDED, "every definition that it requires is there", Holds.TRUE)
+    if is_paused(app):
+        return Line(Reason.PAUSED, f"{missing[0].name} is not made: its AppType is paused or held")
     lines = [_missing(view, one, app_of(app).spec.service_account_name) for one in missing]
     steps = tuple(step for line in lines for step in line.steps)
     stuck = next((line for line in lines if not line.steps), lines[0])

@@ -11,13 +11,14 @@ from shiplift.operators.catalog.model import Bundle
 from shiplift.operators.catalog.ranges import parse_range
 from shiplift.operators.catalog.semver import SemverError
 from shiplift.operators.model import InstallView, version_of
+from shiplift.operators.names import CONTENT
 
 _SHORT = 4096
 
 
 def requirements(view: InstallView) -> tuple[RequirementStatus, ...]:
     """Each once, in a stable order."""
-    found = [*_kubernetes(view), *_crds(view), *_packages(view)]
+    found = [*_kubernetes(view), *_crds(view), *_packages(view), *_permissions(view)]
     return tuple({(one.kind, one.name): one for one in found}.values())
 
 
@@ -73,6 +74,8 @@ def crd_state(one: RequiredCrd, row: CustomResourceDefinition | None) -> tuple[R
     ]
     if wrong:
         return RequirementState.NOT_SATISFIED, f"{one.name} is not {wrong[0].type}: {wrong[0].message}"
+    if one.sha256 and row.annotations.get(CONTENT) != one.sha256:
+        return RequirementState.NOT_SATISFIED, f"{one.name} is not the one with sha256 {one.sha256}"
     return RequirementState.MET, ""
 
 
@@ -84,6 +87,14 @@ def _packages(view: InstallView) -> Iterator[RequirementStatus]:
         yield RequirementStatus(
             kind=kind, name=one.package, state=state, optional=one.optional, message=said[:_SHORT]
         )
+
+
+def _permissions(view: InstallView) -> Iterator[RequirementStatus]:
+    """Each object that the AppType's account may not make, as the API server says."""
+    for one in view.tried.refused if view.tried is not None else ():
+        kind, state = RequirementKind.PERMISSION, RequirementState.NOT_SATISFIED
+        if one.forbidden:
+            yield RequirementStatus(kind=kind, name=one.what[:256], state=state, message=one.why[:_SHORT])
 
 
 def _package_state(package: str, wanted: str, running: tuple[str, ...]) -> tuple[RequirementState, str]:

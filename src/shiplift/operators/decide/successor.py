@@ -6,6 +6,7 @@ beyond a pin, and nothing that somebody has vetoed or not approved.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from shiplift.engine.conditions import Status as Holds
@@ -16,7 +17,19 @@ from shiplift.operators.catalog.model import Bundle
 from shiplift.operators.catalog.paths import Answer, Way, Why
 from shiplift.operators.decide import app_type, choosing, lineage
 from shiplift.operators.decide.choosing import Chosen
-from shiplift.operators.model import AppView, Line, Reason, app_of, denies, version_of
+from shiplift.operators.model import (
+    NEED_SOMEBODY,
+    About,
+    AppView,
+    Line,
+    Reason,
+    app_of,
+    denies,
+    holds,
+    is_paused,
+    is_untouched,
+    version_of,
+)
 from shiplift.operators.names import UPGRADEABLE
 
 
@@ -29,33 +42,93 @@ class Course(NamedTuple):
     blocked: tuple[str, ...] = ()
 
 
-def followed(view: AppView, app: Custom) -> Course:
+_TIME_TO_RUN = timedelta(minutes=10)
+"""As long as a Deployment has to come up where its manifest does not say."""
+
+
+def followed(view: AppView, app: Custom, now: datetime) -> Course:
     """Whether what runs is the newest, and what is done to make it so."""
     installed = lineage.current(view.site)
     if not view.site.versions:
         return Course(Line(Reason.NOTHING_YET, "there is no version yet", Holds.UNKNOWN))
     if withdrawn := _withdrawn(view, app, installed):
         return Course(withdrawn)
-    if installed is None:
-        waits = f"{view.site.versions[-1].name} is being installed"
-        return Course(Line(Reason.UPGRADING, waits, Holds.UNKNOWN))
     found = choosing.chosen(view, app)
+    if installed is None:
+        led_out = None if isinstance(found, Line) else _out_of(view, app, found, now)
+        return led_out or Course(_installing(view.site.versions[-1], now))
     if isinstance(found, Line):
         return Course(found._replace(holds=Holds.UNKNOWN))
     return _onward(view, app, installed, found)
 
 
-def _withdrawn(view: AppView, app: Custom, installed: Custom | None) -> Line | None:
-    """A version that is not through goes where somebody pins the one that runs."""
+def _installing(one: Custom, now: datetime) -> Line:
+    left = _has_to_run(one) - now
+    due = left if left > timedelta(0) else None
+    return Line(Reason.UPGRADING, f"{one.name} is being installed", Holds.UNKNOWN, due=due)
+
+
+def _out_of(view: AppView, app: Custom, found: Chosen, now: datetime) -> Course | None:
+    """From the only version, which does not run: another may be what mends it. None where there is no other,
+    or the only one has not had its time."""
+    (*others, only) = view.site.versions
+    if others or only.deleting or not _may_be_left(app, only, now):
+        return None
+    course = _onward(view, app, only, found)
+    return course if course.line.steps or course.way else None
+
+
+def _may_be_left(app: Custom, only: Custom, now: datetime) -> bool:
+    """It ran once, somebody pins another, or it has not come to run for as long as it may take."""
     pin = (app_of(app).spec.version or "").removeprefix("v")
-    if installed is None or not pin or version_of(installed).spec.version.removeprefix("v") != pin:
+    other = bool(pin) and pin != version_of(only).spec.version.removeprefix("v")
+    return holds(only, About.HANDED_OVER) or other or _has_to_run(only) <= now
+
+
+def _has_to_run(one: Custom) -> datetime:
+    """Since it is told not to run, or since it was made."""
+    told = (said for said in version_of(one).status.conditions if said.type == About.INSTALLED)
+    since = next((said.last_transition_time for said in told), datetime.fromtimestamp(one.created, UTC))
+    return since + _TIME_TO_RUN
+
+
+def _withdrawn(view: AppView, app: Custom, installed: Custom | None) -> Line | None:
+    """A version that is not through goes where somebody wants the one before it after all, or one that it
+    does not lead to; whether the one before it runs, or neither does."""
+    pin = (app_of(app).spec.version or "").removeprefix("v")
+    before = installed or _left_behind(view)
+    if before is None or is_paused(app):
         return None
-    later = [one for one in view.site.versions if not one.deleting and one.uid != installed.uid]
-    unfinished = [one for one in later if version_of(one).spec.replaces == installed.name]
-    if not unfinished:
+    later = [one for one in view.site.versions if not one.deleting and one.uid != before.uid]
+    following = [one for one in later if version_of(one).spec.replaces == before.name]
+    unwanted = [one for one in following if _is_unwanted(one, before, pin)]
+    if not unwanted:
         return None
-    steps = tuple(app_type.deleted(one, f"{pin} is pinned") for one in unfinished)
-    return Line(Reason.GOING_BACK, f"{unfinished[0].name} goes: {pin} is pinned", steps=steps)
+    why = f"{pin} is pinned" if pin else "nothing is pinned any more"
+    steps = tuple(app_type.deleted(one, why) for one in unwanted)
+    return Line(Reason.GOING_BACK, f"{unwanted[0].name} goes: {why}", steps=steps)
+
+
+def _is_unwanted(one: Custom, before: Custom, pin: str) -> bool:
+    try:
+        wanted = semver.parse(pin) if pin else None
+        if _number(one) < _number(before):
+            return wanted is None or wanted.rank != _number(one).rank
+        return wanted is not None and wanted <= _number(before)
+    except semver.SemverError:
+        return False
+
+
+def _left_behind(view: AppView) -> Custom | None:
+    """The version that the newest takes over from."""
+    newest = lineage.newest(view.site)
+    name = version_of(newest).spec.replaces if newest is not None else None
+    staying = (one for one in view.site.versions if not one.deleting)
+    return next((one for one in staying if one.name == name), None)
+
+
+def _number(one: Custom) -> semver.Version:
+    return semver.parse(version_of(one).spec.version.removeprefix("v"))
 
 
 def _onward(view: AppView, app: Custom, installed: Custom, found: Chosen) -> Course:
@@ -70,7 +143,8 @@ def _onward(view: AppView, app: Custom, installed: Custom, found: Chosen) -> Cou
         return Course(_at_the_end(said, pin), latest)
     line = _next(view, app, installed, found, said.way)
     blocked = () if line.steps or line.reason is Reason.UPGRADING else (line.message,)
-    return Course(line, latest, said.way, blocked)
+    beyond = () if said.why is Why.WAY else (said.message,)
+    return Course(line, latest, said.way, (*blocked, *beyond))
 
 
 def _at_the_end(said: Answer, pin: str | None) -> Line:
@@ -78,7 +152,8 @@ def _at_the_end(said: Answer, pin: str | None) -> Line:
         reason = Reason.PINNED if pin is not None else Reason.UP_TO_DATE
         return Line(reason, said.message, Holds.TRUE)
     reason = Reason.NO_VERSION if said.why is Why.NO_GOAL else Reason.NO_WAY
-    return Line(reason, f"{said.message}; {said.hint}" if said.hint else said.message)
+    told = f"{said.message}; {said.hint}" if said.hint else said.message
+    return Line(reason, told, due=choosing.SERVERS_CHANGE)
 
 
 def _back(view: AppView, app: Custom, installed: Custom, found: Chosen, pin: str) -> Course:
@@ -101,7 +176,7 @@ def _made(
     view: AppView, app: Custom, installed: Custom, found: Chosen, bundle: Bundle, hops: tuple[str, ...]
 ) -> Line:
     if len(view.site.versions) > 1:
-        return Line(Reason.UPGRADING, _under_way(view, installed))
+        return _under_way(view, installed)
     if why := app_type.waits(view, app):
         return why
     if (veto := denies(installed, UPGRADEABLE)) is not None:
@@ -114,8 +189,18 @@ def _made(
     return Line(Reason.UPGRADING, f"{bundle.name} takes over from {installed.name}", steps=(step,))
 
 
-def _under_way(view: AppView, installed: Custom) -> str:
+def _under_way(view: AppView, installed: Custom) -> Line:
     newest = lineage.newest(view.site)
     if newest is None or newest.uid == installed.uid:
-        return f"what {installed.name} has replaced is being collected"
-    return f"{newest.name} takes over from {installed.name}"
+        return Line(Reason.UPGRADING, f"what {installed.name} has replaced is being collected")
+    told = f"{newest.name} takes over from {installed.name}"
+    stuck = _stuck(newest) if is_untouched(newest) else None
+    return Line(Reason.UPGRADING, told) if stuck is None else Line(stuck[0], f"{told}: {stuck[1]}")
+
+
+def _stuck(one: Custom) -> tuple[Reason, str] | None:
+    """Why a version of which nothing is installed waits for somebody."""
+    for said in version_of(one).status.conditions:
+        if said.type == About.INSTALLED and said.reason in NEED_SOMEBODY:
+            return Reason(said.reason), said.message
+    return None

@@ -55,14 +55,14 @@ class Write(StrEnum):
 def next_write(meta: Json, old: Owner, new: Owner) -> Write | None:
     """The next write on the way from the old owner to the new; none where it is there, or neither owns it."""
     if not _can_refer(meta, new):
-        return Write.RELABEL if _is_marked(meta, old) else None
+        return Write.RELABEL if is_marked(meta, old) else None
     references = _references(meta)
     has_old, has_new = (_find(references, owner) is not None for owner in (old, new))
     if has_old and (not has_new or _controls(references, old)):
         return Write.ADOPT
-    if has_new and (has_old or _is_marked(meta, old)):
+    if has_new and (has_old or is_marked(meta, old)):
         return Write.LET_GO
-    return Write.ADOPT if _is_marked(meta, old) else None
+    return Write.ADOPT if is_marked(meta, old) else None
 
 
 def patch(meta: Json, old: Owner, new: Owner) -> Json:
@@ -71,8 +71,7 @@ def patch(meta: Json, old: Owner, new: Owner) -> Json:
         case Write.ADOPT:
             return {"metadata": {"ownerReferences": _adopted(_references(meta), old, new)}}
         case Write.LET_GO:
-            kept = [one for one in _references(meta) if one.get("uid") != old.uid]
-            return {"metadata": {"ownerReferences": kept, **marks(new)}}
+            return {"metadata": {"ownerReferences": _let_go(_references(meta), old, new), **marks(new)}}
         case Write.RELABEL:
             return {"metadata": marks(new)}
         case None:
@@ -122,7 +121,7 @@ def taken_meta(live: Json, wanted: Json, before: Sequence[Owner], new: Owner) ->
 def released(meta: Json, owner: Owner) -> Json:
     """The merge patch by which an object belongs to that owner no more, and to nobody instead."""
     patched: Json = {}
-    if _is_marked(meta, owner):
+    if is_marked(meta, owner):
         patched = {"labels": {OWNER: None}, "annotations": {OWNER_UID: None}}
     kept = [one for one in _references(meta) if one.get("uid") != owner.uid]
     if len(kept) != len(_references(meta)):
@@ -151,9 +150,17 @@ def _controls(references: Sequence[Json], owner: Owner) -> bool:
     return bool(found and found.get("controller"))
 
 
-def _is_marked(meta: Json, owner: Owner) -> bool:
+def is_marked(meta: Json, owner: Owner) -> bool:
     labels, annotations = _texts(meta, "labels"), _texts(meta, "annotations")
     return labels.get(OWNER) == owner.label and annotations.get(OWNER_UID) == owner.uid
+
+
+def _let_go(references: list[Json], old: Owner, new: Owner) -> list[Json]:
+    """Who is left controls it, unless somebody else does: of an owner that is deleted, the collector takes
+    the reference away, flag and all."""
+    others = [one for one in references if one.get("uid") not in (old.uid, new.uid)]
+    controlled = any(one.get("controller") for one in others)
+    return [*others, reference(new, controller=not controlled)]
 
 
 def _adopted(references: list[Json], old: Owner, new: Owner) -> list[Json]:

@@ -19,16 +19,19 @@ from shiplift.kube.kept import Kept
 from shiplift.kube.store import Snapshot, Store
 from shiplift.operators.catalog.installation import NotInstallableError
 from shiplift.operators.catalog.model import Bundle
-from shiplift.operators.decide import lineage
-from shiplift.operators.decide.install import check_token
+from shiplift.operators.decide import hooking, lineage
+from shiplift.operators.decide.install import check_token, trial_token
+from shiplift.operators.handing.ownership import OWNER_UID
 from shiplift.operators.model import (
     About,
     AppView,
     Checked,
     CrdView,
     InstallView,
+    Job,
     Key,
     Loop,
+    Needed,
     NothingView,
     Owned,
     OwnedView,
@@ -44,6 +47,7 @@ from shiplift.operators.model import (
     app_of,
     catalog_status_of,
     holds,
+    is_untouched,
     order_of,
     owner_of,
     turn_of,
@@ -53,7 +57,7 @@ from shiplift.operators.names import REQUIRED
 from shiplift.operators.observe import pieces
 from shiplift.operators.observe.checks import Checks
 from shiplift.operators.observe.pieces import TroubledError
-from shiplift.operators.observe.shelf import NoPayloadError, Shelf
+from shiplift.operators.observe.shelf import NoPayloadError, Shelf, label_selector
 
 T = TypeVar("T")
 READS = (
@@ -76,7 +80,7 @@ class Observer:
         self, store: Store, client: Client, shelf: Shelf, checks: Checks, version: Callable[[], str]
     ) -> None:
         self._store, self._client, self._shelf, self._checks = store, client, shelf, checks
-        self._version = Kept(version, 30.0)
+        self._version, self._known_version = Kept(version, 30.0), ""
 
     def observe(self, key: Key, outcomes: Outcomes) -> View:
         snapshot = self._store.snapshot(*READS)
@@ -96,6 +100,11 @@ class Observer:
         except KubeError as error:
             raise Retry(f"{key} cannot be looked at: {error}") from error
 
+    def _kubernetes(self) -> str:
+        """As the API server said last: that it does not answer for a moment unmakes nothing."""
+        self._known_version = self._version.get() or self._known_version
+        return self._known_version
+
     def _source(self, snapshot: Snapshot, key: Key, outcomes: Outcomes) -> View:
         row = snapshot.custom(kinds.OPERATOR_CATALOG, key.name)
         if row is None:
@@ -112,7 +121,7 @@ class Observer:
             site=site_of(snapshot, key.namespace, key.name),
             held=self._shelf.held(),
             taken=_taken(snapshot, key.namespace, key.name),
-            kubernetes=self._version.get(),
+            kubernetes=self._kubernetes(),
             turn=turn(snapshot),
             catalogs=tuple(snapshot.customs(kinds.OPERATOR_CATALOG)),
             reading=self._shelf.is_reading(snapshot.customs(kinds.OPERATOR_CATALOG)),
@@ -167,45 +176,74 @@ class Observer:
         if row is None:
             return NothingView()
         site = site_of(snapshot, key.namespace, version_of(row).spec.app_type)
-        found, trouble = self._looked_at(site, row)
+        found, job, trouble = self._looked_at(site, row)
+        ending, unknown = self._ending(snapshot, site, row)
         required = [one.name for one in version_of(row).spec.required_crds]
         return InstallView(
             site=site,
             version=row,
             bundle=self._bundle(row),
             pieces=found,
-            trouble=trouble,
-            kubernetes=self._version.get(),
+            trouble=trouble or unknown,
+            ending=ending,
+            kubernetes=self._kubernetes(),
             deployments={one.name: one for one in snapshot.all(Deployment) if one.namespace == row.namespace},
             crds=_crds(snapshot, required),
             packages=_running(snapshot),
             alive=frozenset(one.uid for one in snapshot.customs(kinds.OPERATOR_VERSION)),
             checked=dict(self._checked(site, found)),
+            needed=_needed(snapshot, row),
+            inherits=_inherits(site, row),
+            job=job,
+            tried=self._checks.trials.of(row.namespace, row.uid, trial_token(found, site.app)),
             outcomes=outcomes,
         )
 
     def _checked(self, site: Site, found: Iterable[Piece]) -> Iterator[tuple[str, Checked]]:
         for one in found:
             if one.kind == kinds.CUSTOM_RESOURCE_DEFINITION and one.live is not None:
-                said = self._checks.of(_space(site), one.name, check_token(one, site.app))
+                said = self._checks.definitions.of(_space(site), one.name, check_token(one, site.app))
                 if said is not None:
                     yield one.name, said
 
     def _bundle(self, row: Custom) -> Bundle | None:
         return self._shelf.bundle("", version_of(row).spec.package, row.name)
 
-    def _looked_at(self, site: Site, row: Custom) -> tuple[tuple[Piece, ...], Trouble | None]:
-        """What it is made of; not looked at where nothing would be done about it."""
+    def _looked_at(self, site: Site, row: Custom) -> tuple[tuple[Piece, ...], Job | None, Trouble | None]:
+        """What it is made of, and the Job that comes before; not where nothing would be done about it."""
         app = site.app
-        if row.deleting or app is None or site.going or lineage.heir(site, row) is not None:
-            return (), None
+        following = lineage.heir(site, row)
+        replaced = following is not None and not is_untouched(following)
+        if row.deleting or app is None or site.going or replaced:
+            return (), None, None
         try:
             account = app_of(app).spec.service_account_name
             client = pieces.as_account(self._client, row.namespace, account)
             manifests = self._wanted(app, row)
-            return self._as_account(row, account, lambda: pieces.pieces(client, manifests)), None
+            hook = hooking.due(row, lineage.predecessors(site, row))
+            name = hooking.job_name(row, hook) if hook is not None else ""
+            job = self._as_account(row, account, lambda: pieces.job(client, row.namespace, name))
+            return self._as_account(row, account, lambda: pieces.pieces(client, manifests)), job, None
         except TroubledError as error:
-            return (), error.trouble
+            return (), None, error.trouble
+
+    def _ending(self, snapshot: Snapshot, site: Site, row: Custom) -> tuple[frozenset[str], Trouble | None]:
+        """Of the Deployments that this version ends: those of which pods are still there."""
+        uids = {one.uid for one in lineage.predecessors(site, row)}
+        if site.app is None or site.going or row.deleting or not uids:
+            return frozenset(), None
+        account = app_of(site.app).spec.service_account_name
+        client = pieces.as_account(self._client, row.namespace, account)
+        found: set[str] = set()
+        for one in snapshot.all(Deployment):
+            stopped = one.namespace == row.namespace and not one.replicas and one.selector is not None
+            if stopped and one.annotations.get(OWNER_UID) in uids and one.selector is not None:
+                look = partial(pieces.has_pods, client, one.namespace, one.name, label_selector(one.selector))
+                try:
+                    found |= {one.name} if self._as_account(row, account, look) else set()
+                except TroubledError as error:
+                    return frozenset(), error.trouble
+        return frozenset(found), None
 
     def _wanted(self, app: Custom, row: Custom) -> list[pieces.Json]:
         spec = version_of(row).spec
@@ -241,7 +279,8 @@ class Observer:
             )
         except TroubledError as error:
             return OwnedView(site=site, version=row, trouble=error.trouble, outcomes=outcomes)
-        return OwnedView(site=site, version=row, owned=owned, brings=brings, outcomes=outcomes)
+        known = pieces.kinds_of(row.annotations)
+        return OwnedView(site=site, version=row, owned=owned, brings=brings, kinds=known, outcomes=outcomes)
 
     def _owned_by(self, site: Site, row: Custom, others: tuple[Custom, ...]) -> dict[str, tuple[Owned, ...]]:
         if site.app is None:
@@ -260,6 +299,11 @@ class Observer:
         )
 
 
+def _inherits(site: Site, row: Custom) -> frozenset[Kind]:
+    before = lineage.predecessors(site, row)
+    return frozenset[Kind]().union(*(pieces.kinds_of(one.annotations) for one in before))
+
+
 def _space(site: Site) -> str:
     return site.app.namespace if site.app is not None else ""
 
@@ -271,7 +315,7 @@ def _heirs(site: Site, row: Custom) -> tuple[Custom, ...]:
 
 def _matters(loop: Loop, site: Site, row: Custom, others: tuple[Custom, ...]) -> bool:
     """Whether anything would be done about what it owns."""
-    if site.going:
+    if site.going or (row.deleting and is_untouched(row)):
         return False
     if loop is Loop.UPGRADE:
         return bool(others) and not row.deleting and holds(row, About.INSTALLED)
@@ -309,6 +353,20 @@ def _taken(snapshot: Snapshot, namespace: str, app_type: str) -> frozenset[str]:
 def _crds(snapshot: Snapshot, names: Iterable[str]) -> dict[str, CustomResourceDefinition]:
     found = {name: snapshot.find(CustomResourceDefinition, name) for name in names}
     return {name: row for name, row in found.items() if row is not None}
+
+
+def _needed(snapshot: Snapshot, of: Custom) -> dict[str, tuple[Needed, ...]]:
+    """What running operators of other AppTypes require of definitions."""
+    found: dict[str, list[Needed]] = {}
+    mine = (of.namespace, version_of(of).spec.app_type)
+    for one in snapshot.customs(kinds.OPERATOR_VERSION):
+        spec = version_of(one).spec
+        if (one.namespace, spec.app_type) == mine or one.deleting or not holds(one, About.INSTALLED):
+            continue
+        for each in spec.required_crds:
+            if not each.optional:
+                found.setdefault(each.name, []).append(Needed(each.version, f"{one.namespace}/{one.name}"))
+    return {name: tuple(needs) for name, needs in found.items()}
 
 
 def _running(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:

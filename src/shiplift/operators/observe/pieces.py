@@ -8,8 +8,9 @@ from typing import Any
 
 import msgspec
 
+from shiplift.api.hooks import state_of
 from shiplift.api.operators import AppTypeSpec
-from shiplift.facts.kinds import DEPLOYMENT, Kind
+from shiplift.facts.kinds import CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT, JOB, POD, Kind
 from shiplift.kube.client import Client
 from shiplift.kube.credentials import Impersonation
 from shiplift.kube.errors import Forbidden, NotFound
@@ -17,8 +18,9 @@ from shiplift.kube.fence import service_account
 from shiplift.kube.manifests import kind_of
 from shiplift.operators.catalog.installation import BROUGHT, NotInstallableError, Watches, objects
 from shiplift.operators.catalog.model import Bundle
+from shiplift.operators.crds.definition import served_by, storage_of, stored_in
 from shiplift.operators.handing.ownership import OWNER, OWNER_UID, Owner
-from shiplift.operators.model import Live, Owned, Piece, Reason, Trouble
+from shiplift.operators.model import Job, Live, Owned, Piece, Reason, Trouble
 from shiplift.operators.names import BUNDLE, INVENTORY, MANIFEST
 
 Json = dict[str, Any]
@@ -90,7 +92,34 @@ def _live(found: Json, manifest: Json, kind: Kind) -> Live:
         leaving="deletionTimestamp" in meta,
         generation=meta.get("generation", 0),
         other_selector=kind == DEPLOYMENT and _selects(found) != _selects(manifest),
+        storage=storage_of(found) if kind == CUSTOM_RESOURCE_DEFINITION else "",
+        stored=stored_in(found) if kind == CUSTOM_RESOURCE_DEFINITION else (),
+        served=served_by(found) if kind == CUSTOM_RESOURCE_DEFINITION else (),
     )
+
+
+def job(client: Client, namespace: str, name: str) -> Job | None:
+    """How the Job of a hook is; None where there is none, or no name is given."""
+    try:
+        return Job(*state_of(client.get(JOB, name, namespace))) if name else None
+    except NotFound:
+        return None
+
+
+def has_pods(client: Client, namespace: str, deployment: str, selector: str) -> bool:
+    """Whether a pod of the Deployment has not ended, be it that it is deleted already."""
+    return any(_is_of(one, deployment) for one in client.list(POD, namespace, selector))
+
+
+def _is_of(pod: Json, deployment: str) -> bool:
+    """By the name of its ReplicaSet: another Deployment may select by the same labels."""
+    meta: Json = pod["metadata"]
+    labels: Mapping[str, str] = meta.get("labels") or {}
+    references: list[Json] = meta.get("ownerReferences") or []
+    made_by = f"{deployment}-{labels.get('pod-template-hash', '')}"
+    status: Json = pod.get("status") or {}
+    over = status.get("phase") in ("Succeeded", "Failed")
+    return not over and any(one.get("name") == made_by for one in references)
 
 
 def _selects(deployment: Json) -> Json:
@@ -132,8 +161,12 @@ _KEPT = (
 
 def inventory(manifests: Iterable[Json]) -> str:
     """The kinds of these objects, for the annotation of their version."""
-    kinds = sorted({kind_of(one) for one in manifests})
-    return msgspec.json.encode(kinds).decode()
+    return listed(kind_of(one) for one in manifests)
+
+
+def listed(kinds: Iterable[Kind]) -> str:
+    """Each once, in a stable order, as `kinds_of` reads them."""
+    return msgspec.json.encode(sorted(set(kinds))).decode()
 
 
 def kinds_of(annotations: Mapping[str, str]) -> frozenset[Kind]:

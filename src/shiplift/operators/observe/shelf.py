@@ -55,6 +55,8 @@ class NoPayloadError(Exception):
 class Content(msgspec.Struct, frozen=True):
     """A catalog as it was read."""
 
+    uid: str
+    """Of the OperatorCatalog: another one of its name has not been read."""
     generation: int
     digest: str
     catalog: Catalog
@@ -63,6 +65,10 @@ class Content(msgspec.Struct, frozen=True):
     """Those that came with it."""
     fetch: Callable[[str], list[Json]] | None = None
     """Gets manifests by digest, where they did not."""
+
+    @property
+    def read_from(self) -> tuple[str, int, str]:
+        return (self.uid, self.generation, self.digest)
 
 
 class Shelf:
@@ -74,7 +80,8 @@ class Shelf:
         self._asked: dict[str, Asked[str]] = {}
         self._contents: dict[str, Content] = {}
         self._attempts: dict[str, int] = {}
-        self._generations: dict[str, int] = {}
+        self._generations: dict[str, tuple[str, int]] = {}
+        """Of the OperatorCatalog that was tried last: its uid, and the generation of its spec."""
         self._news: set[str] = set()
         """Catalogs that nobody was told of since they have changed."""
         self._manifests: OrderedDict[str, list[Json]] = OrderedDict()
@@ -102,15 +109,17 @@ class Shelf:
     def reading(self, row: Custom) -> Reading:
         """How far reading it has come."""
         with self._lock:
-            asked, content = self._asked.get(row.name), self._contents.get(row.name)
-            attempts, generation = self._attempts.get(row.name, 0), self._generations.get(row.name, 0)
+            asked, content = self._asked.get(row.name), self._content_of(row)
+            attempts, tried = self._attempts.get(row.name, 0), self._generations.get(row.name)
             news = row.name in self._news
             self._news.discard(row.name)
         if asked is None:
             return Reading()
         probe, pending = asked.probe, asked.pending
+        if tried is not None and tried[0] != row.uid:
+            return Reading(attempts=attempts, pending=pending)
         return Reading(
-            generation=generation,
+            generation=tried[1] if tried is not None else 0,
             taken=probe.taken,
             ended=probe.ended,
             pending=pending,
@@ -125,8 +134,16 @@ class Shelf:
     def is_reading(self, rows: Iterable[Custom]) -> bool:
         """Whether one of these was neither read nor found unreadable so far."""
         with self._lock:
-            unknown = [self._asked.get(row.name) for row in rows if row.name not in self._contents]
-        return any(asked is None or not asked.probe.failures for asked in unknown)
+            unknown = [row for row in rows if self._content_of(row) is None]
+            return any(not self._failed(row) for row in unknown)
+
+    def _failed(self, row: Custom) -> bool:
+        asked, (uid, _) = self._asked.get(row.name), self._generations.get(row.name, ("", 0))
+        return asked is not None and uid == row.uid and bool(asked.probe.failures)
+
+    def _content_of(self, row: Custom) -> Content | None:
+        content = self._contents.get(row.name)
+        return content if content is not None and content.uid == row.uid else None
 
     def held(self) -> tuple[Held, ...]:
         """Those that were read and are still wanted, that which counts first."""
@@ -183,7 +200,7 @@ class Shelf:
     def _current(self) -> list[tuple[Custom, Content]]:
         rows = self._store.snapshot(OPERATOR_CATALOG).customs(OPERATOR_CATALOG)
         with self._lock:
-            return [(row, self._contents[row.name]) for row in rows if row.name in self._contents]
+            return [(row, content) for row in rows if (content := self._content_of(row)) is not None]
 
     def _fetched(self, digest: str) -> list[Json]:
         why = "no catalog that was read has them"
@@ -203,13 +220,13 @@ class Shelf:
         row = self._store.snapshot(OPERATOR_CATALOG).custom(OPERATOR_CATALOG, name)
         with self._lock:
             self._attempts[name] = self._attempts.get(name, 0) + 1
-            self._generations[name] = row.generation if row is not None else 0
+            self._generations[name] = (row.uid, row.generation) if row is not None else ("", 0)
         if row is None:
             raise Unanswered("it is gone")
         content = self._read(row)
         with self._lock:
             before = self._contents.get(name)
-            if before is None or (before.digest, before.generation) != (content.digest, content.generation):
+            if before is None or before.read_from != content.read_from:
                 self._news.add(name)
             self._contents[name] = content
         return content.digest
@@ -324,7 +341,7 @@ def _content(
         one for one in imported.catalog.packages if _counts(one.name, spec.include, spec.exclude)
     )
     catalog = Catalog(packages, imported.catalog.faults)
-    return Content(row.generation, digest, catalog, _owners(packages), imported.payloads, fetch)
+    return Content(row.uid, row.generation, digest, catalog, _owners(packages), imported.payloads, fetch)
 
 
 def _counts(package: str, include: Iterable[str], exclude: Iterable[str]) -> bool:

@@ -17,6 +17,7 @@ _QUIET = frozenset(
         Reason.NOT_INSTALLED_YET,
         Reason.STALE_VIEW,
         Reason.CHECKING_CRDS,
+        Reason.CHECKING_RIGHTS,
         Reason.BEING_REPLACED,
     }
 )

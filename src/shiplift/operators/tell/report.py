@@ -15,6 +15,7 @@ from msgspec import structs
 from shiplift.api.conditions import stated
 from shiplift.api.operators import (
     BrokenPackage,
+    CrdFinding,
     Hop,
     OperatorCatalogStatus,
     OperatorPhase,
@@ -41,6 +42,7 @@ from shiplift.operators.model import (
     Told,
     app_of,
     catalog_of,
+    is_untouched,
     version_of,
 )
 
@@ -50,7 +52,15 @@ _MOST_BROKEN = 500
 _OF_VERSIONS = (About.INSTALLED, About.PROVIDED, About.HANDED_OVER)
 _OF_APP_TYPES = (About.RESOLVED, About.INSTALLED, About.UP_TO_DATE)
 _WAITING = frozenset(
-    {Reason.REQUIREMENTS_NOT_MET, Reason.VETOED, Reason.NO_PAYLOAD, Reason.PAUSED, Reason.CHECKING_CRDS}
+    {
+        Reason.REQUIREMENTS_NOT_MET,
+        Reason.VETOED,
+        Reason.NO_PAYLOAD,
+        Reason.PAUSED,
+        Reason.CHECKING_CRDS,
+        Reason.CHECKING_RIGHTS,
+        Reason.STORING_ANEW,
+    }
 )
 """Nothing was begun yet."""
 
@@ -146,10 +156,17 @@ def install_told(row: Custom, now: datetime, line: Line, case: Case) -> Told:
         now,
         [statement(About.INSTALLED, line)],
         requirements=case.required,
-        crd_findings=findings(case.view)[:256] or version_of(row).status.crd_findings,
+        crd_findings=_findings(row, line, case),
         deployments=counts,
         replaced_by=heir.name if heir is not None else None,
     )
+
+
+def _findings(row: Custom, line: Line, case: Case) -> tuple[CrdFinding, ...]:
+    """Those of the last check; what is installed has nothing left to be found."""
+    if case.view.checked:
+        return findings(case.view)[:256]
+    return () if line.holds is Holds.TRUE else version_of(row).status.crd_findings
 
 
 def provided_told(row: Custom, now: datetime, line: Line) -> Told:
@@ -212,8 +229,10 @@ def resolved_told(row: Custom, now: datetime, line: Line, view: AppView, catalog
 
 
 def _mirrored(view: AppView) -> Statement:
-    """What the newest version says of itself."""
+    """What the newest version says of itself; before anything of it is installed, the one that runs."""
     newest = lineage.newest(view.site)
+    if newest is not None and is_untouched(newest):
+        newest = lineage.current(view.site) or newest
     if newest is None:
         return Statement(About.INSTALLED, Holds.FALSE, Reason.NOTHING_YET, "there is no version yet")
     status: Status = newest.object.status
