@@ -16,7 +16,6 @@ import msgspec
 from shiplift.engine.probes import Probe
 from shiplift.outside.letters import Box
 from shiplift.policy.config import Section
-from shiplift.policy.decide import schedule
 from shiplift.policy.decide.decision import decide
 from shiplift.policy.model import Answer, Asking, Record, View
 from shiplift.policy.steps import Ask
@@ -51,17 +50,25 @@ def outage(period: timedelta, lasts: timedelta, chance: Callable[[], float]) -> 
         asked.append(now)
         probe = asking.probe.failed("connection refused", now)
         asking = Asking(probe, ask.purpose, attempts=len(asked), jitter=chance())
-    step = schedule.backoff(period).delay(len(asked), 1.0)
+    step = _wait(period, len(asked)) * 1.1
     return Outage(len(asked), _allowed(period, lasts), now - back, step)
 
 
 def _allowed(period: timedelta, lasts: timedelta) -> int:
-    """The most calls that the backoff lets happen in that time, were every wait as short as it may be."""
+    """The most calls that may happen in that time, were every wait as short as it may be: by a tenth."""
     now, calls = timedelta(0), 0
     while now < lasts:
         calls += 1
-        now += schedule.backoff(period).delay(calls, 0.0)
+        now += _wait(period, calls) * 0.9
     return calls
+
+
+def _wait(period: timedelta, failures: int) -> timedelta:
+    """As the specification has it: 1, 2, 4 … minutes, up to the period, at least 5 and at most 60 minutes.
+    Written out, and not asked of the code that is measured."""
+    steps = (1, 2, 4, 8, 16, 32)
+    plain = steps[failures - 1] if failures <= len(steps) else 64
+    return min(timedelta(minutes=plain), max(period, timedelta(minutes=5)), timedelta(minutes=60))
 
 
 def _config(period: timedelta) -> Section:

@@ -9,9 +9,11 @@ import msgspec
 import pytest
 
 from shiplift.api.marks import REFRESH_ASKED, REFRESH_DONE
+from shiplift.engine.contested import Memory
 from shiplift.engine.probes import Probe
 from shiplift.facts.custom import Custom
-from shiplift.policy.model import View
+from shiplift.outside.letters import Box
+from shiplift.policy.model import Record, View
 from shiplift.policy.steps import Confirm, Create, Delete, Replace
 from tests.policy.views import (
     AT,
@@ -37,6 +39,7 @@ STOPPED = {"startTime": AT, "phase": "Failed", "targetVersion": NEW}
 """Something has failed, and somebody may try it again: it runs."""
 OVER, FAILED = over(), over(phase="Failed")
 ONE = policy()
+TOLD = Box(last={"OCM": "p1/v1.36.3/completed"})
 
 
 def test_a_policy_becomes_an_upgrade_config() -> None:
@@ -107,7 +110,7 @@ def test_an_upgrade_config_goes_with_its_policy_before_its_start() -> None:
 
 @pytest.mark.parametrize("status", [RUNNING, STOPPED, OVER, FAILED, {"startTime": AT}])
 def test_an_upgrade_that_has_begun_outlives_its_policy(status: dict[str, Any]) -> None:
-    decision = decided(view(answered(None), row(ONE, status=status)))
+    decision = decided(view(answered(None), row(ONE, spec={"abort": status is FAILED}, status=status)))
     assert decision.steps == ()
     assert decision.told is not None
     _, told = decision.told
@@ -118,6 +121,21 @@ def test_an_upgrade_that_has_begun_outlives_its_policy(status: dict[str, Any]) -
 def test_an_upgrade_whose_history_has_it_has_begun() -> None:
     past = {"history": [{"version": NEW, "phase": "Upgraded", "startTime": AT}]}
     assert steps(view(answered(None), row(ONE, status=past))) == []
+
+
+def test_a_version_that_was_aborted_before_and_is_asked_for_again_goes_with_its_policy_until_it_begins() -> (
+    None
+):
+    """Another version was asked for meanwhile, which withdrew the abort."""
+    again, asked = policy(name="p3"), {REFRESH_ASKED: "a1"}
+    pending = {**FAILED, "phase": "Pending"}
+    for marks in ({}, asked):
+        seen = view(
+            answered(None, refresh=marks.get(REFRESH_ASKED, "")), row(again, status=pending, marks=marks)
+        )
+        assert steps(seen) == ["Delete"]
+    running = {**FAILED, "phase": "Upgrading", "targetVersion": NEW}
+    assert steps(view(answered(None), row(again, status=running))) == []
 
 
 def test_what_was_replaced_after_an_upgrade_goes_with_its_policy_until_it_begins() -> None:
@@ -142,6 +160,35 @@ def test_while_an_upgrade_runs_a_later_policy_waits_and_is_shown() -> None:
 
 def test_an_upgrade_that_has_stopped_keeps_its_target() -> None:
     assert steps(view(answered(policy(LATER)), row(ONE, status=STOPPED))) == []
+
+
+@pytest.mark.parametrize(
+    ("aborted", "said", "anew"),
+    [
+        ({"version": NEW}, {"version": LATER}, True),
+        ({"version": NEW}, {"version": "1.36.3"}, False),
+        (
+            {"version": "4.20.1", "channel": "stable-4.20"},
+            {"version": "4.20.1", "channel": "fast-4.20"},
+            False,
+        ),
+        (
+            {"version": "4.20.1", "channel": "stable-4.20"},
+            {"version": "4.20.2", "channel": "fast-4.20"},
+            True,
+        ),
+    ],
+    ids=["another", "the same in other words", "another channel", "another of another channel"],
+)
+def test_only_another_version_withdraws_an_abort(
+    aborted: dict[str, str], said: dict[str, str], anew: bool
+) -> None:
+    """Or the upgrade that its user gave up would begin again by itself."""
+    before, after = (policy(desired=one, type="OpenShift") for one in (aborted, said))
+    status = over(aborted["version"], "Failed")
+    (step,) = decided(view(answered(after), row(before, spec={"abort": True}, status=status))).steps
+    assert isinstance(step, Replace)
+    assert step.anew is anew
 
 
 def test_the_same_version_in_other_words_is_the_same() -> None:
@@ -214,6 +261,11 @@ def test_what_is_not_certain_changes_nothing(seen: View, current: Custom | None)
     assert not [one for one in found if isinstance(one, Create | Replace | Delete | Confirm)]
 
 
+def test_a_provider_that_flaps_changes_nothing() -> None:
+    for asking in (answered(policy()), failing(answered(policy())), answered(policy())):
+        assert steps(view(asking, row(policy()))) == []
+
+
 def test_an_outage_takes_nothing_back_that_was_told() -> None:
     told = {"provider": "HTTP", "id": "p1", "queued": {"desired": {"version": LATER}}}
     before = row(ONE, status={**RUNNING, "policy": told})
@@ -237,6 +289,15 @@ def test_whoever_is_about_to_start_waits_until_the_provider_was_asked_once_more(
     assert steps(view(answered(ONE, refresh="a1"), current)) == ["Confirm"]
     done = row(ONE, marks={REFRESH_ASKED: "a1", REFRESH_DONE: "a1"})
     assert steps(view(answered(ONE, refresh="a1"), done)) == []
+
+
+@pytest.mark.parametrize("status", [OVER, FAILED])
+def test_who_tries_again_what_is_over_is_confirmed_though_its_policy_is_gone(status: dict[str, Any]) -> None:
+    """OCM shows no policy that is completed."""
+    current = row(ONE, spec={"abort": status is FAILED}, status=status, marks={REFRESH_ASKED: "a1"})
+    assert steps(view(answered(None), current)) == ["Ask"]
+    assert steps(view(answered(None, refresh="a1"), current)) == ["Confirm"]
+    assert steps(view(failing(answered(None, refresh="a1")), current)) == []
 
 
 def test_a_provider_that_fails_confirms_nothing() -> None:
@@ -273,9 +334,83 @@ def test_what_is_found_is_told_once() -> None:
     assert (mended.trouble, mended.since) == ("", None)
 
 
+def test_an_outbox_that_cannot_be_read_is_told_where_it_is_in_the_way() -> None:
+    later, done = policy(LATER, "p2"), row(ONE, status=over(), provider="OCM")
+    why = "ConfigMap shiplift-outbox-policy is missing"
+    seen = view(answered(later, OCM), done, config=OCM, box=None, box_trouble=why)
+    decision = decided(seen)
+    assert decision.steps == ()
+    assert decision.record is not None
+    assert (
+        decision.record.trouble == f"nothing can be reported to OCM, and no later policy is followed: {why}"
+    )
+    elsewhere = decided(view(answered(ONE), row(ONE), box=None, box_trouble=why, record=Record("HTTP")))
+    assert elsewhere.record is None
+
+
 def test_bad_settings_are_told_though_the_last_good_ones_are_in_force() -> None:
     decision = decided(view(answered(ONE), row(ONE), config_trouble="ConfigMap x/y: not YAML"))
     assert decision.record is not None
     assert decision.record.trouble == "ConfigMap x/y: not YAML"
     assert HTTP.provider == "HTTP"
     assert Probe("x", timedelta(1)).failures == 0
+
+
+@pytest.mark.parametrize("running", [False, True])
+def test_another_version_after_an_abort_begins_anew(running: bool) -> None:
+    """The wish to abort was about the upgrade before it; while that one is being ended, it waits."""
+    current = row(policy(NEW), provider="OCM", spec={"abort": True}, status=STOPPED if running else FAILED)
+    found = decided(view(answered(policy(LATER, "p2"), OCM), current, config=OCM, box=TOLD)).steps
+    replaced = [one for one in found if isinstance(one, Replace)]
+    assert [one.anew for one in replaced] == ([] if running else [True])
+
+
+def test_the_same_version_after_an_abort_stays_aborted() -> None:
+    current = row(policy(NEW), spec={"abort": True}, status=FAILED)
+    (step,) = decided(view(answered(policy(NEW, approval="Manual")), current)).steps
+    assert isinstance(step, Replace)
+    assert not step.anew
+
+
+@pytest.mark.parametrize(
+    "box", [None, Box(last={"OCM": "p1/v1.36.3/started"})], ids=["unreadable", "not noted"]
+)
+def test_a_policy_does_not_take_the_place_of_one_whose_end_is_not_noted(box: Box | None) -> None:
+    seen = view(
+        answered(policy(LATER, "p2"), OCM), row(ONE, provider="OCM", status=OVER), config=OCM, box=box
+    )
+    assert not [one for one in decided(seen).steps if isinstance(one, Replace)]
+    noted = msgspec.structs.replace(seen, box=TOLD)
+    assert [one for one in decided(noted).steps if isinstance(one, Replace)]
+
+
+def test_a_cluster_that_was_there_before_the_start_is_told_as_upgraded_and_kept() -> None:
+    there = {"phase": "Upgraded", "history": [{"version": NEW, "phase": "Upgraded", "completeTime": AT}]}
+    seen = view(answered(None, OCM), row(ONE, provider="OCM", status=there), config=OCM, box=TOLD)
+    assert steps(seen) == []
+
+
+def test_a_controller_that_sets_the_spec_back_is_told_and_not_fought_at_full_speed() -> None:
+    """As a GitOps tool does that has its own UpgradeConfig of that name."""
+    memory, now, replaced, told = Memory(), NOW, 0, False
+    for _ in range(600):
+        seen = view(answered(ONE, at=now), row(ONE, spec={"desired": {"version": LATER}}))
+        decision = decided(msgspec.structs.replace(seen, changes=memory.changes), now)
+        for step in decision.steps:
+            memory.note(step, now)
+            replaced += isinstance(step, Replace)
+        told = told or (decision.told is not None and "somebody else changes" in str(decision.told[1]))
+        now += timedelta(seconds=1)
+    assert told
+    assert replaced < 30
+
+
+def test_one_that_is_deleted_again_and_again_likewise() -> None:
+    memory, now, made = Memory(), NOW, 0
+    for _ in range(600):
+        decision = decided(msgspec.structs.replace(view(answered(ONE, at=now)), changes=memory.changes), now)
+        for step in decision.steps:
+            memory.note(step, now)
+            made += isinstance(step, Create)
+        now += timedelta(seconds=1)
+    assert made < 30

@@ -107,6 +107,11 @@ def test_who_is_about_to_start_does_not_wait_for_the_period_but_for_the_backoff(
     assert schedule.left(view(failing(answered(policy())), wishing), HTTP, NOW) == timedelta(minutes=1)
 
 
+def test_a_provider_that_answers_every_other_time_is_asked_no_more_often_than_a_good_one() -> None:
+    said = itertools.cycle([None, Unanswered("down")])
+    assert waits(every(10), said, 7) == [600, 60, 600, 60, 600, 60]
+
+
 def test_nothing_is_asked_while_an_answer_is_awaited() -> None:
     pending = msgspec.structs.replace(NEVER_ASKED, pending=True)
     assert steps(view(pending)) == []

@@ -11,6 +11,7 @@ import pytest
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import Settings
 from shiplift.nodes.controller import PART as NODES
+from shiplift.operators.controller import PART as OPERATORS
 from shiplift.upgrade.controller import PART as UPGRADE
 from shiplift.workloads.controller import PART as WORKLOADS
 from tests.nodes.rig import Rig
@@ -22,7 +23,7 @@ from tests.upgrade.rig import Upgrading
 def conducted(clusters_folder: Path) -> Iterator[Rig]:
     cluster = Cluster(f"upgrade-{uuid.uuid4().hex[:8]}", clusters_folder)
     cluster.up(Settings(audit=True))
-    with Rig(cluster, UPGRADE, WORKLOADS, NODES) as made:
+    with Rig(cluster, UPGRADE, WORKLOADS, NODES, OPERATORS) as made:
         yield made
     cluster.down()
 

@@ -6,7 +6,10 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
+import msgspec
+
 from shiplift.api.marks import UPGRADE_HOLD, UPGRADE_LEDGER, UPGRADE_UID
+from shiplift.engine.contested import Memory
 from shiplift.engine.step import Outcome, Outcomes, Step
 from shiplift.upgrade import steps
 from shiplift.upgrade.decide.decision import decide
@@ -26,16 +29,17 @@ class Fate(Enum):
 
 
 class Operator:
-    """One life: all that it remembers is outcomes."""
+    """One life: all that it remembers is outcomes, and what it has changed."""
 
     def __init__(self, world: World) -> None:
-        self._world, self._outcomes = world, Outcomes()
+        self._world, self._outcomes, self._changes = world, Outcomes(), Memory()
 
     def round(
         self, fate: Callable[[Step], Fate] = lambda _: Fate.DONE, *, publishes: bool = True
     ) -> Conducted:
         world = self._world
-        decision = decide(world.view(self._outcomes), world.now)
+        view = msgspec.structs.replace(world.view(self._outcomes), changes=self._changes.changes)
+        decision = decide(view, world.now)
         uid = world.upgrade.metadata.uid if world.upgrade else ""
         for step in decision.steps:
             self._take(step, fate(step))
@@ -43,15 +47,23 @@ class Operator:
             world.publish(uid, decision.told.status)
         return decision
 
+    def answer(self, step: Step) -> Outcome | None:
+        """What somebody says to a step before it is taken; None where nobody says anything."""
+        return None
+
     def _take(self, step: Step, fate: Fate) -> None:
         outcome = Outcome.done(step)
         try:
-            if fate is not Fate.LOST:
+            if (said := self.answer(step)) is not None:
+                outcome = said
+            elif fate is not Fate.LOST:
                 self._world.take(step)
         except Refused as error:
             outcome = Outcome.refused(step, str(error))
         if fate is Fate.DONE:
             self._outcomes = self._outcomes.remember([outcome], self._world.now)
+            if outcome.ok:
+                self._changes.note(step, self._world.now)
 
 
 class Judge:
@@ -88,7 +100,8 @@ class Judge:
             about = world.migration.metadata
             marks = {**about.annotations, **about.labels}
             found += [key for key in (UPGRADE_HOLD, UPGRADE_LEDGER, UPGRADE_UID) if key in marks]
-        return found
+        later = (*world.services.values(), *world.apps.values())
+        return found + [f"a mark on {one.id}" for one in later if one.held]
 
 
 def finish(world: World, most: int = MOST_ROUNDS) -> None:
@@ -97,7 +110,14 @@ def finish(world: World, most: int = MOST_ROUNDS) -> None:
     for _ in range(most):
         operator.round()
         world.turn()
-        after: tuple[Any, ...] = (world.upgrade, dict(world.rollouts), world.migration, repr(world.hosts))
+        others = (dict(world.services), dict(world.apps))
+        after: tuple[Any, ...] = (
+            world.upgrade,
+            dict(world.rollouts),
+            world.migration,
+            repr(world.hosts),
+            others,
+        )
         quiet = quiet + 1 if after == before else 0
         if quiet > 3:
             return
@@ -115,6 +135,11 @@ def until(
         one.round()
         world.turn()
     raise AssertionError(f"not so after {rounds} rounds: {world.upgrade}")
+
+
+def holds(world: World, condition: str) -> bool:
+    """Whether a condition of the UpgradeConfig is true."""
+    return any(one.type == condition and one.status == "True" for one in world.config.status.conditions)
 
 
 def well(world: World, judge: Judge, version: str = NEW) -> None:

@@ -111,6 +111,28 @@ def test_one_that_could_not_start_in_time_does_not_start_by_itself() -> None:
     until(world, lambda: world.config.status.start_time)
 
 
+@pytest.mark.parametrize("within", [{}, {"startDeadline": "1h"}], ids=["at any time", "in time"])
+@pytest.mark.parametrize(
+    ("at", "said"),
+    [
+        ("9999-12-31T23:59:59Z", "it starts at 9999-12-31 23:59 UTC"),
+        ("9999-12-31T23:59:59-12:00", "it starts at 9999-12-31 23:59 UTC-12:00"),
+    ],
+)
+def test_a_start_at_the_end_of_all_time_is_waited_for_like_any_other(
+    at: str, said: str, within: dict[str, str]
+) -> None:
+    world = World.of(1, 1, upgradeAt=at, **within)
+    Operator(world).round()
+    assert (world.config.status.reason, world.config.status.message) == ("NotDue", said)
+
+
+@pytest.mark.parametrize("at", ["0001-01-01T00:00:00Z", "0001-01-01T00:00:00+12:00"])
+def test_a_start_at_the_beginning_of_all_time_is_past_like_any_other(at: str) -> None:
+    assert told(World.of(1, 1, upgradeAt=at))[0] == "Starting"
+    assert told(World.of(1, 1, upgradeAt=at, startDeadline="1h"))[::2] == ("TooLate", True)
+
+
 def test_a_clock_that_jumps_back_after_the_start_changes_nothing() -> None:
     world = World.of(1, 1, upgradeAt="2026-05-04T08:59:00Z", startDeadline="30m")
     until(world, lambda: world.rollouts)
@@ -298,6 +320,24 @@ def test_a_migration_that_was_aborted_blocks() -> None:
     assert _codes(world) == [("MIGRATION", "Blocker")]
 
 
+def test_nodes_without_an_agent_are_named_before_anything_waits_for_them() -> None:
+    world = World.of(1, 2)
+    world.hosts["w-1"].agent = False
+    assert told(world)[0] == "Starting"
+    (found,) = world.config.status.findings
+    assert (found.code, found.severity.value, found.objects) == ("AGENTS", "Warning", ("node w-1",))
+    world.hosts["w-1"].left_out = True
+    told(world)
+    assert _codes(world) == []
+
+
+def test_where_others_change_nodes_no_agent_is_missed() -> None:
+    world = World.of(1, 2, type="External")
+    world.hosts["w-1"].agent = False
+    told(world)
+    assert _codes(world) == []
+
+
 def test_capacity_is_named_and_passed_over() -> None:
     world = World.of(1, 1, capacityReservation=True)
     assert told(world)[0] == "Starting"
@@ -344,3 +384,29 @@ def test_the_first_decision_says_when_to_look_again_where_no_event_will() -> Non
     assert decision.look_again_after == timedelta(seconds=30)
     assert decision.told is not None
     assert decision.told.status.reason == Reason.PREFLIGHT_FAILED
+
+
+@pytest.mark.parametrize(
+    ("runs", "mode", "words"),
+    [
+        (
+            "v1.35.4",
+            "Auto",
+            "mode Inject where what installed shiplift (`helm upgrade`, or `shiplift manifests`) is",
+        ),
+        ("v1.35.4", "Auto", ", else in mode Template, where that is granted"),
+        ("v1.35.4", "Template", ""),
+        ("v1.36.1", "Auto", ""),
+    ],
+)
+def test_the_plan_names_what_mode_inject_takes_where_the_control_plane_comes_to_know_it(
+    runs: str, mode: str, words: str
+) -> None:
+    world = World.of(1, 1, strategy={"workloads": {"mode": mode}})
+    for host in world.hosts.values():
+        host.kubelet, host.api_server = runs, runs if host.api_server else ""
+    Operator(world).round()
+    plan = world.config.status.plan
+    assert plan is not None
+    assert words in plan.summary
+    assert words or "Inject" not in plan.summary

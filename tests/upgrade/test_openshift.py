@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import msgspec
 import pytest
 
-from shiplift.api.upgrade import UpgradePhase
-from shiplift.upgrade.model import ClusterVersion
+from shiplift.api.operators import OperatorVersion
+from shiplift.api.upgrade import Policy, UpgradePhase
+from shiplift.upgrade.model import ClusterVersion, ConfigPool
 from shiplift.upgrade.observe.cluster_versions import seen
+from shiplift.upgrade.observe.config_pools import seen as seen_pool
 from shiplift.upgrade.steps import SetChannel, SetUpdate
 from tests.upgrade.players import Judge, Operator, finish, until
 from tests.upgrade.world import World
 
 OLD, NEW = "4.19.3", "4.20.1"
+UPDATED = {"type": "Updated", "status": "True"}
 FOUND = ClusterVersion("cv", OLD, OLD, "stable-4.19", frozenset({"4.19.9", NEW}))
 
 
@@ -63,6 +67,21 @@ def test_another_channel_comes_first_and_what_it_offers_is_waited_for() -> None:
     assert "does not offer 4.20.1 in channel stable-4.20; it offers 4.19.9" in world.config.status.message
     change(world, offered=frozenset({NEW}))
     until(world, lambda: world.cluster_version and world.cluster_version.wanted == NEW)
+
+
+def test_what_the_channel_from_before_offers_stalls_nothing_while_the_next_one_is_looked_at() -> None:
+    found = msgspec.structs.replace(FOUND, offered=frozenset({"4.19.9"}))
+    world = openshift(found, channel="stable-4.20")
+    operator = Operator(world)
+    until(world, lambda: world.cluster_version and world.cluster_version.channel == "stable-4.20", operator)
+    for _ in range(200):
+        operator.round()
+        world.turn()
+        assert not any(one.type == "Stalled" for one in world.config.status.conditions)
+    assert "looks what channel stable-4.20 offers" in world.config.status.message
+    world.now += timedelta(minutes=5)
+    operator.round()
+    assert world.config.status.reason == "StepStalled"
 
 
 def test_what_it_fails_with_is_passed_on_as_it_says_it() -> None:
@@ -148,6 +167,109 @@ def test_what_a_cluster_version_says_is_read_as_it_is_meant() -> None:
     assert seen({"metadata": {"uid": "x"}, "status": {"availableUpdates": None}}) == ClusterVersion("x")
 
 
+def test_machines_of_every_pool_are_waited_for_and_paused_ones_are_passed_over() -> None:
+    world = openshift(msgspec.structs.replace(FOUND, wanted=NEW))
+    late = ConfigPool("late", 4, 0, paused=True)
+    world.config_pools = (ConfigPool("infra", 2, 1), late, ConfigPool("worker", 3, 3, settled=True))
+    until(world, lambda: world.config.status.target_version)
+    assert [(one.code, one.severity) for one in world.config.status.findings] == [("POOLS", "Warning")]
+    change(world, reached=NEW)
+    finish(world)
+    status = world.config.status
+    assert (status.phase, status.reason) == (UpgradePhase.UPGRADING, "Nodes")
+    assert status.message == "MachineConfigPool infra: 1 of 2 machines are updated"
+    assert status.nodes.summary == "4/9"
+    world.config_pools = (ConfigPool("infra", 2, 1, degraded="node n is reporting: disk full"), late)
+    assert told(world) == (
+        "StepStalled",
+        "MachineConfigPool infra: 1 of 2 machines are updated: node n is reporting: disk full",
+        True,
+    )
+    world.config_pools = (ConfigPool("infra", 2, 2, settled=True), late)
+    finish(world)
+    assert world.config.status.phase is UpgradePhase.UPGRADED
+    assert world.config.status.nodes.summary == "2/6"
+
+
+@pytest.mark.parametrize(
+    ("status", "found"),
+    [
+        ({"machineCount": 3, "updatedMachineCount": 3, "observedGeneration": 2}, ConfigPool("w", 3, 3)),
+        (
+            {"machineCount": 3, "updatedMachineCount": 3, "observedGeneration": 2, "conditions": [UPDATED]},
+            ConfigPool("w", 3, 3, settled=True),
+        ),
+        (
+            {"machineCount": 3, "updatedMachineCount": 3, "observedGeneration": 1, "conditions": [UPDATED]},
+            ConfigPool("w", 3, 3),
+        ),
+        ({"observedGeneration": 2}, ConfigPool("w", settled=True)),
+        (
+            {"machineCount": 1, "conditions": [{"type": "Degraded", "status": "True", "message": "bad"}]},
+            ConfigPool("w", 1, degraded="bad"),
+        ),
+        ({}, ConfigPool("w")),
+    ],
+)
+def test_what_a_pool_says_is_read_as_it_is_meant(status: dict[str, Any], found: ConfigPool) -> None:
+    assert seen_pool({"metadata": {"name": "w", "generation": 2}, "status": status}) == found
+
+
 def test_steps_say_themselves() -> None:
     assert SetChannel("u", "fast").describe() == "set the channel of ClusterVersion version to fast"
     assert SetUpdate("u", NEW).describe().endswith(NEW)
+
+
+def test_an_update_of_somebody_else_is_finished_first() -> None:
+    world = openshift(msgspec.structs.replace(FOUND, wanted="4.19.9"))
+    judge = Judge(world)
+    finish(world)
+    assert (world.config.status.reason, world.config.status.target_version) == ("Busy", None)
+    assert "goes to 4.19.9, as somebody else has told it" in world.config.status.message
+    assert judge.taken == []
+    change(world, reached="4.19.9")
+    until(world, lambda: world.cluster_version and world.cluster_version.wanted == NEW)
+
+
+def test_an_update_that_somebody_else_begins_while_it_rests_is_finished_first_as_well() -> None:
+    world = openshift()
+    until(world, lambda: world.config.status.target_version)
+    world.change(paused=True)
+    finish(world)
+    change(world, wanted="4.19.9")
+    world.change(paused=False)
+    assert told(world)[0] == "Busy"
+    assert world.cluster_version is not None
+    assert world.cluster_version.wanted == "4.19.9"
+
+
+def test_a_policy_that_is_lost_is_not_called_a_pause() -> None:
+    world = openshift(onPolicyLost="Pause")
+    until(world, lambda: world.cluster_version and world.cluster_version.wanted == NEW)
+    status = msgspec.structs.replace(world.config.status, policy=Policy(provider="OCM", lost=True))
+    world.publish(world.config.metadata.uid, status)
+    reason, message, _ = told(world)
+    assert (reason, "paused" in message) == ("PolicyLost", False)
+    assert "goes on by itself" in message
+
+
+@pytest.mark.parametrize(("newest", "blocks"), [("1.35.99", True), ("1.36.99", False)])
+def test_a_release_is_no_kubernetes_and_each_minor_brings_the_next_one(newest: str, blocks: bool) -> None:
+    world = openshift()
+    strategy = {"deployments": [{"name": "boats", "spec": {}}]}
+    spec = {"appType": "boats", "package": "boats", "version": "1.0.0", "installStrategy": strategy}
+    spec["maxKubernetesVersion"] = newest
+    about = {"name": "boats.v1.0.0", "namespace": "ops"}
+    world.operators = (msgspec.convert({"metadata": about, "spec": spec}, OperatorVersion),)
+    told(world)
+    found = [(one.code, one.message) for one in world.config.status.findings]
+    assert [code for code, _ in found] == (["OPERATORS"] if blocks else [])
+    assert not blocks or "do not run on v1.36.0" in found[0][1]
+
+
+def test_what_it_does_not_heed_is_told() -> None:
+    world = openshift(strategy={"nodes": {"maxUnavailable": 3}, "workloads": {"mode": "Template"}})
+    told(world)
+    (found,) = world.config.status.findings
+    assert (found.code, found.severity) == ("NOEFFECT", "Warning")
+    assert "spec.strategy.nodes, spec.strategy.workloads" in found.message

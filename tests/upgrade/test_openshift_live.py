@@ -30,8 +30,13 @@ def test_the_cluster_version_operator_is_told_and_supervised(scene: Upgrading) -
         until(lambda: "etcd is degraded" in scene.told.get("message", ""), 60)
         assert scene.told["phase"] == "Upgrading"
         operator.fails = ""
+        openshift.tell_pool(scene.client, "worker", 2, 1)
         operator.goes.set()
+        text = "MachineConfigPool worker: 1 of 2 machines are updated"
+        until(lambda: scene.told.get("message") == text, 60)
+        openshift.tell_pool(scene.client, "worker", 2, 2)
         told = scene.come_to(60, phase="Upgraded")
     assert told["history"][0]["precedingVersion"] == "v4.19.3"
+    assert told["nodes"]["summary"] == "2/2"
     assert audit.forbidden() == []
     assert CLUSTER_VERSION.plural in {one.partition(" ")[2] for one in audit.asked()}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import msgspec
+import pytest
 
 from shiplift.api.marks import UPGRADE_HOLD
-from shiplift.api.nodes import NodePolicy, RolloutPhase
+from shiplift.api.nodes import NodePolicy, NodeRolloutStatus, RolloutPhase
 from shiplift.api.upgrade import Desired, Strategy
-from shiplift.api.workloads import WorkloadPolicy
-from tests.upgrade.players import Judge, Operator, finish, until, well
+from shiplift.api.workloads import WorkloadMigrationStatus, WorkloadPolicy
+from tests.upgrade.players import Judge, Operator, finish, holds, until, well
 from tests.upgrade.world import NEW, OLD, Host, World
 
 PLANE, WORKERS = "upgrade-v1.36.3-control-plane", "upgrade-v1.36.3-workers"
@@ -272,6 +275,29 @@ def test_an_abort_finishes_the_control_plane_first() -> None:
     assert judge.residue() == []
 
 
+def test_an_abort_that_waits_for_a_control_plane_that_is_stuck_says_so_and_what_ends_the_wait() -> None:
+    world = World.of(3, 1)
+    operator = Operator(world)
+    until(world, lambda: world.hosts["cp-0"].api_server == NEW, operator)
+    world.stuck = "node cp-1: pod kept by PodDisruptionBudget shop/db"
+    world.turn()
+    world.change(abort=True)
+    for _ in range(5):
+        operator.round()
+        world.turn()
+    status = world.config.status
+    assert (status.reason, holds(world, "Stalled")) == ("Aborting", True)
+    assert world.stuck in status.message
+    assert f"`shiplift abort rollout/{PLANE}` ends the wait" in status.message
+    rollout = world.rollouts[PLANE]
+    spec = msgspec.structs.replace(rollout.spec, abort=True)
+    world.rollouts[PLANE] = msgspec.structs.replace(rollout, spec=spec)
+    judge = Judge(world)
+    finish(world)
+    assert (world.config.status.reason, holds(world, "Stalled")) == ("Aborted", False)
+    assert judge.residue() == []
+
+
 def test_an_abort_before_the_start_begins_nothing() -> None:
     world = World.of(1, 1, abort=True)
     judge = Judge(world)
@@ -303,3 +329,138 @@ def test_deleted_in_the_middle_it_goes_when_all_is_given_back() -> None:
     assert world.upgrade is None
     assert judge.residue() == []
     assert world.migration is not None
+
+
+@pytest.mark.parametrize("end", ["resume", "abort", "another target"])
+def test_a_pause_holds_a_migration_whose_user_had_named_our_target_until_it_is_over(end: str) -> None:
+    world = World.of(1, 2)
+    world.migrate(target=NEW)
+    until(world, lambda: WORKERS in world.rollouts)
+    world.change(paused=True)
+    finish(world)
+    assert world.migration is not None
+    assert world.migration.metadata.annotations == {UPGRADE_HOLD: "paused"}
+    assert not world.migration.spec.paused
+    if end == "resume":
+        world.change(paused=False)
+    elif end == "abort":
+        world.change(abort=True)
+    else:
+        spec = msgspec.structs.replace(world.migration.spec, target=OLD)
+        world.migration = msgspec.structs.replace(world.migration, spec=spec)
+    finish(world)
+    assert world.migration.metadata.annotations == {}
+
+
+def test_what_the_control_plane_ran_already_is_passed_over_and_stays_said() -> None:
+    world = World.of(1, 2)
+    world.hosts["cp-0"] = Host(NEW, api_server=NEW)
+    until(world, lambda: WORKERS in world.rollouts)
+    finish(world)
+    said = {one.type: one for one in world.config.status.conditions}
+    assert (said["ControlPlaneUpgraded"].reason, said["NodesUpgraded"].reason) == ("NothingToDo", "Done")
+    assert said["ControlPlaneUpgraded"].message == f"the control plane ran {NEW} already"
+    world = World.of(1, 1)
+    finish(world)
+    said = {one.type: one for one in world.config.status.conditions}
+    assert said["ControlPlaneUpgraded"].reason == "Done"
+
+
+def test_a_node_that_does_not_come_back_in_the_end_is_somebodys_to_repair() -> None:
+    world = World.of(1, 2)
+    until(world, lambda: WORKERS in world.rollouts)
+    world.hosts["w-0"].ready = False
+    finish(world)
+    assert world.config.status.reason == "Checking"
+    world.now += timedelta(minutes=10)
+    Operator(world).round()
+    assert world.config.status.reason == "StepStalled"
+    assert "node w-0 is not Ready; repair it, or leave it out" in world.config.status.message
+    world.hosts["w-0"].ready = True
+    judge = Judge(world)
+    finish(world)
+    well(world, judge)
+
+
+def test_an_end_by_deletion_is_on_record_before_the_object_may_go() -> None:
+    world = World.of(1, 2)
+    until(world, lambda: WORKERS in world.rollouts)
+    world.delete()
+    operator, seen = Operator(world), ""
+    for _ in range(30):
+        if world.upgrade is None:
+            break
+        status = world.config.status
+        seen = status.history[0].phase if status.target_version is None else ""
+        operator.round()
+        world.turn()
+    assert (world.upgrade, seen) == (None, "Failed")
+
+
+@pytest.mark.parametrize("part", [PLANE, WORKERS])
+def test_a_layer_that_never_looks_is_named_as_what_has_to_run(part: str) -> None:
+    world = World.of(1, 2)
+    until(world, lambda: part in world.rollouts)
+    rollout = world.rollouts[part]
+    about = msgspec.structs.replace(rollout.metadata, creation_timestamp=world.now)
+    world.rollouts[part] = msgspec.structs.replace(rollout, metadata=about, status=NodeRolloutStatus())
+    Operator(world).round()
+    assert world.config.status.reason != "StepStalled"
+    world.now += timedelta(minutes=5)
+    Operator(world).round()
+    assert world.config.status.reason == "StepStalled"
+    assert "an operator with the layer nodes has to run" in world.config.status.message
+
+
+def test_nobody_who_moves_workloads_is_named_and_nodes_stay() -> None:
+    world = World.of(1, 2)
+    until(world, lambda: world.migration)
+    assert world.migration is not None
+    about = msgspec.structs.replace(world.migration.metadata, creation_timestamp=world.now)
+    world.migration = msgspec.structs.replace(
+        world.migration, metadata=about, status=WorkloadMigrationStatus()
+    )
+    world.now += timedelta(minutes=5)
+    Operator(world).round()
+    assert world.config.status.reason == "StepStalled"
+    assert "an operator with the layer workloads has to run" in world.config.status.message
+    assert WORKERS not in world.rollouts
+
+
+def test_nobody_who_moves_workloads_any_more_is_named_too() -> None:
+    """The layer has looked at the user's migration once, and is gone since."""
+    world = World.of(1, 2)
+    world.migrate(target=OLD)
+    world.turn()
+    world.gone = True
+    operator = Operator(world)
+    until(world, lambda: world.migration is not None and world.migration.spec.target == NEW, operator)
+    for _ in range(3):
+        operator.round()
+        world.turn()
+    assert not holds(world, "Stalled")
+    world.now += timedelta(minutes=5)
+    operator.round()
+    assert (world.config.status.reason, holds(world, "Stalled")) == ("StepStalled", True)
+    assert "an operator with the layer workloads has to run" in world.config.status.message
+    world.gone, judge = False, Judge(world)
+    finish(world)
+    well(world, judge)
+
+
+def test_whoever_edits_their_migration_half_way_alarms_nobody() -> None:
+    world = World.of(1, 9)
+    world.migrate(target=OLD)
+    operator = Operator(world)
+    until(world, lambda: WORKERS in world.rollouts, operator)
+    world.stuck = "slow"
+    world.now += timedelta(minutes=10)
+    operator.round()
+    assert world.migration is not None
+    about = msgspec.structs.replace(
+        world.migration.metadata, generation=world.migration.metadata.generation + 1
+    )
+    world.migration = msgspec.structs.replace(world.migration, metadata=about)
+    operator.round()
+    assert "has not told yet" in world.config.status.message
+    assert not holds(world, "Stalled")

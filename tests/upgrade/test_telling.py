@@ -16,12 +16,13 @@ from shiplift.facts.custom import Custom
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.kube.store import Store
+from shiplift.notify.milestones import milestones
 from shiplift.upgrade.controller import PART, wakes
 from shiplift.upgrade.observe.observer import machine, told_version
 from shiplift.upgrade.tell.happenings import happenings
 from shiplift.upgrade.tell.metrics import UpgradeCollector
 from shiplift.upgrade.tell.report import WEIGHT
-from tests.upgrade.players import Operator, finish
+from tests.upgrade.players import Operator, finish, holds
 from tests.upgrade.world import OLD, World
 
 
@@ -74,6 +75,44 @@ def test_where_it_goes_is_pressing_and_progress_is_not() -> None:
     later = msgspec.structs.replace(after, message="another")
     assert not WEIGHT.pressing(after, later)
     assert WEIGHT.only_progress(after, later)
+
+
+def test_an_approval_that_is_taken_back_half_way_is_a_condition_and_a_notice() -> None:
+    world = World.of(1, 3, approval="Manual")
+    operator, last, notices = Operator(world), "", list[str]()
+
+    def rounds(many: int) -> None:
+        nonlocal last
+        for _ in range(many):
+            operator.round()
+            for one in milestones(world.config, last):
+                notices.append(one.kind)
+                last = one.id
+            world.turn()
+
+    rounds(2)
+    world.approve()
+    rounds(3)
+    assert holds(world, "Approved")
+    world.change(approved=None)
+    rounds(30)
+    assert not holds(world, "Approved")
+    world.change(paused=True)
+    rounds(3)
+    world.change(paused=False)
+    rounds(3)
+    assert not holds(world, "Approved")
+    world.approve()
+    rounds(30)
+    assert holds(world, "Approved")
+    assert notices == [
+        "approval-needed",
+        "started",
+        "step-controlplaneupgraded",
+        "step-nodesupgraded",
+        "approval-needed",
+        "upgraded",
+    ]
 
 
 class Rows:
@@ -167,6 +206,10 @@ def test_no_right_of_the_layer_is_wider_than_what_it_writes() -> None:
         "noderollouts",
         "workloadmigrations",
         "clusterversions",
+        "endpointslices",
+        "machineconfigpools",
+        "quorumservices",
+        "apptypes",
     }
     (named,) = [rule for rule in PART.rules if "clusterversions" in rule["resources"]]
     assert (named["resourceNames"], named["verbs"]) == (["version"], ["get", "patch"])

@@ -3,10 +3,15 @@ rights of nodes."""
 
 from __future__ import annotations
 
+import contextlib
+
+import pytest
+
 from shiplift.api.marks import UPGRADE_HOLD, UPGRADE_LEDGER
 from shiplift.cli.access import followed
 from shiplift.facts import kinds
 from shiplift.kube.account import Account
+from shiplift.kube.errors import NotFound
 from shiplift.kube.fence import whoami
 from shiplift.nodes.controller import PART as NODES
 from shiplift.nodes.face.undo import undo_all as undo_nodes
@@ -89,6 +94,26 @@ def test_paused_it_holds_layers_by_a_mark_and_aborted_it_leaves_nothing(scene: U
     assert OLD in {scene.version(one) for one in nodes}
 
 
+def test_a_rollout_that_somebody_deletes_again_and_again_is_told_and_made_again(scene: Upgrading) -> None:
+    scene.cluster()
+    scene.ask()
+    scene.rig.start()
+    deleted: set[str] = set()
+
+    def delete() -> bool:
+        for name, one in scene.rollouts().items():
+            about = one["metadata"]
+            if "deletionTimestamp" not in about and len(deleted) < 3:
+                deleted.add(about["uid"])
+                with contextlib.suppress(NotFound):
+                    scene.client.delete(kinds.NODE_ROLLOUT, name, uid=about["uid"])
+        return len(deleted) == 3 and "somebody else deletes NodeRollout" in scene.told.get("message", "")
+
+    until(delete, 60)
+    scene.come_to(120, phase="Upgraded")
+    assert scene.traces() == []
+
+
 def test_an_operator_that_comes_back_goes_on_where_the_one_before_was(scene: Upgrading) -> None:
     _, nodes, _ = scene.cluster()
     scene.ask()
@@ -116,6 +141,7 @@ def test_a_budget_that_never_allows_keeps_it_from_starting_and_is_named(scene: U
     assert {scene.version(one) for one in nodes} == {OLD}
 
 
+@pytest.mark.long(seconds=70)
 def test_a_manual_upgrade_starts_when_its_plan_is_approved(scene: Upgrading) -> None:
     scene.cluster()
     scene.ask(approval="Manual")

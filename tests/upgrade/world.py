@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from shiplift.api.base import ObjectMeta, Resource
-from shiplift.api.marks import REFRESH_ASKED, UPGRADE_HOLD, UPGRADE_LEDGER, UPGRADE_UID
+from shiplift.api.marks import REFRESH_ASKED, TURN_TOLD, UPGRADE_HOLD, UPGRADE_LEDGER, UPGRADE_UID
 from shiplift.api.nodes import (
     NodeRollout,
     NodeRolloutSpec,
@@ -28,16 +28,20 @@ from shiplift.api.nodes import (
 from shiplift.api.operators import OperatorVersion
 from shiplift.api.upgrade import Granted, UpgradeConfig, UpgradeConfigSpec, UpgradeType
 from shiplift.api.values import Condition, ConditionStatus, Progress
+from shiplift.api.windows import windows_of
 from shiplift.api.workloads import MigrationState, WorkloadMigration, WorkloadMigrationSpec
 from shiplift.engine import ledger
 from shiplift.engine.step import Outcomes, Step
 from shiplift.engine.versions import goal, reaches
-from shiplift.facts.kinds import Kind
+from shiplift.facts.kinds import NODE_ROLLOUT, QUORUM_SERVICE, Kind
 from shiplift.upgrade import steps
-from shiplift.upgrade.model import ClusterVersion, Machine, View
+from shiplift.upgrade.act import rollouts
+from shiplift.upgrade.model import ClusterVersion, ConfigPool, Later, Machine, Unreadable, View
 from shiplift.upgrade.names import FINALIZER
 
 OLD, NEW = "v1.35.4", "v1.36.3"
+WORKLOADS = 2
+"""So many there are; once every node that takes part is of the target they have arrived."""
 START = datetime(2026, 5, 4, 9, 0, tzinfo=UTC)
 
 
@@ -52,6 +56,7 @@ class Host:
     ready: bool = True
     fails: bool = False
     left_out: bool = False
+    agent: bool = True
     pool: str = ""
 
 
@@ -61,13 +66,29 @@ class World:
     hosts: dict[str, Host] = field(default_factory=dict[str, Host])
     server: str = OLD
     """What the API server says that answers, where no control-plane node does."""
+    servers: dict[str, str] = field(default_factory=dict[str, str])
+    """What others behind the same address say."""
     upgrade: UpgradeConfig | None = None
     rollouts: dict[str, NodeRollout] = field(default_factory=dict[str, NodeRollout])
     migration: WorkloadMigration | None = None
     cluster_version: ClusterVersion | None = None
+    config_pools: tuple[ConfigPool, ...] = ()
     operators: tuple[OperatorVersion, ...] = ()
+    services: dict[str, Later] = field(default_factory=dict[str, Later])
+    apps: dict[str, Later] = field(default_factory=dict[str, Later])
     never_allowed: tuple[str, ...] = ()
     stale: tuple[Kind, ...] = ()
+    unreadable: tuple[Unreadable, ...] = ()
+    garbled: set[str] = field(default_factory=set[str])
+    """NodeRollouts, by name, that somebody has made unreadable."""
+    labelled: set[str] = field(default_factory=set[str])
+    """Nodes without an API server that somebody has labelled as control plane."""
+    stuck: str = ""
+    """What keeps every NodeRollout from going on; empty where nothing does."""
+    gone: bool = False
+    """Nobody looks at the WorkloadMigration."""
+    stays: bool = False
+    """Workloads do not move."""
     listeners: list[Callable[[Step], None]] = field(default_factory=list[Callable[[Step], None]])
     versions: int = 0
 
@@ -127,20 +148,39 @@ class World:
         assert self.upgrade is not None
         return self.upgrade
 
+    def later(self, kind: Kind, name: str, wants: str = "2.0", **fields: Any) -> None:
+        """A quorum service, or an operator, that wants to become something else."""
+        those = self.services if kind == QUORUM_SERVICE else self.apps
+        those[name] = Later(kind, "shop", name, f"l-{self.number()}", wants=wants, **fields)
+
     # --- what the conductor sees ---
+
+    def _is_plane(self, name: str) -> bool:
+        return bool(self.hosts[name].api_server) or name in self.labelled
 
     def view(self, outcomes: Outcomes | None = None) -> View:
         machines = tuple(
-            Machine(name, one.kubelet, one.ready, bool(one.api_server), one.left_out, one.pool)
+            Machine(name, one.kubelet, one.ready, self._is_plane(name), one.left_out, one.pool, one.agent)
             for name, one in sorted(self.hosts.items())
         )
         return View(
             upgrade=self.upgrade,
             machines=machines,
             api_servers=self._api_servers(),
-            rollouts=tuple(self.rollouts.values()),
+            rollouts=tuple(one for name, one in self.rollouts.items() if name not in self.garbled),
+            unreadable=(
+                *self.unreadable,
+                *(
+                    Unreadable(NODE_ROLLOUT, name, "no number")
+                    for name in self.rollouts
+                    if name in self.garbled
+                ),
+            ),
             migration=self.migration,
             cluster_version=self.cluster_version,
+            services=tuple(self.services.values()),
+            apps=tuple(self.apps.values()),
+            config_pools=self.config_pools,
             operators=self.operators,
             never_allowed=self.never_allowed,
             stale=self.stale,
@@ -151,7 +191,7 @@ class World:
         if self.upgrade is not None and self.upgrade.spec.type is UpgradeType.OPENSHIFT:
             return {"version": self.cluster_version.reached if self.cluster_version else ""}
         planes = {name: one.api_server for name, one in self.hosts.items() if one.api_server}
-        return planes or {"kubernetes": self.server}
+        return planes or {"kubernetes": self.server, **self.servers}
 
     # --- the API server ---
 
@@ -159,12 +199,10 @@ class World:
         for one in self.listeners:
             one(step)
         match step:
-            case steps.SetFinalizer():
-                self._finalizer(step)
+            case steps.SetFinalizer() | steps.AskProvider() | steps.TellTurn() | steps.ForgetTurn():
+                self._take_own(step)
             case steps.SetChannel() | steps.SetUpdate():
                 self._tell_openshift(step)
-            case steps.AskProvider():
-                self.mark(**{REFRESH_ASKED: step.wish})
             case steps.MakeRollout():
                 self._make(step)
             case steps.DeleteRollout():
@@ -173,8 +211,34 @@ class World:
                 self.rollouts[step.name] = msgspec.structs.replace(rollout, metadata=about)
             case steps.HoldRollout():
                 self.rollouts[step.name] = _held(self._rollout(step.name, step.uid), step.why)
+            case steps.SetRollout():
+                live = msgspec.to_builtins(self._rollout(step.name, step.uid))
+                patch = rollouts.edit(live, step.settings).patch
+                assert isinstance(patch, list)
+                self.rollouts[step.name] = _edited(msgspec.convert(_patched(live, patch), NodeRollout))
+            case steps.HoldLater():
+                those = self.services if step.kind == QUORUM_SERVICE else self.apps
+                if (found := those.get(step.name)) is None or found.uid != step.uid:
+                    raise Refused("it is gone")
+                those[step.name] = msgspec.structs.replace(found, held=step.why)
             case _:
                 self._take_migration(step)
+
+    def _take_own(self, step: Step) -> None:
+        match step:
+            case steps.AskProvider():
+                self.mark(**{REFRESH_ASKED: step.wish})
+            case steps.TellTurn():
+                self.mark(**{TURN_TOLD: step.job})
+            case steps.ForgetTurn():
+                about = self.config.metadata
+                notes = _without(dict(about.annotations), TURN_TOLD)
+                new = msgspec.structs.replace(about, annotations=notes)
+                self.upgrade = msgspec.structs.replace(self.config, metadata=new)
+            case steps.SetFinalizer():
+                self._finalizer(step)
+            case _:
+                raise TypeError(type(step))
 
     def _take_migration(self, step: Step) -> None:
         match step:
@@ -251,12 +315,20 @@ class World:
             for name, one in self.rollouts.items()
             if one.metadata.deletion_timestamp is None
         }
-        if self.migration is not None:
+        if self.migration is not None and not self.gone:
             self.migration = self._moved(self.migration)
+        for those in (self.services, self.apps):
+            for name, one in those.items():
+                if not (one.held or one.paused or one.stalled):
+                    those[name] = msgspec.structs.replace(one, ready=True, under_way=False)
 
     def _scope(self, rollout: NodeRollout) -> list[Host]:
         planes = any(one.operator == "Exists" for one in rollout.spec.node_selector.match_expressions)
         return [one for one in self.hosts.values() if bool(one.api_server) is planes and not one.left_out]
+
+    def _rests(self, rollout: NodeRollout) -> bool:
+        held = rollout.spec.paused or UPGRADE_HOLD in rollout.metadata.annotations
+        return held or not windows_of(rollout.spec.windows).open_at(self.now)
 
     def _rolled(self, rollout: NodeRollout) -> NodeRollout:
         version, scope = rollout.spec.version or "", self._scope(rollout)
@@ -266,23 +338,27 @@ class World:
         behind = [one for one in scope if one.kubelet != version]
         if not behind:
             return _told(rollout, RolloutPhase.COMPLETE, status.start_time)
-        if rollout.spec.paused or UPGRADE_HOLD in rollout.metadata.annotations:
+        if self._rests(rollout):
             return _told(rollout, RolloutPhase.PAUSED, status.start_time)
         if status.phase is RolloutPhase.STOPPED:
             return rollout
         if behind[0].fails:
             return _told(rollout, RolloutPhase.STOPPED, self.now, failed=True)
-        behind[0].kubelet = version
-        behind[0].api_server = version if behind[0].api_server else ""
-        return _told(rollout, RolloutPhase.RUNNING, status.start_time or self.now)
+        if not self.stuck:
+            behind[0].kubelet = version
+            behind[0].api_server = version if behind[0].api_server else ""
+        told = _told(rollout, RolloutPhase.RUNNING, status.start_time or self.now)
+        return _stalled(told, self.stuck) if self.stuck else told
 
     def _moved(self, migration: WorkloadMigration) -> WorkloadMigration:
         spec, before = migration.spec, migration.status
-        workers = {one.kubelet for one in self.hosts.values() if not one.api_server}
-        over = not spec.target or all(reaches(one, goal(spec.target)) for one in workers)
+        behind = [one for one in self.hosts.values() if not one.api_server and not _is_at(one, spec.target)]
+        over = not behind
         held = spec.paused or UPGRADE_HOLD in migration.metadata.annotations
         starts = before.observed_generation < migration.metadata.generation
-        reason = "Starting" if starts else "Paused" if held else "Idle" if over else "Moving"
+        arrived = not (starts or held or self.stays) and all(one.left_out for one in behind)
+        waits = "WaitingForNodes" if arrived else "Moving"
+        reason = "Starting" if starts else "Paused" if held else "Idle" if over else waits
         busy = not over or starts
         said = [_condition("Ready", reason, not busy), *([_condition("Reconciling", reason)] if busy else [])]
         status = msgspec.structs.replace(
@@ -290,9 +366,14 @@ class World:
             observed_generation=migration.metadata.generation,
             state=MigrationState.UPGRADE if busy else MigrationState.NO_UPGRADE,
             target=spec.target,
+            progress=Progress.of(WORKLOADS if arrived else 0, WORKLOADS) if busy else Progress(),
             conditions=tuple(said),
         )
         return msgspec.structs.replace(migration, status=status)
+
+
+def _is_at(host: Host, target: str | None) -> bool:
+    return not target or reaches(host.kubelet, goal(target))
 
 
 def _condition(name: str, reason: str, holds: bool = True) -> Condition:
@@ -312,6 +393,12 @@ def _told(
         message=phase.value.lower(),
         progress=Progress(),
     )
+    return msgspec.structs.replace(rollout, status=status)
+
+
+def _stalled(rollout: NodeRollout, why: str) -> NodeRollout:
+    said = (_condition("Stalled", "DrainBlocked"),)
+    status = msgspec.structs.replace(rollout.status, message=why, conditions=said)
     return msgspec.structs.replace(rollout, status=status)
 
 

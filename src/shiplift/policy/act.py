@@ -106,6 +106,8 @@ class Actor:
     def _replace(self, step: Replace) -> Outcome:
         """In place, and only what is the policy's: no moment without an UpgradeConfig, its history kept."""
         body = applied(step.provider, step.policy)
+        if step.anew:
+            body["spec"]["abort"] = False
         written = self._client.apply(
             UPGRADE_CONFIG, body, uid=step.uid, resource_version=str(step.version), force=True
         )
@@ -134,6 +136,10 @@ class Actor:
             return Outcome.refused(step, _SETTINGS, AGAIN)
         try:
             report = msgspec.json.decode(letter.body, type=Report)
+        except msgspec.MsgspecError:
+            self._outbox.done(letter)
+            return Outcome.done(step, message=f"report {letter.id} cannot be read, and is left")
+        try:
             got = self._ocm.tell(config, report)
             if got.status not in _NEVER:
                 got.good()

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from datetime import datetime
 
+import msgspec
+
+from shiplift.engine import clock, contested
 from shiplift.engine.barrier import Barrier
 from shiplift.engine.decision import Requeue
 from shiplift.engine.step import Outcome, Outcomes, Step
 from shiplift.facts.kinds import CLUSTER_VERSION as CLUSTER_VERSIONS
 from shiplift.facts.kinds import GROUP, UPGRADE_CONFIG, Kind
 from shiplift.facts.meta import Row
-from shiplift.kube import config
+from shiplift.kube import authors, config
 from shiplift.kube.config import ConfigReader
 from shiplift.kube.part import Context, LayerPart, Reaches
 from shiplift.kube.rbac import rule
@@ -36,7 +39,8 @@ class Policies:
 
     def __init__(self, context: Context) -> None:
         client, space = context.client, context.namespace
-        self._store = context.store
+        self._store, self._begun = context.store, clock.now()
+        self._changes = contested.Memory()
         asker = Asker(client, space, context.probing)
         outbox, book = Outbox(client, space, OUTBOX), RecordBook(client, space)
         reader = ConfigReader(client, space, SECTION, Section)
@@ -46,14 +50,18 @@ class Policies:
 
     def observe(self, key: str, outcomes: Outcomes) -> View:
         view = self._observer.observe(outcomes)
-        metrics.note(self._store, view)
+        view = msgspec.structs.replace(view, changes=dict(self._changes.changes))
+        metrics.note(self._store, view, self._begun)
         return view
 
     def decide(self, view: View, now: datetime) -> Syncing:
         return decide(view, now)
 
     def act(self, step: Step) -> Outcome:
-        return self._actor.act(step)
+        outcome = self._actor.act(step)
+        if outcome.ok:
+            self._changes.note(step, clock.now())
+        return outcome
 
     def publish(self, key: str, decision: Syncing) -> Iterable[Barrier | Requeue]:
         return self._publisher.publish(decision)
@@ -65,7 +73,7 @@ def wakes(_kind: Kind, _old: Row | None, _new: Row | None) -> Iterable[Hashable]
 
 
 RULES = (
-    rule(GROUP, [UPGRADE_CONFIG.plural], ["get", "create", "patch", "delete"]),
+    rule(GROUP, [UPGRADE_CONFIG.plural], ["get", "create", "patch", "delete", authors.PROVIDE]),
     rule(GROUP, [f"{UPGRADE_CONFIG.plural}/status"], ["patch"]),
     rule(CLUSTER_VERSIONS.group, [CLUSTER_VERSIONS.plural], ["get"], [CLUSTER_VERSION]),
 )

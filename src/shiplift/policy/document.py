@@ -70,9 +70,11 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 def wanted(document: Document) -> Wanted:
-    """What a policy asks for."""
+    """What a policy asks for; a `ValueError` that names the field that no UpgradeConfig could have."""
     said: dict[str, Any] = msgspec.to_builtins(document)
-    return Wanted(said.pop(_HEAD), said)
+    found = Wanted(said.pop(_HEAD), said)
+    _ = found.spec  # what an UpgradeConfig cannot have is found out here, where it is told
+    return found
 
 
 def first(whole: Any) -> Wanted | None:

@@ -6,8 +6,9 @@ from datetime import datetime
 
 import msgspec
 
-from shiplift.api.upgrade import Policy, Queued, UpgradeConfig
+from shiplift.api.upgrade import HistoryEntry, Policy, Queued, UpgradeConfig, UpgradePhase
 from shiplift.engine import versions
+from shiplift.engine.contested import Changes
 from shiplift.engine.decision import Decision
 from shiplift.engine.probes import Probe
 from shiplift.engine.step import Outcomes, Step
@@ -68,9 +69,13 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     """Why nobody knows whether `current` is all that there is: rows are old, or one cannot be read."""
     box: Box | None = None
     """What is still to be reported; None where that cannot be read."""
+    box_trouble: str = ""
+    """Why it cannot be."""
     record: Record | None = None
     """None where it cannot be read."""
     outcomes: Outcomes = Outcomes()
+    changes: Changes = {}
+    """What was changed of what somebody else may write too."""
 
 
 class Judgement(msgspec.Struct, frozen=True):
@@ -99,12 +104,18 @@ def config_of(row: Custom) -> UpgradeConfig:
 def has_started(config: UpgradeConfig) -> bool:
     """Whether the upgrade that the spec asks for has begun, however it went on. One that is over may have
     been another: its start stays in the status until the next is taken up."""
-    wanted = versions.goal(config.spec.desired.version or "")
-    past = any(
-        one.start_time is not None and versions.goal(one.version) == wanted for one in config.status.history
-    )
+    past = any(is_of_the_spec(one, config) for one in config.status.history)
     untold = config.status.start_time is not None and not config.status.history
     return is_running(config) or past or untold
+
+
+def is_of_the_spec(one: HistoryEntry, config: UpgradeConfig) -> bool:
+    """Whether an upgrade that is on record is the one that the spec asks for. One that was aborted is that
+    only while the abort stands: it is withdrawn with another version, and whoever asks for the first one
+    again asks for an upgrade that has not begun."""
+    begun = (one.start_time or one.complete_time) is not None
+    same = versions.goal(one.version) == versions.goal(config.spec.desired.version or "")
+    return begun and same and (one.phase is not UpgradePhase.FAILED or config.spec.abort)
 
 
 def is_running(config: UpgradeConfig) -> bool:

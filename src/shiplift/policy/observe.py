@@ -41,6 +41,8 @@ class Observer:
         # asked before the cluster is looked at: an answer is never older than what it is compared with
         asking = self._asker.state()
         snapshot = self._store.snapshot(UPGRADE_CONFIG)
+        box, box_trouble = _readable(self._outbox.box)
+        record, _ = _readable(self._book.read)
         return View(
             config=looked.value,
             config_trouble=looked.trouble,
@@ -49,8 +51,9 @@ class Observer:
             unsure=_unsure(
                 bool(snapshot.stale(UPGRADE_CONFIG)), list(snapshot.undecodable(UPGRADE_CONFIG).values())
             ),
-            box=_readable(self._outbox.box),
-            record=_readable(self._book.read),
+            box=box,
+            box_trouble=box_trouble,
+            record=record,
             outcomes=outcomes,
         )
 
@@ -61,10 +64,10 @@ def _unsure(stale: bool, undecodable: list[str]) -> str:
     return "what is known of the UpgradeConfig may be old" if stale else ""
 
 
-def _readable(read: Callable[[], T]) -> T | None:
-    """What cannot be read now keeps nothing else from going on."""
+def _readable(read: Callable[[], T]) -> tuple[T | None, str]:
+    """What cannot be read now, and why, keeps nothing else from going on."""
     try:
-        return read()
+        return read(), ""
     except KubeError as error:
         log.warning("policy state cannot be read", reason=str(error))
-        return None
+        return None, str(error)

@@ -9,6 +9,8 @@ from shiplift.outside.letters import Letter
 from shiplift.policy.document import Wanted
 from shiplift.policy.model import Purpose
 
+_MADE = "make UpgradeConfig"
+
 
 class Ask(Step, frozen=True):
     """Ask the provider; the answer comes later, by itself."""
@@ -35,6 +37,16 @@ class Create(Step, frozen=True):
     def key(self) -> str:
         return f"create {self.policy.digest}"
 
+    @property
+    def change(self) -> str:
+        return f"{_MADE} {self.policy.digest}"
+
+    def undone_by_others(self) -> str:
+        return (
+            f"somebody else deletes the UpgradeConfig of policy {self.policy.id}; withdraw the policy at its"
+            " provider, or keep them from it"
+        )
+
     def describe(self) -> str:
         return f"make the UpgradeConfig of policy {self.policy.id} from {self.provider}"
 
@@ -46,10 +58,27 @@ class Replace(Step, frozen=True):
     version: int
     provider: str
     policy: Wanted
+    anew: bool = False
+    """Whether the upgrade before it was aborted: the wish to abort was about that one."""
 
     @property
     def key(self) -> str:
         return f"replace {self.uid} {self.policy.digest}"
+
+    @property
+    def change(self) -> str:
+        return self.key
+
+    @property
+    def takes_back(self) -> str:
+        """What an earlier policy said."""
+        return f"replace {self.uid}"
+
+    def undone_by_others(self) -> str:
+        return (
+            f"somebody else changes what policy {self.policy.id} says in the UpgradeConfig; change it at the"
+            " provider, or keep them from it"
+        )
 
     def describe(self) -> str:
         return f"change the UpgradeConfig to policy {self.policy.id} from {self.provider}"
@@ -66,6 +95,10 @@ class Delete(Step, frozen=True):
     def key(self) -> str:
         return f"delete {self.uid}"
 
+    @property
+    def takes_back(self) -> str:
+        return _MADE
+
     def describe(self) -> str:
         return f"delete the UpgradeConfig: policy {self.policy} is gone"
 
@@ -80,6 +113,10 @@ class Confirm(Step, frozen=True):
     @property
     def key(self) -> str:
         return f"confirm {self.uid} {self.refresh}"
+
+    @property
+    def change(self) -> str:
+        return self.key
 
     def describe(self) -> str:
         return f"confirm that the UpgradeConfig is what the provider says ({self.refresh})"

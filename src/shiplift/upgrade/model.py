@@ -18,6 +18,7 @@ from shiplift.api.operators import OperatorVersion
 from shiplift.api.upgrade import UpgradeConfig, UpgradeConfigStatus
 from shiplift.api.workloads import WorkloadMigration
 from shiplift.engine.conditions import Reason as AnyReason
+from shiplift.engine.contested import Changes
 from shiplift.engine.decision import Decision
 from shiplift.engine.step import Outcomes, Step
 from shiplift.facts.kinds import Kind
@@ -59,6 +60,10 @@ class Reason(AnyReason):
     """The other nodes are being upgraded."""
     WORKLOADS = "Workloads"
     """Workloads are being moved, or told to move."""
+    SERVICES = "Services"
+    """Quorum services become what their objects ask for."""
+    OPERATORS = "Operators"
+    """Operators do."""
     CHECKING = "Checking"
     """All is done; nodes are looked at once more."""
     CLEANING_UP = "CleaningUp"
@@ -67,6 +72,8 @@ class Reason(AnyReason):
     """What has failed is let go, so that it can be tried again."""
     DONE = "Done"
     """Of one step: it is over."""
+    NOTHING_TO_DO = "NothingToDo"
+    """Of one step: it was passed over."""
     STEP_FAILED = "StepFailed"
     """A layer has stopped: somebody has to look, and then `retry`."""
     STEP_STALLED = "StepStalled"
@@ -96,6 +103,8 @@ class Stage(StrEnum):
     CONTROL_PLANE = "ControlPlaneUpgraded"
     NODES = "NodesUpgraded"
     WORKLOADS = "WorkloadsMoved"
+    SERVICES = "ServicesUpgraded"
+    OPERATORS = "OperatorsUpgraded"
     CHECKED = "Checked"
 
 
@@ -110,6 +119,8 @@ class Machine(msgspec.Struct, frozen=True):
     """It has opted out of every rollout."""
     pool: str = ""
     """The pool that it is of, as its cloud says; empty where nobody does."""
+    agent: bool = True
+    """Whether an agent of ours has ever spoken there."""
 
 
 class ClusterVersion(msgspec.Struct, frozen=True):
@@ -129,6 +140,54 @@ class ClusterVersion(msgspec.Struct, frozen=True):
     """What keeps it from going on; empty where nothing does."""
     not_upgradeable: str = ""
     """Why it goes to no other minor; empty where it does."""
+
+
+class ConfigPool(msgspec.Struct, frozen=True):
+    """What OpenShift's machine-config operator says of machines of one kind."""
+
+    name: str
+    machines: int = 0
+    updated: int = 0
+    """Those that have what they should."""
+    paused: bool = False
+    """Somebody keeps its machines as they are."""
+    settled: bool = False
+    """It has looked at what is wanted now, and all of them have it."""
+    degraded: str = ""
+    """What keeps it; empty where nothing does."""
+
+    @property
+    def id(self) -> str:
+        return f"MachineConfigPool {self.name}"
+
+    @property
+    def behind(self) -> bool:
+        return not self.settled or self.updated < self.machines
+
+
+class Later(msgspec.Struct, frozen=True):
+    """An object of a layer whose turn comes after the workloads: what it becomes is its own affair."""
+
+    kind: Kind
+    namespace: str
+    name: str
+    uid: str
+    wants: str = ""
+    """What it asks for, in words; empty where nobody but a layer does."""
+    held: str = ""
+    """What our mark on it says; empty where there is none."""
+    paused: bool = False
+    """By its user."""
+    under_way: bool = False
+    """It is half way, and holding it would leave it there."""
+    ready: bool = False
+    """It is as its layer wants it."""
+    stalled: bool = False
+    message: str = ""
+
+    @property
+    def id(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"
 
 
 class Unreadable(NamedTuple):
@@ -151,8 +210,13 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     migration: WorkloadMigration | None = None
     cluster_version: ClusterVersion | None = None
     """Of an upgrade of type OpenShift."""
+    config_pools: tuple[ConfigPool, ...] = ()
     trouble: str = ""
-    """Why that cannot be read."""
+    """Why one of these cannot be read."""
+    services: tuple[Later, ...] = ()
+    """Quorum services."""
+    apps: tuple[Later, ...] = ()
+    """Operators that somebody asks for."""
     operators: tuple[OperatorVersion, ...] = ()
     """Operators that are installed here; looked at before the start only."""
     never_allowed: tuple[str, ...] = ()
@@ -160,6 +224,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     stale: tuple[Kind, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
     outcomes: Outcomes = Outcomes()
+    changes: Changes = {}
+    """What was changed of what somebody else may write too."""
 
 
 class Line(NamedTuple):

@@ -2,9 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
+import msgspec
+
+from shiplift.api.marks import TURN_TOLD, UPGRADE_HOLD
 from shiplift.engine.step import Step
+from shiplift.facts.kinds import Kind
+
+_MADE_MIGRATION = "make migration"
+
+
+def _held(uid: str, why: str) -> str:
+    """What a hold changes, by name; and, where `why` is empty, its end."""
+    return f"hold {uid} {why}" if why else f"let go {uid}"
+
+
+def _let_go(uid: str, why: str) -> str:
+    return f"let go {uid}" if why else f"hold {uid}"
+
+
+def _fought(named: str, why: str) -> str:
+    does = "takes our mark off" if why else "puts our mark back on"
+    return f"somebody else {does} {named} ({UPGRADE_HOLD}); keep them from it while the upgrade runs"
 
 
 class SetFinalizer(Step, frozen=True):
@@ -16,6 +37,20 @@ class SetFinalizer(Step, frozen=True):
     @property
     def key(self) -> str:
         return f"finalizer {self.uid}"
+
+    @property
+    def change(self) -> str:
+        return self.key if self.present else ""
+
+    @property
+    def takes_back(self) -> str:
+        return "" if self.present else self.key
+
+    def undone_by_others(self) -> str:
+        return (
+            "somebody else takes our finalizer off the UpgradeConfig; without it, deleting the UpgradeConfig"
+            " while no operator runs would leave what was made for the upgrade"
+        )
 
     def describe(self) -> str:
         return f"{'put our finalizer on' if self.present else 'take our finalizer off'} the UpgradeConfig"
@@ -32,8 +67,53 @@ class AskProvider(Step, frozen=True):
     def key(self) -> str:
         return f"ask provider {self.uid}"
 
+    @property
+    def change(self) -> str:
+        return self.key
+
     def describe(self) -> str:
         return f"ask for the policy once more ({self.wish}), by a mark on the UpgradeConfig"
+
+
+class TellTurn(Step, frozen=True):
+    """A hook tells somebody else that it is their turn."""
+
+    uid: str
+    namespace: str
+    job: str
+    of: str
+    target: str
+    pools: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        return f"tell turn {self.namespace}/{self.job}"
+
+    @property
+    def change(self) -> str:
+        return self.key
+
+    def undone_by_others(self) -> str:
+        return (
+            f"somebody else takes the annotation {TURN_TOLD} off the UpgradeConfig, by which we know whose"
+            " turn was told; keep them from it while the upgrade runs"
+        )
+
+    def describe(self) -> str:
+        return f"tell that it is the turn of {self.of} (Job {self.namespace}/{self.job})"
+
+
+class ForgetTurn(Step, frozen=True):
+    """The note goes that says which turn was told."""
+
+    uid: str
+
+    @property
+    def key(self) -> str:
+        return f"forget turn {self.uid}"
+
+    def describe(self) -> str:
+        return "take the note of the last turn off the UpgradeConfig"
 
 
 class SetChannel(Step, frozen=True):
@@ -45,6 +125,16 @@ class SetChannel(Step, frozen=True):
     @property
     def key(self) -> str:
         return f"set channel {self.uid}"
+
+    @property
+    def change(self) -> str:
+        return f"{self.key} {self.channel}"
+
+    def undone_by_others(self) -> str:
+        return (
+            f"somebody else sets another channel of ClusterVersion version than {self.channel};"
+            " keep them from it while the upgrade runs"
+        )
 
     def describe(self) -> str:
         return f"set the channel of ClusterVersion version to {self.channel}"
@@ -59,6 +149,16 @@ class SetUpdate(Step, frozen=True):
     @property
     def key(self) -> str:
         return f"set update {self.uid}"
+
+    @property
+    def change(self) -> str:
+        return f"{self.key} {self.version}"
+
+    def undone_by_others(self) -> str:
+        return (
+            f"somebody else sets another desired update of ClusterVersion version than {self.version};"
+            " keep them from it while the upgrade runs"
+        )
 
     def describe(self) -> str:
         return f"set the desired update of ClusterVersion version to {self.version}"
@@ -76,6 +176,16 @@ class MakeRollout(Step, frozen=True):
     def key(self) -> str:
         return f"make rollout {self.name}"
 
+    @property
+    def change(self) -> str:
+        return self.key
+
+    def undone_by_others(self) -> str:
+        return (
+            f"somebody else deletes NodeRollout {self.name}; keep them from it while the upgrade runs,"
+            " or abort the upgrade"
+        )
+
     def describe(self) -> str:
         return f"make NodeRollout {self.name}: nodes to {self.spec.get('version')}"
 
@@ -92,8 +202,44 @@ class DeleteRollout(Step, frozen=True):
     def key(self) -> str:
         return f"delete rollout {self.uid}"
 
+    @property
+    def takes_back(self) -> str:
+        return f"make rollout {self.name}"
+
     def describe(self) -> str:
         return f"delete NodeRollout {self.name}"
+
+
+class SetRollout(Step, frozen=True):
+    """A NodeRollout of ours gets the windows and the strategy that the UpgradeConfig has by now."""
+
+    name: str
+    uid: str
+    settings: dict[str, Any]
+    """Fields of its spec; None where one is to be absent."""
+
+    @property
+    def key(self) -> str:
+        return f"set rollout {self.uid}"
+
+    @property
+    def change(self) -> str:
+        said = msgspec.json.encode(self.settings, order="deterministic")
+        return f"{self.key} {hashlib.sha256(said).hexdigest()[:16]}"
+
+    @property
+    def takes_back(self) -> str:
+        """Whoever changes their mind undoes nothing of somebody else's."""
+        return self.key
+
+    def undone_by_others(self) -> str:
+        return (
+            f"somebody else changes windows or strategy of NodeRollout {self.name}; change those of"
+            " UpgradeConfig cluster, which it follows"
+        )
+
+    def describe(self) -> str:
+        return f"give NodeRollout {self.name} the windows and the strategy of the UpgradeConfig"
 
 
 class HoldRollout(Step, frozen=True):
@@ -107,10 +253,50 @@ class HoldRollout(Step, frozen=True):
     def key(self) -> str:
         return f"hold rollout {self.uid}"
 
+    @property
+    def change(self) -> str:
+        return _held(self.uid, self.why)
+
+    @property
+    def takes_back(self) -> str:
+        return _let_go(self.uid, self.why)
+
+    def undone_by_others(self) -> str:
+        return _fought(f"NodeRollout {self.name}", self.why)
+
     def describe(self) -> str:
         return (
             f"hold NodeRollout {self.name}: {self.why}" if self.why else f"let NodeRollout {self.name} go on"
         )
+
+
+class HoldLater(Step, frozen=True):
+    """A quorum service or an operator begins nothing; `why` is empty where it may again."""
+
+    kind: Kind
+    namespace: str
+    name: str
+    uid: str
+    why: str
+
+    @property
+    def key(self) -> str:
+        return f"hold {self.kind} {self.uid}"
+
+    @property
+    def change(self) -> str:
+        return _held(self.uid, self.why)
+
+    @property
+    def takes_back(self) -> str:
+        return _let_go(self.uid, self.why)
+
+    def undone_by_others(self) -> str:
+        return _fought(f"{self.kind} {self.namespace}/{self.name}", self.why)
+
+    def describe(self) -> str:
+        named = f"{self.kind} {self.namespace}/{self.name}"
+        return f"hold {named}: {self.why}" if self.why else f"let {named} go on"
 
 
 class MakeMigration(Step, frozen=True):
@@ -121,7 +307,17 @@ class MakeMigration(Step, frozen=True):
 
     @property
     def key(self) -> str:
-        return "make migration"
+        return _MADE_MIGRATION
+
+    @property
+    def change(self) -> str:
+        return _MADE_MIGRATION
+
+    def undone_by_others(self) -> str:
+        return (
+            "somebody else deletes WorkloadMigration cluster; keep them from it while the upgrade runs,"
+            " or abort the upgrade"
+        )
 
     def describe(self) -> str:
         return f"make WorkloadMigration cluster: workloads to nodes of {self.spec.get('target')}"
@@ -137,6 +333,16 @@ class SetTarget(Step, frozen=True):
     def key(self) -> str:
         return f"set target {self.uid}"
 
+    @property
+    def change(self) -> str:
+        return f"{self.key} {self.target}"
+
+    def undone_by_others(self) -> str:
+        return (
+            "somebody else sets the target of WorkloadMigration cluster back; set it to"
+            f" {self.target} where it is managed, or abort the upgrade"
+        )
+
     def describe(self) -> str:
         return f"set the target of WorkloadMigration cluster to {self.target}"
 
@@ -150,6 +356,10 @@ class PutBackTarget(Step, frozen=True):
     @property
     def key(self) -> str:
         return f"put back target {self.uid}"
+
+    @property
+    def takes_back(self) -> str:
+        return f"set target {self.uid}"
 
     def describe(self) -> str:
         if self.keep:
@@ -167,6 +377,17 @@ class HoldMigration(Step, frozen=True):
     def key(self) -> str:
         return f"hold migration {self.uid}"
 
+    @property
+    def change(self) -> str:
+        return _held(self.uid, self.why)
+
+    @property
+    def takes_back(self) -> str:
+        return _let_go(self.uid, self.why)
+
+    def undone_by_others(self) -> str:
+        return _fought("WorkloadMigration cluster", self.why)
+
     def describe(self) -> str:
         held = f"hold WorkloadMigration cluster: {self.why}"
         return held if self.why else "let WorkloadMigration cluster go on"
@@ -182,6 +403,10 @@ class DeleteMigration(Step, frozen=True):
     @property
     def key(self) -> str:
         return f"delete migration {self.uid}"
+
+    @property
+    def takes_back(self) -> str:
+        return _MADE_MIGRATION
 
     def describe(self) -> str:
         return "delete WorkloadMigration cluster, which was made for the upgrade"

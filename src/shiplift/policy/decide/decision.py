@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from shiplift.engine import retries
+from shiplift.engine import contested, retries
 from shiplift.engine.decision import requeue
 from shiplift.engine.step import Step
 from shiplift.policy.config import Provider
 from shiplift.policy.decide import reports, schedule
 from shiplift.policy.decide.gates import Case, judged
 from shiplift.policy.model import Judgement, Syncing, View
-from shiplift.policy.steps import Ask
+from shiplift.policy.steps import Ask, Replace
 from shiplift.policy.tell.report import recorded, told_policy
 
 LOOK = timedelta(minutes=1)
@@ -29,15 +29,29 @@ def decide(view: View, now: datetime) -> Syncing:
     case = Case(view, view.config, now)
     judgement = judged(case)
     asks, soonest = _asks(case)
-    steps = (*judgement.steps, *asks, *reports.steps(view, view.config, now))
-    trouble = _trouble(view, judgement, steps)
+    steps = (*_after_reports(case, judgement), *asks, *reports.steps(view, view.config, now))
+    trouble = _trouble(case, judgement, steps)
     decision = Syncing(
         steps,
         requeue(min(LOOK, soonest, _SOON if view.unsure else LOOK)),
         record=recorded(view, case.provider, trouble, now),
         told=told_policy(view, case.provider, judgement, trouble),
     )
-    return retries.only_due(decision, lambda step: retries.wait(view.outcomes, step, now))
+    return retries.only_due(
+        decision,
+        lambda step: max(
+            retries.wait(view.outcomes, step, now),
+            contested.wait(view.changes, step, now),
+            reports.wait(case.view, case.config, step, now),
+        ),
+    )
+
+
+def _after_reports(case: Case, judgement: Judgement) -> tuple[Step, ...]:
+    """What is to be told of a policy is noted before another takes its place: after that nobody knows it."""
+    if reports.all_noted(case.view, case.config, case.now):
+        return judgement.steps
+    return tuple(step for step in judgement.steps if not isinstance(step, Replace))
 
 
 def _asks(case: Case) -> tuple[tuple[Step, ...], timedelta]:
@@ -51,7 +65,14 @@ def _asks(case: Case) -> tuple[tuple[Step, ...], timedelta]:
     return (Ask(case.provider, schedule.purpose(case.view, case.config), asking.attempts),), LOOK
 
 
-def _trouble(view: View, judgement: Judgement, steps: Iterable[Step]) -> str:
+def _trouble(case: Case, judgement: Judgement, steps: Sequence[Step]) -> str:
     """All that somebody should know, in one line."""
-    lines = (view.config_trouble, judgement.trouble, *retries.failures(view.outcomes, steps))
+    view = case.view
+    lines = (
+        view.config_trouble,
+        judgement.trouble,
+        reports.unreadable(view, case.config),
+        *retries.failures(view.outcomes, steps),
+        *contested.told(view.changes, steps),
+    )
     return "; ".join(one for one in lines if one)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from shiplift.api.marks import POLICY_APPLIED, POLICY_ID, PROVIDER_LABEL
-from shiplift.api.upgrade import Queued
+from shiplift.api.upgrade import Queued, UpgradeConfigSpec
 from shiplift.engine import versions
 from shiplift.engine.probes import Unknown
 from shiplift.facts.custom import Custom
@@ -80,11 +80,13 @@ def not_answered(case: Case) -> Judgement | None:
 
 
 def made_by_hand(case: Case) -> Judgement | None:
-    """What somebody made by hand is neither changed nor deleted."""
+    """What somebody made by hand is neither changed nor deleted: its upgrade is its user's own wish, and is
+    carried out."""
     if case.current is None or PROVIDER_LABEL in case.current.labels:
         return None
     return Judgement(
-        trouble=f"UpgradeConfig {case.current.name} was made by hand, but policies come from {case.provider}"
+        trouble=f"UpgradeConfig {case.current.name} was made by hand, but policies come from {case.provider};"
+        " it is left alone and carried out, and no policy is followed"
         " (hint: delete it, or set provider: Local)"
     )
 
@@ -95,14 +97,16 @@ def going(case: Case) -> Judgement | None:
 
 
 def no_policy(case: Case) -> Judgement | None:
-    """Before its start the UpgradeConfig goes with its policy; after that it stays."""
+    """Before its start the UpgradeConfig goes with its policy; after that it stays, and who tries it again
+    is told that the provider was asked: it has nothing that says otherwise."""
     if case.policy is not None:
         return None
     if case.current is None:
         return _NOTHING
     config = config_of(case.current)
     if has_started(config):
-        return Judgement(lost=is_running(config))
+        kept = as_it_should_be(case)
+        return Judgement(kept.steps, lost=is_running(config))
     gone = case.current.annotations.get(POLICY_ID, "?")
     return Judgement((Delete(case.current.uid, case.current.resource_version, gone),))
 
@@ -133,7 +137,15 @@ def differs(case: Case) -> Judgement | None:
     marked = (row.labels.get(PROVIDER_LABEL), row.annotations.get(POLICY_APPLIED))
     if policy.same_as(config_of(row).spec) and marked == (case.provider, policy.digest):
         return None
-    return Judgement((Replace(row.uid, row.resource_version, case.provider, policy),))
+    anew = not is_running(config_of(row)) and _begins_anew(config_of(row).spec, policy.spec)
+    return Judgement((Replace(row.uid, row.resource_version, case.provider, policy, anew),))
+
+
+def _begins_anew(spec: UpgradeConfigSpec, wanted: UpgradeConfigSpec) -> bool:
+    """Whether an abort goes with what was aborted: another channel, or the same version in other words, is no
+    other upgrade."""
+    before, after = (versions.goal(one.desired.version or "") for one in (spec, wanted))
+    return spec.abort and after != before
 
 
 def as_it_should_be(case: Case) -> Judgement:

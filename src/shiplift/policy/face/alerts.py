@@ -6,13 +6,16 @@ from shiplift.face.alerts import Alert, Severity
 
 _REMOTE = 'max(shiplift_policy_provider{provider!="Local"}) == 1'
 
+_PERIOD, _SINCE = "shiplift_policy_watch_interval_seconds", "shiplift_policy_unsynced_since_timestamp_seconds"
+_TOO_LONG = f"time() - max({_SINCE}) > clamp_min(2 * max({_PERIOD}), 4 * 3600)"
+
 ALERTS = (
     Alert(
         "ShipliftPolicySyncFailing",
-        f"(time() - max(shiplift_policy_last_sync_timestamp_seconds) > 4 * 3600) and on() ({_REMOTE})",
+        f"({_TOO_LONG}) and on() ({_REMOTE})",
         "2m",
         Severity.WARNING,
-        "The provider of upgrade policies has not been asked with success for four hours.",
+        "The provider of upgrade policies has not been asked with success for two periods, and four hours.",
         "ConfigMap shiplift-policy in the operator's namespace says why.",
     ),
     Alert(

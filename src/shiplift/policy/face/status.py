@@ -19,7 +19,11 @@ STATUS = StatusPart[PolicyView](
     look=look,
     changes=changes,
     picture=syncing_layout.policy,
-    absent=Advice("no policy has brought an UpgradeConfig", "docs/policy.md shows how a provider brings one"),
+    absent=Advice(
+        "no policy has brought an UpgradeConfig",
+        "docs/policy.md shows how a provider brings one; where one is set, ConfigMap shiplift-policy in the"
+        " operator's namespace says what is wrong",
+    ),
     done="it is what its policy says",
     unfinished=Advice("left before the policy was followed", "shiplift status --until-moved waits for it"),
     given_up=lambda view: Advice(f"policy {view.id} is gone", "docs/policy.md says when that happens"),

@@ -75,8 +75,9 @@ class UpgradePolicy(msgspec.Struct, frozen=True):
 class Page(msgspec.Struct, Generic[T], frozen=True):
     """A part of a collection."""
 
+    total: int
+    """Always said: an answer without it is none, and is not taken for "there is nothing"."""
     items: tuple[T, ...] = ()
-    total: int = 0
 
 
 class OcmProvider:
@@ -167,8 +168,10 @@ class Session:
             page = _decoded(got, Page[UpgradePolicy])
             yield from page.items
             seen += len(page.items)
-            if seen >= page.total or not page.items:
+            if seen >= page.total:
                 return
+            if not page.items:
+                raise got.failure(f"it says that there are {page.total} upgrade policies, and shows {seen}")
         raise OutsideError(f"there are more than {MOST_PAGES * PAGE} upgrade policies")
 
     def state(self, cluster: Cluster, policy: UpgradePolicy) -> str:

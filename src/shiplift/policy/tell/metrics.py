@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from datetime import datetime
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -21,6 +22,8 @@ class Sync(msgspec.Struct, frozen=True):
 
     provider: str = ""
     last_sync: float = 0.0
+    unsynced_since: float = 0.0
+    period: float = 0.0
     failures: int = 0
     settings_bad: bool = False
     box: Box = Box()
@@ -31,18 +34,24 @@ _syncs: WeakKeyDictionary[Store, Sync] = WeakKeyDictionary()
 """By the store of the process that it is of: that is what layer and collector have in common."""
 
 
-def note(store: Store, view: View) -> None:
-    """What was seen last."""
+def note(store: Store, view: View, begun: datetime) -> None:
+    """What was seen last, in a term that began then."""
+    sync = seen(view, begun)
+    with _lock:
+        _syncs[store] = sync
+
+
+def seen(view: View, begun: datetime) -> Sync:
     probe = view.asking.probe
-    sync = Sync(
+    return Sync(
         view.config.provider.value if view.config is not None else "",
         probe.taken.timestamp() if probe.taken is not None else 0.0,
+        (probe.taken or begun).timestamp(),
+        view.config.period.total_seconds() if view.config is not None else 0.0,
         probe.failures,
         bool(view.config_trouble),
         view.box or Box(),
     )
-    with _lock:
-        _syncs[store] = sync
 
 
 class SyncCollector(Collector):
@@ -63,6 +72,9 @@ class SyncCollector(Collector):
         yield _gauge(
             "last_sync_timestamp_seconds", "When the provider was last asked with success.", sync.last_sync
         )
+        text = "When the provider was last asked with success, or else when this operator began to lead."
+        yield _gauge("unsynced_since_timestamp_seconds", text, sync.unsynced_since)
+        yield _gauge("watch_interval_seconds", "The wait between two syncs.", sync.period)
         yield _gauge("sync_failures", "Attempts in a row that got no answer.", sync.failures)
         yield _gauge("config_bad", "1 while the settings that stand there cannot be used.", sync.settings_bad)
         yield _gauge("outbox_letters", "Reports that are still to be delivered.", len(sync.box.letters))

@@ -12,7 +12,8 @@ from shiplift.kube.errors import KubeError
 from shiplift.kube.finalizers import finalizer_edit
 from shiplift.kube.outcomes import refusal
 from shiplift.upgrade import steps
-from shiplift.upgrade.act import cluster_versions, migrations, rollouts
+from shiplift.upgrade.act import cluster_versions, migrations, rollouts, turns
+from shiplift.upgrade.act.marking import marked
 from shiplift.upgrade.names import FINALIZER, UPGRADE
 
 
@@ -33,13 +34,9 @@ class Actor:
 
     def _take(self, step: Step) -> Outcome:
         match step:
-            case steps.SetFinalizer():
-                return _set_finalizer(self._client, step)
-            case steps.AskProvider():
-                return _ask_provider(self._client, step)
             case steps.SetChannel() | steps.SetUpdate():
                 return cluster_versions.take(self._client, step)
-            case steps.MakeRollout() | steps.DeleteRollout() | steps.HoldRollout():
+            case steps.MakeRollout() | steps.DeleteRollout() | steps.HoldRollout() | steps.SetRollout():
                 return rollouts.take(self._client, step)
             case (
                 steps.MakeMigration()
@@ -49,6 +46,22 @@ class Actor:
                 | steps.DeleteMigration()
             ):
                 return migrations.take(self._client, step)
+            case steps.HoldLater():
+                return _hold(self._client, step)
+            case _:
+                return self._take_own(step)
+
+    def _take_own(self, step: Step) -> Outcome:
+        """On the UpgradeConfig itself."""
+        match step:
+            case steps.SetFinalizer():
+                return _set_finalizer(self._client, step)
+            case steps.AskProvider():
+                return _ask_provider(self._client, step)
+            case steps.TellTurn():
+                return turns.tell(self._client, step)
+            case steps.ForgetTurn():
+                return turns.forget(self._client, step)
             case _:
                 raise TypeError(f"{type(step).__name__} is no step of this layer")
 
@@ -57,6 +70,11 @@ def _set_finalizer(client: Client, step: steps.SetFinalizer) -> Outcome:
     """Our finalizer put on or taken off; those of others stay."""
     subject = Subject(UPGRADE_CONFIG, UPGRADE, "", step.uid, "upgrade")
     return change(client, step, subject, lambda live: finalizer_edit(live, FINALIZER, present=step.present))
+
+
+def _hold(client: Client, step: steps.HoldLater) -> Outcome:
+    subject = Subject(step.kind, step.name, step.namespace, step.uid, step.kind.kind)
+    return change(client, step, subject, lambda live: marked(live, step.why))
 
 
 def _ask_provider(client: Client, step: steps.AskProvider) -> Outcome:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from shiplift.api.marks import MANAGED_BY, MANAGER, UPGRADE_UID
 from shiplift.engine.step import Outcome
 from shiplift.facts.kinds import NODE_ROLLOUT
-from shiplift.kube.changing import Subject, change
+from shiplift.kube.changing import Edit, Subject, change
 from shiplift.kube.client import Client
-from shiplift.kube.outcomes import done
+from shiplift.kube.outcomes import Json, done
 from shiplift.upgrade.act.marking import marked
-from shiplift.upgrade.steps import DeleteRollout, HoldRollout, MakeRollout
+from shiplift.upgrade.steps import DeleteRollout, HoldRollout, MakeRollout, SetRollout
 
 
-def take(client: Client, step: MakeRollout | DeleteRollout | HoldRollout) -> Outcome:
+def take(client: Client, step: MakeRollout | DeleteRollout | HoldRollout | SetRollout) -> Outcome:
     match step:
         case MakeRollout():
             labels = {MANAGED_BY: MANAGER, UPGRADE_UID: step.upgrade}
@@ -23,5 +23,22 @@ def take(client: Client, step: MakeRollout | DeleteRollout | HoldRollout) -> Out
                 step, client.delete(NODE_ROLLOUT, step.name, uid=step.uid, resource_version=step.version)
             )
         case HoldRollout():
-            subject = Subject(NODE_ROLLOUT, step.name, "", step.uid, "rollout")
-            return change(client, step, subject, lambda live: marked(live, step.why))
+            return change(client, step, _subject(step), lambda live: marked(live, step.why))
+        case SetRollout():
+            return change(client, step, _subject(step), lambda live: edit(live, step.settings))
+
+
+def _subject(step: HoldRollout | SetRollout) -> Subject:
+    return Subject(NODE_ROLLOUT, step.name, "", step.uid, "rollout")
+
+
+def edit(live: Json, settings: Json) -> Edit:
+    """Each field is replaced whole: of one that has fields of its own nothing from before may stay."""
+    have: Json = live["spec"]
+    operations: list[Json] = []
+    for name, value in settings.items():
+        if value is not None and have.get(name) != value:
+            operations.append({"op": "add", "path": f"/spec/{name}", "value": value})
+        elif value is None and name in have:
+            operations.append({"op": "remove", "path": f"/spec/{name}"})
+    return Edit(operations)

@@ -11,8 +11,10 @@ from shiplift.upgrade.model import Line, Reason, Stage
 def missing(course: Course) -> Line | None:
     """Who has to approve what; None where nobody has to, or somebody has."""
     plan, granted = course.plan, course.spec.approved
-    if course.spec.approval is not Approval.MANUAL or plan is None:
+    if course.spec.approval is not Approval.MANUAL:
         return None
+    if plan is None:
+        return _needed(f"the plan to {course.target} is not known now, and approval is given to a plan")
     if granted is None:
         return _needed(f"somebody has to approve the plan to {plan.version}; `shiplift approve` does")
     if versions.goal(granted.version) != plan.version:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
-from functools import lru_cache
+from datetime import datetime, timedelta
 
 import msgspec
 
+from shiplift.api.base import Resource
 from shiplift.api.marks import UPGRADE_UID
 from shiplift.api.nodes import NodeRollout
 from shiplift.api.upgrade import (
@@ -18,14 +18,15 @@ from shiplift.api.upgrade import (
     UpgradeConfigStatus,
     UpgradeType,
 )
-from shiplift.api.values import ConditionStatus, duration
-from shiplift.api.values import Window as StoredWindow
+from shiplift.api.values import Condition, ConditionStatus
 from shiplift.engine import versions
-from shiplift.engine.windows import Window, Windows
 from shiplift.upgrade.decide import path
 from shiplift.upgrade.decide.plan import Planned, plan_of
 from shiplift.upgrade.model import Machine, Stage, View
 from shiplift.upgrade.names import CONTROL_PLANE, WORKERS, rollout_name
+
+LAYERS_LOOK = timedelta(minutes=5)
+"""So long a layer that runs may take for its first look at an object."""
 
 
 class Course(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,6 +135,32 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         said = {one.type: one.status for one in self.status.conditions}
         return self.begun and said.get(Stage.CHECKED) is ConditionStatus.TRUE
 
+    def _said(self, stage: Stage) -> Condition | None:
+        """What is on record of a step."""
+        return next((one for one in self.status.conditions if one.type == stage), None)
+
+    def waited_for(self, stage: Stage) -> bool:
+        """Whether a step is waited for, as it is on record."""
+        said = self._said(stage)
+        return said is not None and said.status is ConditionStatus.FALSE
+
+    def was_over(self, stage: Stage) -> bool:
+        """Whether a step of the running upgrade is over, as it is on record."""
+        said = self._said(stage)
+        return self.begun and said is not None and said.status is ConditionStatus.TRUE
+
+    def waits_at(self, stage: Stage) -> timedelta:
+        """How long a step has been waited for, as it is on record; nothing where it is over or not begun."""
+        said = self._said(stage)
+        if said is None or said.status is not ConditionStatus.FALSE:
+            return timedelta()
+        return self.now - said.last_transition_time
+
+    def nobody_looks_at(self, one: Resource, observed: int) -> bool:
+        """Whether no operator has ever looked at an object of a layer, though it had the time."""
+        made = one.metadata.creation_timestamp
+        return observed == 0 and made is not None and self.now - made >= LAYERS_LOOK
+
     @property
     def retries(self) -> bool:
         """Whether somebody has asked to try again, and that is not done yet."""
@@ -155,7 +182,9 @@ def course_of(view: View, upgrade: UpgradeConfig, now: datetime) -> Course:
     plan, refusal = None, ""
     if target and preceding:
         refusal = "" if begun else _refusal(view, target)
-        plan = None if refusal else plan_of(upgrade.spec, target, path.path_to(target, preceding))
+        later = (*view.services, *view.apps)
+        way = path.path_to(target, preceding)
+        plan = None if refusal else plan_of(upgrade.spec, target, way, later, preceding)
     return Course(
         view=view,
         upgrade=upgrade,
@@ -177,12 +206,6 @@ def _refusal(view: View, target: str) -> str:
 
 def _taking_part(machines: Iterable[Machine]) -> list[Machine]:
     return [one for one in machines if not one.left_out]
-
-
-@lru_cache(64)
-def windows_of(stored: tuple[StoredWindow, ...]) -> Windows:
-    """Raises where one cannot be used."""
-    return Windows(tuple(Window(one.schedule, duration(one.duration), one.time_zone) for one in stored))
 
 
 def runs(machine: Machine, target: str) -> bool:

@@ -10,39 +10,53 @@ What is kept true, whatever happens in between:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
+from shiplift.api.marks import SKIP_ROLLOUT
 from shiplift.api.upgrade import UpgradeConfig
-from shiplift.engine import retries
+from shiplift.engine import contested, retries
 from shiplift.engine.decision import LookAgain, await_change, earliest, requeue
 from shiplift.engine.step import Step
-from shiplift.engine.versions import reaches
+from shiplift.engine.versions import beyond, reaches
 from shiplift.facts import kinds
+from shiplift.facts.kinds import Kind
 from shiplift.upgrade.decide import (
     ending,
     external,
     gates,
+    later,
+    leftovers,
     migrating,
     openshift,
     preflight,
     retrying,
     rolling,
+    telling,
 )
 from shiplift.upgrade.decide.course import Course, course_of, runs
 from shiplift.upgrade.model import Conducted, Line, Reason, Stage, Told, View
 from shiplift.upgrade.names import WORKERS
+from shiplift.upgrade.steps import TellTurn
 from shiplift.upgrade.tell.report import Report, status_of
 
 _SOON = timedelta(seconds=1)
 """What is old now is fresh in a moment, and no event says so."""
 _LOOK_AGAIN, _OFTEN = timedelta(seconds=30), timedelta(seconds=5)
+_PATIENCE = timedelta(minutes=10)
+"""So long a node that is not well in the end may come back by itself."""
+_DENIED = 5
+"""So often in a row a step fails before somebody has to look: what passes by itself has passed by then."""
 Walk = Callable[[Course], Line | None]
 
 
 def decide(view: View, now: datetime) -> Conducted:
     """What to do now."""
-    return retries.only_due(_decided(view, now), lambda step: retries.wait(view.outcomes, step, now))
+
+    def left(step: Step) -> timedelta:
+        return max(retries.wait(view.outcomes, step, now), contested.wait(view.changes, step, now))
+
+    return retries.only_due(_decided(view, now), left)
 
 
 def _decided(view: View, now: datetime) -> Conducted:
@@ -55,10 +69,19 @@ def _decided(view: View, now: datetime) -> Conducted:
         return Conducted(steps=() if blind else tuple(ending.orphans(view)), now=now)
     course = course_of(view, upgrade, now)
     line = _line(course)
-    if failed := list(retries.failures(view.outcomes, line.steps)):
-        line = line._replace(message=f"{line.message}; {failed[0]}")
+    against = (*retries.failures(view.outcomes, line.steps), *contested.told(view.changes, line.steps))
+    if against:
+        stalled = line.stalled or _is_denied(view, line.steps)
+        line = line._replace(message=f"{line.message}; {against[0]}", stalled=stalled)
     told = Told(upgrade, status_of(Report(course=course, line=line, findings=_findings(course))))
     return Conducted(steps=_unique(line.steps), look_again=_look_again(course, line), told=told, now=now)
+
+
+def _is_denied(view: View, steps: Iterable[Step]) -> bool:
+    """Whether a step that matters has failed so often in a row that only somebody can help: a webhook denies
+    it, or a right is missing. Telling whose turn it is holds up nothing."""
+    last = [view.outcomes.of(step) for step in steps if not isinstance(step, TellTurn)]
+    return any(retries.has_failed(one) and one.attempt >= _DENIED for one in last if one is not None)
 
 
 def _stale(view: View, upgrade: UpgradeConfig, now: datetime) -> Told:
@@ -72,9 +95,12 @@ def _line(course: Course) -> Line:
         return ending.ended(course)
     if course.begun:
         return _running(course)
+    if (left := leftovers.gone(course)) is not None:
+        return left
     starts = f"the upgrade from {course.preceding} to {course.target} starts"
     if reaches(course.preceding, course.target):
         starts = f"the upgrade of nodes to {course.target} starts: the control plane runs it already"
+    starts += external.missed(course)
     return gates.closed(course) or Line(Reason.STARTING, starts, starts=True)
 
 
@@ -86,7 +112,9 @@ def _running(course: Course) -> Line:
     line = next((line for walk in walks if (line := walk(course)) is not None), None)
     if line is None:
         return Line(Reason.CLEANING_UP, f"every node runs {course.target}", through=True)
-    return line._replace(message=line.message + _besides(course), steps=(*line.steps, *ending.holds(course)))
+    held = (*ending.holds(course), *later.holds(course, line.at), *telling.told(course))
+    kept = (*rolling.settings(course), *held)
+    return line._replace(message=line.message + _besides(course), steps=(*line.steps, *kept))
 
 
 def _besides(course: Course) -> str:
@@ -97,16 +125,23 @@ def _besides(course: Course) -> str:
 
 
 def _blind(course: Course) -> Line | None:
-    """Of a NodeRollout or a migration that cannot be read nobody knows how far it is."""
-    matters = {kinds.NODE_ROLLOUT, kinds.WORKLOAD_MIGRATION}
+    """Of a NodeRollout or a migration that cannot be read nobody knows how far it is, nor of a node what it
+    runs."""
+    return _blind_for(course, kinds.NODE_ROLLOUT, kinds.WORKLOAD_MIGRATION, kinds.NODE)
+
+
+def _blind_nodes(course: Course) -> Line | None:
+    return _blind_for(course, kinds.NODE)
+
+
+def _blind_for(course: Course, *matters: Kind) -> Line | None:
     blind = [one for one in course.view.unreadable if one.kind in matters]
     return Line(Reason.UNREADABLE, f"nothing is begun: {blind[0]}", stalled=True) if blind else None
 
 
 def _nodes(course: Course) -> Line | None:
-    """Workloads know where to go before the first node is begun."""
-    begins = course.rollout(WORKERS) is None and not _all_there(course)
-    if begins and (line := migrating.told_where(course)) is not None:
+    """Workloads know where to go before a node is begun, also where somebody takes that away half-way."""
+    if not _all_there(course) and (line := migrating.told_where(course)) is not None:
         return line
     return rolling.rolled(course, WORKERS, Stage.NODES, Reason.NODES)
 
@@ -121,8 +156,15 @@ def _checked(course: Course) -> Line | None:
     down = [one.name for one in course.takes_part if not one.ready]
     if not behind and not down:
         return None
+    if past := [one for one in course.behind if beyond(one.kubelet, course.target)]:
+        text = f"node {past[0].name} runs {past[0].kubelet}, which no upgrade makes {course.target}"
+        text += f"; take it out of the cluster, or leave it out with the annotation {SKIP_ROLLOUT}=true"
+        return Line(Reason.STEP_STALLED, text, stalled=True, at=Stage.CHECKED)
     text = f"node {behind[0]} does not run {course.target}" if behind else f"node {down[0]} is not Ready"
-    return Line(Reason.CHECKING, f"{text}; it is waited for", at=Stage.CHECKED)
+    if course.waits_at(Stage.CHECKED) < _PATIENCE:
+        return Line(Reason.CHECKING, f"{text}; it is waited for", at=Stage.CHECKED)
+    text += f"; repair it, or leave it out with the annotation {SKIP_ROLLOUT}=true"
+    return Line(Reason.STEP_STALLED, text, stalled=True, at=Stage.CHECKED)
 
 
 WALK: tuple[Walk, ...] = (
@@ -131,6 +173,8 @@ WALK: tuple[Walk, ...] = (
     rolling.control_plane,
     _nodes,
     migrating.moved,
+    later.services,
+    later.operators,
     _checked,
 )
 """The steps of an upgrade in order: each says what it does or waits for, until it is over."""
@@ -139,10 +183,19 @@ BY_OTHERS: tuple[Walk, ...] = (
     external.control_plane,
     external.nodes,
     migrating.moved,
+    later.services,
+    later.operators,
     _checked,
 )
 """Where somebody else changes control plane and nodes."""
-BY_OPENSHIFT: tuple[Walk, ...] = (openshift.control_plane, _checked)
+BY_OPENSHIFT: tuple[Walk, ...] = (
+    openshift.control_plane,
+    openshift.nodes,
+    later.services,
+    later.operators,
+    _blind_nodes,
+    _checked,
+)
 """Where the cluster-version operator does, nodes included."""
 
 

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 from shiplift.api.marks import UPGRADE_HOLD, UPGRADE_UID
 from shiplift.api.nodes import NodeRollout, RolloutPhase
 from shiplift.engine.step import Step
-from shiplift.upgrade.decide import migrating, rolling
-from shiplift.upgrade.decide.course import Course
+from shiplift.facts.kinds import NODE_ROLLOUT, WORKLOAD_MIGRATION
+from shiplift.upgrade.decide import later, migrating, rolling, telling
+from shiplift.upgrade.decide.course import PARTS, Course
 from shiplift.upgrade.model import Line, Reason, View
 from shiplift.upgrade.names import CONTROL_PLANE, FINALIZER, rollout_name
 from shiplift.upgrade.steps import DeleteRollout, HoldMigration, HoldRollout, SetFinalizer
@@ -21,21 +22,36 @@ _OVER = (RolloutPhase.COMPLETE, RolloutPhase.ABORTED)
 
 
 def ended(course: Course) -> Line:
-    """An upgrade that was aborted, or whose UpgradeConfig is being deleted."""
+    """An upgrade that was aborted, or whose UpgradeConfig is being deleted: the end of that one is on record
+    before our finalizer goes, and the object with it."""
     deleted = course.upgrade.metadata.deletion_timestamp is not None
     going, gone = (Reason.DELETED, Reason.DELETED) if deleted else (Reason.ABORTING, Reason.ABORTED)
     if (finishes := _finishes(course)) is not None:
-        text = f"the control plane is finished first (NodeRollout {finishes.metadata.name})"
-        return Line(going, f"{text}: {finishes.status.message}")
+        return _finished_first(finishes, going)
     steps = tuple(_undone(course, reached=False))
     if steps or _left(course):
         return Line(
             going, "what was made for the upgrade is taken away; workloads stay where they are", steps=steps
         )
-    if FINALIZER in course.upgrade.metadata.finalizers:
+    kept = FINALIZER in course.upgrade.metadata.finalizers
+    if kept and (unknown := _unknown(course)) is not None:
+        return unknown
+    if deleted and course.begun:
+        return Line(gone, "the upgrade ends here: its UpgradeConfig is being deleted", over=True)
+    if kept:
         steps = (SetFinalizer(course.uid, False),)
     text = "the upgrade was aborted" if course.begun or course.last else "aborted before anything was begun"
     return Line(gone, text, steps=steps, over=True)
+
+
+def _finished_first(rollout: NodeRollout, reason: Reason) -> Line:
+    """What keeps the control plane keeps the end of the upgrade: whoever would rather leave it half way says
+    so to the NodeRollout."""
+    name = rollout.metadata.name
+    text = f"the control plane is finished first (NodeRollout {name}): {rollout.status.message}"
+    if not rolling.is_stalled(rollout):
+        return Line(reason, text)
+    return Line(reason, f"{text}; `shiplift abort rollout/{name}` ends the wait", stalled=True)
 
 
 def _finishes(course: Course) -> NodeRollout | None:
@@ -52,13 +68,24 @@ def cleaned_up(course: Course) -> Line | None:
     """After all is done: nothing of the upgrade is left; None where nothing is."""
     steps = tuple(_undone(course, reached=True))
     if not steps and not _left(course):
-        return None
+        return _unknown(course)
     return Line(Reason.CLEANING_UP, "what was made for the upgrade is taken away", steps=steps)
+
+
+def _unknown(course: Course) -> Line | None:
+    """Of what cannot be read nobody knows whether it is of this upgrade, but by its name."""
+    ours = {rollout_name(course.target, part) for part in PARTS}
+    for one in course.view.unreadable:
+        if one.kind == WORKLOAD_MIGRATION or (one.kind == NODE_ROLLOUT and one.name in ours):
+            text = f"what was made for the upgrade may be left: {one}; mend it, or delete it"
+            return Line(Reason.UNREADABLE, text, stalled=True)
+    return None
 
 
 def _undone(course: Course, *, reached: bool) -> Iterator[Step]:
     """The migration first: while a NodeRollout ends it evicts nobody whose turn has not come."""
-    yield from _let_go(course.view)
+    yield from let_go(course.view)
+    yield from telling.forgotten(course)
     yield from migrating.given_back(course.view, course.target, reached=reached)
     yield from deleted(course.rollouts)
 
@@ -71,21 +98,26 @@ def deleted(rollouts: Iterable[NodeRollout]) -> Iterator[Step]:
             yield DeleteRollout(about.name, about.uid, about.resource_version)
 
 
-def _let_go(view: View) -> Iterator[Step]:
+def let_go(view: View) -> Iterator[Step]:
     """Our marks come off what is not ours."""
     migration = view.migration
     if migration is not None and UPGRADE_HOLD in migration.metadata.annotations:
         yield HoldMigration(migration.metadata.uid, "")
+    yield from (later.hold(one, "") for one in (*view.services, *view.apps) if one.held)
 
 
 def _left(course: Course) -> bool:
-    migration = course.view.migration
-    return bool(course.rollouts) or (migration is not None and migrating.is_touched(migration))
+    view = course.view
+    migration = view.migration
+    touched = migration is not None and (
+        migrating.is_touched(migration) or UPGRADE_HOLD in migration.metadata.annotations
+    )
+    return bool(course.rollouts) or touched or any(one.held for one in (*view.services, *view.apps))
 
 
 def orphans(view: View) -> Iterator[Step]:
     """What was made for an UpgradeConfig that is gone, finalizer and all."""
-    yield from _let_go(view)
+    yield from let_go(view)
     yield from migrating.given_back(view, "", reached=False)
     yield from deleted(one for one in view.rollouts if UPGRADE_UID in one.metadata.labels)
 
@@ -99,10 +131,11 @@ def holds(course: Course) -> Iterator[Step]:
         if have != why and rollout.metadata.deletion_timestamp is None:
             yield HoldRollout(rollout.metadata.name, rollout.metadata.uid, why)
     migration = course.view.migration
-    if migration is None or not migrating.is_touched(migration):
+    if migration is None:
         return
-    if migration.metadata.annotations.get(UPGRADE_HOLD, "") != course.rests:
-        yield HoldMigration(migration.metadata.uid, course.rests)
+    why = course.rests if migrating.takes_part(course, migration) else ""
+    if migration.metadata.annotations.get(UPGRADE_HOLD, "") != why:
+        yield HoldMigration(migration.metadata.uid, why)
 
 
 def _why_held(course: Course, *, planes: bool) -> str:

@@ -1,22 +1,23 @@
 """Why an upgrade does not start now: an ordered tuple of gates, the first that is closed is told.
 
-What refuses the upgrade as a whole comes first, then what a person has to do, then what time will bring, then
-what is wrong with the cluster. Nothing is changed before all of them are open.
+What is over stays over, whatever can be read of the cluster by now. What refuses the upgrade as a whole comes
+next, then what a person has to do, then what time will bring, then what is wrong with the cluster. Nothing is
+changed before all of them are open.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from shiplift.api.nodes import RolloutPhase
 from shiplift.api.upgrade import UpgradePhase
 from shiplift.api.values import duration
+from shiplift.api.windows import to_the_minute
 from shiplift.engine import versions
-from shiplift.engine.windows import WindowError
 from shiplift.facts import kinds
-from shiplift.upgrade.decide import approving, openshift, preflight, refreshing
-from shiplift.upgrade.decide.course import PARTS, Course, is_ours, windows_of
+from shiplift.upgrade.decide import approving, openshift, path, preflight, refreshing, windows
+from shiplift.upgrade.decide.course import PARTS, Course, is_ours
 from shiplift.upgrade.model import Line, Reason, Stage
 from shiplift.upgrade.names import CONTROL_PLANE, FINALIZER
 from shiplift.upgrade.steps import SetFinalizer
@@ -32,9 +33,20 @@ def closed(course: Course) -> Line | None:
     return next((line for gate in GATES if (line := gate(course)) is not None), None)
 
 
+_MATTERS = (
+    kinds.NODE,
+    kinds.NODE_ROLLOUT,
+    kinds.WORKLOAD_MIGRATION,
+    kinds.POD_DISRUPTION_BUDGET,
+    kinds.OPERATOR_VERSION,
+    kinds.QUORUM_SERVICE,
+    kinds.APP_TYPE,
+)
+"""What the plan and its checks are made from: of these one that cannot be read is never none."""
+
+
 def _unreadable(course: Course) -> Line | None:
-    matters = {kinds.NODE, kinds.NODE_ROLLOUT, kinds.WORKLOAD_MIGRATION}
-    blind = [one for one in course.view.unreadable if one.kind in matters]
+    blind = [one for one in course.view.unreadable if one.kind in _MATTERS]
     return Line(Reason.UNREADABLE, f"nothing is begun: {blind[0]}", stalled=True) if blind else None
 
 
@@ -62,9 +74,12 @@ def _free(course: Course) -> Iterator[SetFinalizer]:
 def _unknown_version(course: Course) -> Line | None:
     if course.preceding:
         return None
-    silent = next((name for name, version in course.view.api_servers.items() if not version), "")
+    servers = course.view.api_servers.items()
+    silent, said = next(((name, one) for name, one in servers if not path.is_version(one)), ("", ""))
     where = f"of node {silent}" if silent in {one.name for one in course.view.machines} else "that answers"
     text = f"nobody says which version the API server {where} has"
+    if said:
+        text = f"the API server {where} says that it has version {said[:60]!r}, which is none"
     return Line(Reason.UNKNOWN_VERSION, text, due=course.now + _LOOK_AGAIN, at=Stage.VALID)
 
 
@@ -110,26 +125,12 @@ def _paused(course: Course) -> Line | None:
     return Line(Reason.PAUSED, "paused before the start; `shiplift resume` goes on", at=Stage.APPROVED)
 
 
-def _unusable_windows(course: Course) -> Line | None:
-    try:
-        windows_of(course.spec.windows)
-    except (WindowError, ValueError) as error:
-        hint = f"; {error.hint}" if isinstance(error, WindowError) else ""
-        return Line(
-            Reason.WINDOW_UNUSABLE,
-            f"spec.windows of the UpgradeConfig: {error}{hint}",
-            stalled=True,
-            at=Stage.VALID,
-        )
-    return None
-
-
 def _too_late(course: Course) -> Line | None:
     at, within = course.spec.upgrade_at, course.spec.start_deadline
-    if at is None or within is None or course.now <= at + duration(within):
+    if at is None or within is None or course.now - at <= duration(within):
         return None
     text = (
-        f"it could not start within {within} of {_time(at)};"
+        f"it could not start within {within} of {to_the_minute(at)};"
         " change spec.upgradeAt of UpgradeConfig cluster, or spec.startDeadline of it"
     )
     return Line(Reason.TOO_LATE, text, stalled=True, at=Stage.DUE)
@@ -139,17 +140,7 @@ def _not_due(course: Course) -> Line | None:
     at = course.spec.upgrade_at
     if at is None or course.now >= at:
         return None
-    return Line(Reason.NOT_DUE, f"it starts at {_time(at)}", due=at, at=Stage.DUE)
-
-
-def window_closed(course: Course) -> Line | None:
-    """When the next step may be begun; None where it may be now."""
-    windows = windows_of(course.spec.windows)
-    if windows.open_at(course.now):
-        return None
-    opens = windows.next_open(course.now)
-    when = f"the next one opens at {_time(opens)}" if opens else "none opens any more"
-    return Line(Reason.WINDOW_CLOSED, f"no window is open; {when}", due=opens, at=Stage.DUE)
+    return Line(Reason.NOT_DUE, f"it starts at {to_the_minute(at)}", due=at, at=Stage.DUE)
 
 
 def _preflight(course: Course) -> Line | None:
@@ -184,28 +175,25 @@ def _finalizer(course: Course) -> Line | None:
     return Line(Reason.STARTING, f"the upgrade to {course.target} starts", steps=(step,))
 
 
-def _time(moment: datetime) -> str:
-    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-
-
 GATES: tuple[Gate, ...] = (
+    _reached,
     _unreadable,
     openshift.without_version,
     openshift.unknown,
-    _reached,
     _unknown_version,
     _refused,
     _no_nodes,
     _there,
     _no_control_plane,
-    _unusable_windows,
+    windows.unusable,
     _paused,
     _too_late,
     approving.missing,
     _not_due,
-    window_closed,
+    windows.closed,
     _preflight,
     _busy,
+    openshift.busy,
     refreshing.not_refreshed,
     _finalizer,
 )

@@ -20,7 +20,7 @@ from shiplift.api.workloads import (
 )
 from shiplift.engine import ledger, versions
 from shiplift.engine.step import Step
-from shiplift.upgrade.decide.course import Course
+from shiplift.upgrade.decide.course import LAYERS_LOOK, Course, runs
 from shiplift.upgrade.decide.preflight import is_given_up
 from shiplift.upgrade.decide.rolling import may_begin, resting
 from shiplift.upgrade.model import Line, Reason, Stage, View
@@ -35,13 +35,29 @@ def told_where(course: Course) -> Line | None:
     """The migration knows the target, and has told whose turn it is; None where it has."""
     migration = course.view.migration
     if migration is not None and is_given_up(migration):
-        return None
+        return _given_up(migration)
     if migration is None or target_of(migration) != course.target:
         return _given(course, migration)
     if not _has_told(migration):
         text = f"{_NAME} has not told yet whose turn it is: an operator with the layer workloads has to run"
+        if course.nobody_looks_at(migration, migration.status.observed_generation) or _is_left(
+            course, migration
+        ):
+            return Line(Reason.STEP_STALLED, text, stalled=True, at=Stage.NODES)
         return Line(Reason.WORKLOADS, text, at=Stage.NODES)
     return None
+
+
+def _given_up(migration: WorkloadMigration) -> Line:
+    """Whoever aborts it leaves workloads where they are, which nobody may take for the end of their move."""
+    if migration.metadata.deletion_timestamp is not None:
+        text = f"{_NAME} was deleted by somebody; it is made again when it is gone"
+        return Line(Reason.WORKLOADS, text, at=Stage.NODES)
+    text = (
+        f"{_NAME} was aborted by somebody; delete it, and it is made again"
+        f" (`kubectl delete workloadmigration {MIGRATION}`), or abort the upgrade"
+    )
+    return Line(Reason.STEP_STALLED, text, stalled=True, at=Stage.NODES)
 
 
 def _given(course: Course, migration: WorkloadMigration | None) -> Line:
@@ -78,6 +94,11 @@ def is_touched(migration: WorkloadMigration) -> bool:
     return is_made(migration) or UPGRADE_LEDGER in migration.metadata.annotations
 
 
+def takes_part(course: Course, migration: WorkloadMigration) -> bool:
+    """Whether it moves workloads for this upgrade, also where its user had named the target before us."""
+    return is_touched(migration) or target_of(migration) == course.target
+
+
 def _has_told(migration: WorkloadMigration) -> bool:
     status = migration.status
     if status.observed_generation < migration.metadata.generation:
@@ -85,14 +106,26 @@ def _has_told(migration: WorkloadMigration) -> bool:
     return not any((one.type, one.reason) == ("Ready", MIGRATION_STARTS) for one in status.conditions)
 
 
+def _is_left(course: Course, migration: WorkloadMigration) -> bool:
+    """Whether a migration that an operator looked at once got our target some time ago, and nobody has seen
+    that. What its user changes of it meanwhile is seen in a moment, and no reason to alarm anybody."""
+    seen = migration.status.observed_generation >= migration.metadata.generation
+    if seen or versions.goal(migration.status.target or "") == course.target:
+        return False
+    given = course.view.changes.get(SetTarget(migration.metadata.uid, course.target).change)
+    just = given is not None and course.now - given.at < LAYERS_LOOK
+    return not just and course.waits_at(Stage.NODES) >= LAYERS_LOOK
+
+
 def moved(course: Course) -> Line | None:
-    """Every workload is where it should be; None where that is so, or nobody moves any."""
+    """Every workload is where it should be; None where that is so, or nobody moves any. A migration that goes
+    before they are there is made again."""
     migration = course.view.migration
-    if migration is None or is_given_up(migration):
+    if migration is None and not (course.waited_for(Stage.NODES) or course.waited_for(Stage.WORKLOADS)):
         return None
     if (line := told_where(course)) is not None:
         return line._replace(at=Stage.WORKLOADS)
-    if _is_over(migration):
+    if migration is None or _is_over(migration) or _waits_for_left_out(course, migration):
         return None
     status = migration.status
     said = f"{_NAME}: {status.message}"
@@ -108,6 +141,16 @@ def moved(course: Course) -> Line | None:
 def _is_over(migration: WorkloadMigration) -> bool:
     rests = not _holds(migration, "Reconciling") and not _holds(migration, "Stalled")
     return migration.status.state is MigrationState.NO_UPGRADE and rests
+
+
+def _waits_for_left_out(course: Course, migration: WorkloadMigration) -> bool:
+    """Whether all workloads have arrived, and every node that is left for them to wait for is left out of the
+    upgrade: nobody changes such a node, and what its migration marks goes with the migration."""
+    status = migration.status
+    begun = status.state is MigrationState.UPGRADE and versions.goal(status.target or "") == course.target
+    arrived = begun and status.progress.done >= status.progress.total and not _holds(migration, "Stalled")
+    behind = [one for one in course.view.machines if not runs(one, course.target)]
+    return arrived and bool(behind) and all(one.left_out for one in behind)
 
 
 def _holds(migration: WorkloadMigration, condition: str) -> bool:

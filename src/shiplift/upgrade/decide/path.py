@@ -24,14 +24,23 @@ def path_to(target: str, preceding: str) -> tuple[str, ...]:
 
 
 def lowest(api_servers: Mapping[str, str]) -> str:
-    """The version that counts where API servers have several; empty where one is not known."""
-    if not api_servers or not all(api_servers.values()):
+    """The version that counts where API servers have several; empty where one is not known, or none."""
+    if not api_servers or not all(map(is_version, api_servers.values())):
         return ""
     found = [parse(text) for text in api_servers.values()]
     low = found[0]
     for one in found[1:]:
         low = one if one.compare(low) is Order.LOWER else low
     return str(low)
+
+
+def is_version(text: str) -> bool:
+    """Whether it can be compared with others: it comes from a server, or from a note on a node."""
+    try:
+        parse(text)
+    except VersionError:
+        return False
+    return True
 
 
 def refuse(target: str, api_servers: Mapping[str, str], machines: Iterable[Machine]) -> None:

@@ -8,15 +8,21 @@ what is done does not.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from shiplift.api.nodes import NodePolicy, OnBlockedDrain
 from shiplift.api.upgrade import UpgradeConfigSpec, UpgradeType
-from shiplift.upgrade.model import Stage
+from shiplift.api.workloads import Mode
+from shiplift.engine.versions import parse
+from shiplift.facts.kinds import APP_TYPE, QUORUM_SERVICE
+from shiplift.upgrade.model import Later, Stage
 from shiplift.upgrade.names import CONTROL_PLANE, WORKERS, rollout_name
+
+_KNOWS_INJECT = 36
+_INSTALLS = "what installed shiplift (`helm upgrade`, or `shiplift manifests`)"
 
 
 class PlannedStep(msgspec.Struct, frozen=True):
@@ -39,9 +45,16 @@ class Planned(msgspec.Struct, frozen=True):
         return "; ".join(one.text for one in self.steps)
 
 
-def plan_of(spec: UpgradeConfigSpec, target: str, path: tuple[str, ...]) -> Planned:
-    """The same for the same wishes, at every moment of the upgrade."""
-    steps = tuple(_steps(spec, target, path))
+def plan_of(
+    spec: UpgradeConfigSpec,
+    target: str,
+    path: tuple[str, ...],
+    later: Sequence[Later] = (),
+    preceding: str = "",
+) -> Planned:
+    """The same for the same wishes, at every moment of the upgrade; `later` is what comes after the
+    workloads, in its order."""
+    steps = (*_steps(spec, target, path, preceding), *_later(later))
     return Planned(target, path, steps, _digest(spec, target, path, steps))
 
 
@@ -53,10 +66,13 @@ def node_policy(spec: UpgradeConfigSpec) -> NodePolicy:
     return msgspec.structs.replace(policy, drain_timeout=f"{minutes}m", on_blocked=OnBlockedDrain.FORCE)
 
 
-def _steps(spec: UpgradeConfigSpec, target: str, path: tuple[str, ...]) -> Iterator[PlannedStep]:
+def _steps(
+    spec: UpgradeConfigSpec, target: str, path: tuple[str, ...], preceding: str
+) -> Iterator[PlannedStep]:
     policy = node_policy(spec)
     if spec.type is UpgradeType.EXTERNAL:
         yield from _by_others(target, path)
+        yield _workloads(spec, target, preceding)
         return
     if spec.type is UpgradeType.OPENSHIFT:
         channel = f", from channel {spec.desired.channel}" if spec.desired.channel else ""
@@ -76,9 +92,7 @@ def _steps(spec: UpgradeConfigSpec, target: str, path: tuple[str, ...]) -> Itera
         f"nodes to {target}, at most {policy.max_unavailable} unavailable, {_blocked(policy)}"
         f" (NodeRollout {rollout_name(target, WORKERS)})",
     )
-    yield PlannedStep(
-        Stage.WORKLOADS, f"workloads to nodes of {target}, in their order (WorkloadMigration cluster)"
-    )
+    yield _workloads(spec, target, preceding)
 
 
 def _by_others(target: str, path: tuple[str, ...]) -> Iterator[PlannedStep]:
@@ -86,9 +100,30 @@ def _by_others(target: str, path: tuple[str, ...]) -> Iterator[PlannedStep]:
     if path:
         yield PlannedStep(Stage.CONTROL_PLANE, f"control plane to {target}, by somebody else")
     yield PlannedStep(Stage.NODES, f"nodes to {target}, by somebody else, pool by pool")
-    yield PlannedStep(
-        Stage.WORKLOADS, f"workloads to nodes of {target}, in their order (WorkloadMigration cluster)"
-    )
+
+
+def _workloads(spec: UpgradeConfigSpec, target: str, preceding: str) -> PlannedStep:
+    text = f"workloads to nodes of {target}, in their order (WorkloadMigration cluster)"
+    if _comes_to_inject(target, preceding) and spec.strategy.workloads.mode is not Mode.TEMPLATE:
+        text += f", in mode Inject where {_INSTALLS} is applied again once the control plane is upgraded"
+        granted = ", else in mode Template, where that is granted"
+        text += granted if spec.strategy.workloads.mode is Mode.AUTO else ""
+    return PlannedStep(Stage.WORKLOADS, text)
+
+
+def _comes_to_inject(target: str, preceding: str) -> bool:
+    """Whether the control plane is brought from a minor that does not know the policies of mode Inject to
+    one that does."""
+    if not preceding:
+        return False
+    before, after = parse(preceding), parse(target)
+    return before.major == after.major == 1 and before.minor < _KNOWS_INJECT <= after.minor
+
+
+def _later(later: Sequence[Later]) -> Iterator[PlannedStep]:
+    for stage, kind in ((Stage.SERVICES, QUORUM_SERVICE), (Stage.OPERATORS, APP_TYPE)):
+        if wishes := [f"{one.id} to {one.wants}" for one in later if one.kind == kind and one.wants]:
+            yield PlannedStep(stage, f"then {'; '.join(wishes)}")
 
 
 def _blocked(policy: NodePolicy) -> str:

@@ -5,12 +5,12 @@ A Blocker keeps the upgrade from starting; a Warning is told and keeps nothing. 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from shiplift.api.nodes import OnBlockedDrain
+from shiplift.api.nodes import NodePolicy, OnBlockedDrain
 from shiplift.api.operators import OperatorVersion
 from shiplift.api.upgrade import Finding, Severity
-from shiplift.api.workloads import WorkloadMigration
+from shiplift.api.workloads import WorkloadMigration, WorkloadPolicy
 from shiplift.engine.versions import KUBELET_MAY_LAG, Order, Version, VersionError, kubelet_fits, parse
 from shiplift.upgrade.decide.course import Course
 from shiplift.upgrade.decide.plan import node_policy
@@ -76,6 +76,20 @@ def _upgradeable(course: Course) -> Finding | None:
     )
 
 
+def _pools(course: Course) -> Finding | None:
+    """Whoever pauses a pool has a reason; that its machines stay behind is told."""
+    paused = [one.id for one in course.view.config_pools if one.paused]
+    if not paused:
+        return None
+    return Finding(
+        code="POOLS",
+        severity=Severity.WARNING,
+        message=f"machines of pools that are paused stay as they are: {_listed(paused)}",
+        hint="set spec.paused of each to false to bring them along",
+        objects=tuple(paused[:_MOST_OBJECTS]),
+    )
+
+
 def _not_ready(course: Course) -> Finding | None:
     down = [f"node {one.name}" for one in course.takes_part if not one.ready]
     if not down:
@@ -89,11 +103,29 @@ def _not_ready(course: Course) -> Finding | None:
     )
 
 
+def _agents(course: Course) -> Finding | None:
+    """Where our own layers change nodes, only an agent on each can."""
+    if course.external or course.openshift:
+        return None
+    silent = [f"node {one.name}" for one in course.takes_part if not one.agent]
+    if not silent:
+        return None
+    return Finding(
+        code="AGENTS",
+        severity=Severity.WARNING,
+        message=f"no agent has spoken on nodes that take part, and they are not changed before:"
+        f" {_listed(silent)}",
+        hint=f"install the agent there (docs/agent.md), {_LEAVE_OUT}",
+        objects=tuple(silent[:_MOST_OBJECTS]),
+    )
+
+
 def _budgets(course: Course) -> Finding | None:
     never = course.view.never_allowed
     if not never:
         return None
-    forced = node_policy(course.spec).on_blocked is OnBlockedDrain.FORCE
+    ours = not course.external and not course.openshift
+    forced = ours and node_policy(course.spec).on_blocked is OnBlockedDrain.FORCE
     return Finding(
         code="BUDGETS",
         severity=Severity.WARNING if forced else Severity.BLOCKER,
@@ -105,7 +137,9 @@ def _budgets(course: Course) -> Finding | None:
 
 def _operators(course: Course) -> Finding | None:
     """An operator that says up to which Kubernetes it runs is brought to a version that runs on the next."""
-    target = parse(course.target)
+    target = _kubernetes(course)
+    if target is None:
+        return None
     blocking = [one for one in course.view.operators if _ends_before(one, target)]
     if not blocking:
         return None
@@ -114,10 +148,31 @@ def _operators(course: Course) -> Finding | None:
     return Finding(
         code="OPERATORS",
         severity=Severity.BLOCKER,
-        message=f"operators do not run on {course.target}: {_listed(names)}; the first ends with {most}",
+        message=f"operators do not run on {target}: {_listed(names)}; the first ends with {most}",
         hint="upgrade them first: shiplift status says what each waits for",
         objects=tuple(one[:256] for one in names[:_MOST_OBJECTS]),
     )
+
+
+def _kubernetes(course: Course) -> Version | None:
+    """The Kubernetes that comes. Of OpenShift a release does not say it: kubelets do what runs now, and each
+    minor of a release brings the next one. None where nobody says it."""
+    target = parse(course.target)
+    if not course.openshift:
+        return target
+    lines = [found.line for one in course.view.machines if (found := _version(one.kubelet)) is not None]
+    if not lines:
+        return None
+    major, minor = max(lines)
+    comes = minor + max(target.minor - parse(course.preceding).minor, 0)
+    return parse(f"v{major}.{comes}")
+
+
+def _version(said: str) -> Version | None:
+    try:
+        return parse(said)
+    except VersionError:
+        return None
 
 
 def _ends_before(one: OperatorVersion, target: Version) -> bool:
@@ -131,6 +186,20 @@ def _ends_before(one: OperatorVersion, target: Version) -> bool:
         return True
 
 
+def _quorum(course: Course) -> Finding | None:
+    """A swap that is half way is finished first: its servers must stay where they are."""
+    under_way = [one.id for one in course.view.services if one.under_way]
+    if not under_way:
+        return None
+    return Finding(
+        code="QUORUM",
+        severity=Severity.BLOCKER,
+        message=f"the binary of a quorum service is being swapped: {_listed(under_way)}",
+        hint="it is finished first: shiplift status says what it waits for",
+        objects=tuple(one[:256] for one in under_way[:_MOST_OBJECTS]),
+    )
+
+
 def _capacity(course: Course) -> Finding | None:
     if not course.spec.capacity_reservation:
         return None
@@ -140,6 +209,32 @@ def _capacity(course: Course) -> Finding | None:
         message="spec.capacityReservation of UpgradeConfig cluster is passed over: no pool of ours grows",
         hint="add a node to each pool yourself where pods need the room",
     )
+
+
+def _no_effect(course: Course) -> Finding | None:
+    """What is asked for, and nobody does where somebody else changes the nodes."""
+    fields = [field for field, given in _passed_over(course) if given]
+    if not fields:
+        return None
+    who = "the cluster-version operator" if course.openshift else "somebody else"
+    return Finding(
+        code="NOEFFECT",
+        severity=Severity.WARNING,
+        message=f"UpgradeConfig cluster has fields without effect where {who} changes the nodes:"
+        f" {_listed([f'spec.{field}' for field in fields])}",
+        hint=f"take them out; type {course.spec.type} knows nothing of them",
+        objects=("UpgradeConfig cluster",),
+    )
+
+
+def _passed_over(course: Course) -> Iterator[tuple[str, bool]]:
+    spec = course.spec
+    if not course.external and not course.openshift:
+        return
+    yield "PDBForceDrainTimeout", spec.pdb_force_drain_timeout is not None
+    yield "strategy.nodes", spec.strategy.nodes != NodePolicy()
+    moves_none = course.openshift and spec.strategy.workloads != WorkloadPolicy()
+    yield "strategy.workloads", moves_none
 
 
 def _migration(course: Course) -> Finding | None:
@@ -164,4 +259,16 @@ def _listed(names: Sequence[str], between: str = ", ") -> str:
     return between.join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-CHECKS: tuple[Check, ...] = (_skew, _upgradeable, _not_ready, _budgets, _migration, _operators, _capacity)
+CHECKS: tuple[Check, ...] = (
+    _skew,
+    _upgradeable,
+    _pools,
+    _not_ready,
+    _agents,
+    _budgets,
+    _migration,
+    _operators,
+    _quorum,
+    _capacity,
+    _no_effect,
+)

@@ -39,7 +39,7 @@ def _waits(course: Course, provider: str) -> Line:
     policy = course.status.policy
     if policy is not None and policy.message:
         return Line(Reason.REFRESHING, f"{text}: {policy.message}", stalled=True, at=Stage.PREFLIGHT)
-    text += "; an operator with the layer policy has to run"
+    text += "; an operator with the layer policy has to run, with settings that it can read"
     return Line(Reason.REFRESHING, text, at=Stage.PREFLIGHT)
 
 

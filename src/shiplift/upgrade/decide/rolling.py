@@ -1,25 +1,27 @@
 """Nodes are upgraded by a NodeRollout for each part of the cluster: the control plane, then the others.
 
-The conductor makes a NodeRollout when its turn has come, reads its status, and changes nothing of it but the
-mark that holds it. One that somebody deletes is made again; one that somebody aborts waits for `retry`.
+The conductor makes a NodeRollout when its turn has come, reads its status, and keeps three things of it: the
+mark that holds it, and windows and strategy as the UpgradeConfig has them by now. One that somebody deletes
+is made again; one that somebody aborts waits for `retry`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
-from shiplift.api.nodes import NodeRollout, NodeRolloutSpec, NodeState, RolloutPhase
+from shiplift.api.nodes import NodePolicy, NodeRollout, NodeRolloutSpec, NodeState, RolloutPhase
 from shiplift.api.values import ConditionStatus, LabelSelector, SelectorOperator, SelectorRequirement
 from shiplift.engine import versions
 from shiplift.facts.nodes import CONTROL_PLANE as ROLES
-from shiplift.upgrade.decide import approving, gates
+from shiplift.upgrade.decide import approving, windows
 from shiplift.upgrade.decide.course import Course, is_ours, runs
 from shiplift.upgrade.decide.plan import node_policy
 from shiplift.upgrade.model import Line, Reason, Stage
 from shiplift.upgrade.names import CONTROL_PLANE, rollout_name
-from shiplift.upgrade.steps import MakeRollout
+from shiplift.upgrade.steps import MakeRollout, SetRollout
 
 _FAILED = (NodeState.FAILED, NodeState.QUARANTINED)
 _NODES_LAYER = "an operator with the layer nodes has to run"
@@ -64,7 +66,7 @@ def may_begin(course: Course) -> Line | None:
         return resting(course)
     if course.retries:
         return Line(Reason.RETRYING, "what has failed is let go first")
-    return approving.missing(course) or gates.window_closed(course)
+    return approving.missing(course) or windows.closed(course)
 
 
 def resting(course: Course, said: str = "") -> Line:
@@ -89,6 +91,33 @@ def spec_of(course: Course, part: str) -> dict[str, Any]:
         **policy,
     )
     return msgspec.to_builtins(made)
+
+
+def settings(course: Course) -> Iterator[SetRollout]:
+    """NodeRollouts have the windows that the UpgradeConfig has now, and the strategy, once somebody has
+    approved that where it is asked for. Windows that nobody can read leave those from before in force."""
+    for rollout in course.rollouts:
+        if rollout.spec.abort or rollout.metadata.deletion_timestamp is not None:
+            continue
+        wanted = _set(rollout.spec, course)
+        if wanted != rollout.spec:
+            name, uid = rollout.metadata.name, rollout.metadata.uid
+            yield SetRollout(name, uid, _settings(wanted))
+
+
+def _set(spec: NodeRolloutSpec, course: Course) -> NodeRolloutSpec:
+    if windows.unusable(course) is None:
+        spec = msgspec.structs.replace(spec, windows=course.spec.windows)
+    if approving.missing(course) is None:
+        spec = msgspec.structs.replace(spec, **msgspec.structs.asdict(node_policy(course.spec)))
+    return spec
+
+
+def _settings(spec: NodeRolloutSpec) -> dict[str, Any]:
+    """Windows and strategy as they are written; None for what is absent."""
+    said: dict[str, Any] = msgspec.to_builtins(spec)
+    names = ["windows", *(one.encode_name for one in msgspec.structs.fields(NodePolicy))]
+    return {name: said.get(name) for name in names}
 
 
 def _selector(part: str) -> LabelSelector:
@@ -116,7 +145,9 @@ def _of(rollout: NodeRollout, course: Course, reason: Reason) -> Line | None:
         text = f"NodeRollout {name} was aborted by somebody; `shiplift retry` makes a new one"
         return Line(Reason.STEP_FAILED, text, stalled=True)
     if status.observed_generation < rollout.metadata.generation:
-        return Line(reason, f"NodeRollout {name} has not been looked at yet: {_NODES_LAYER}")
+        silent = course.nobody_looks_at(rollout, status.observed_generation)
+        text = f"NodeRollout {name} has not been looked at yet: {_NODES_LAYER}"
+        return Line(Reason.STEP_STALLED if silent else reason, text, stalled=silent)
     return None if status.phase is RolloutPhase.COMPLETE else _under_way(rollout, course, reason)
 
 
@@ -129,8 +160,14 @@ def _under_way(rollout: NodeRollout, course: Course, reason: Reason) -> Line:
         return Line(Reason.STEP_FAILED, f"{said}; `shiplift retry` tries again", stalled=True)
     if rollout.spec.paused:
         return Line(Reason.STEP_STALLED, f"NodeRollout {name} was paused by somebody: {status.message}")
-    stalled = any(one.type == "Stalled" and one.status is ConditionStatus.TRUE for one in status.conditions)
+    stalled = is_stalled(rollout)
     return Line(Reason.STEP_STALLED if stalled else reason, said, stalled=stalled)
+
+
+def is_stalled(rollout: NodeRollout) -> bool:
+    """Whether it says that only somebody can help."""
+    said = rollout.status.conditions
+    return any(one.type == "Stalled" and one.status is ConditionStatus.TRUE for one in said)
 
 
 def has_failed(rollout: NodeRollout) -> bool:

@@ -31,7 +31,7 @@ def undo_all(client: Client, store: Store, say: Callable[[str], None]) -> Undone
     """How many changes it took. The store watches what the layer reads; of layers that are not installed
     there is nothing to undo."""
     store.wait_settled(list(_aborted(client, say)), SETTLE_SECONDS)
-    observer = Observer(store, lambda: "")
+    observer = Observer(store, dict[str, str])
 
     def decided() -> Conducted:
         view = observer.observe(Outcomes())

@@ -17,11 +17,20 @@ from shiplift.view.section import Arrival
 from shiplift.view.values import Eta, Heard, Share, ago, plain
 
 RUN_ONE = "`shiplift operator` runs one"
-_STAGES = (Stage.CONTROL_PLANE, Stage.NODES, Stage.WORKLOADS, Stage.CHECKED)
+_STAGES = (
+    Stage.CONTROL_PLANE,
+    Stage.NODES,
+    Stage.WORKLOADS,
+    Stage.SERVICES,
+    Stage.OPERATORS,
+    Stage.CHECKED,
+)
 _NAMES = {
     Stage.CONTROL_PLANE: "control plane",
     Stage.NODES: "nodes",
     Stage.WORKLOADS: "workloads",
+    Stage.SERVICES: "quorum services",
+    Stage.OPERATORS: "operators",
     Stage.CHECKED: "checks",
 }
 
@@ -109,7 +118,8 @@ def _elapsed(one: UpgradeConfig, now: int, *, over: bool) -> int | None:
 
 
 def _steps(said: Iterable[Condition]) -> tuple[tuple[str, bool], ...]:
-    by_type = {one.type: one.status is ConditionStatus.TRUE for one in said}
+    had_work = [one for one in said if one.reason != Reason.NOTHING_TO_DO]
+    by_type = {one.type: one.status is ConditionStatus.TRUE for one in had_work}
     return tuple((_NAMES[stage], by_type[stage]) for stage in _STAGES if stage in by_type)
 
 

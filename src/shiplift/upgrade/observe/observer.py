@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol, cast
 
-from shiplift.agent.protocol import ProtocolError, current_versions
+from shiplift.agent.protocol import AGENT, ProtocolError, current_versions
 from shiplift.api.marks import SKIP_ROLLOUT
 from shiplift.api.nodes import NodeRollout
 from shiplift.api.operators import OperatorVersion
 from shiplift.api.upgrade import UpgradeConfig, UpgradeType
 from shiplift.api.workloads import WorkloadMigration
-from shiplift.engine.api_servers import API_SERVER, api_servers
+from shiplift.engine.api_servers import API_SERVER, ASKED, api_servers
 from shiplift.engine.step import Outcomes, Step
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
@@ -20,8 +20,9 @@ from shiplift.facts.nodes import Node, is_control_plane
 from shiplift.facts.workloads import Deployment, PodDisruptionBudget, StatefulSet
 from shiplift.kube.kept import Kept
 from shiplift.kube.store import Snapshot
-from shiplift.upgrade.model import ClusterVersion, Machine, Unreadable, View
+from shiplift.upgrade.model import ClusterVersion, ConfigPool, Machine, Unreadable, View
 from shiplift.upgrade.names import CLUSTER_VERSION_NAME, MIGRATION, POOLS, UPGRADE
+from shiplift.upgrade.observe import later
 from shiplift.upgrade.observe.budgets import never_allowed
 from shiplift.upgrade.steps import SetChannel, SetUpdate
 
@@ -34,8 +35,10 @@ READS = (
     kinds.DEPLOYMENT,
     kinds.STATEFUL_SET,
     kinds.OPERATOR_VERSION,
+    kinds.QUORUM_SERVICE,
+    kinds.APP_TYPE,
 )
-_CONDUCTED = READS[:4]
+_CONDUCTED = (*READS[:4], kinds.QUORUM_SERVICE, kinds.APP_TYPE)
 """What a running upgrade goes by."""
 
 
@@ -51,13 +54,15 @@ class Observer:
     def __init__(
         self,
         store: Snapshots,
-        version: Callable[[], str],
+        versions: Callable[[], Mapping[str, str]],
         cluster_version: Callable[[], ClusterVersion | str] = lambda: "nobody asks",
+        config_pools: Callable[[], tuple[ConfigPool, ...] | str] = lambda: "nobody asks",
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
-        self._version = Kept(version, 30.0, monotonic)
+        self._versions = versions
         self._cluster_version = Kept(cluster_version, 2.0, monotonic)
+        self._config_pools = Kept(config_pools, 2.0, monotonic)
         self._never = Kept(self._never_allowed, 5.0, monotonic)
 
     def observe(self, outcomes: Outcomes) -> View:
@@ -65,7 +70,7 @@ class Observer:
         snapshot = self._store.snapshot(*READS)
         upgrade = _upgrade(snapshot)
         rows = tuple(snapshot.all(Node)) if upgrade is not None else ()
-        openshift = self._openshift(upgrade)
+        openshift, pools = self._openshift(upgrade), self._pools(upgrade)
         starts = upgrade is not None and upgrade.status.target_version is None
         return View(
             upgrade=upgrade,
@@ -74,7 +79,10 @@ class Observer:
             rollouts=tuple(cast("NodeRollout", row.object) for row in snapshot.customs(kinds.NODE_ROLLOUT)),
             migration=_migration(snapshot),
             cluster_version=openshift if isinstance(openshift, ClusterVersion) else None,
-            trouble=openshift if isinstance(openshift, str) else "",
+            config_pools=pools if isinstance(pools, tuple) else (),
+            trouble=next((one for one in (openshift, pools) if isinstance(one, str)), ""),
+            services=later.services(snapshot),
+            apps=later.apps(snapshot),
             operators=_operators(snapshot) if starts else (),
             never_allowed=self._never.get() if starts else (),
             stale=snapshot.stale(*(READS if starts else _CONDUCTED)),
@@ -92,18 +100,23 @@ class Observer:
         wanted = upgrade is not None and upgrade.spec.type is UpgradeType.OPENSHIFT
         return self._cluster_version.get() if wanted else None
 
+    def _pools(self, upgrade: UpgradeConfig | None) -> tuple[ConfigPool, ...] | str:
+        wanted = upgrade is not None and upgrade.spec.type is UpgradeType.OPENSHIFT
+        return self._config_pools.get() if wanted else ()
+
     def _api_servers(
         self, upgrade: UpgradeConfig | None, rows: Iterable[Node], openshift: ClusterVersion | str | None
     ) -> dict[str, str]:
-        """Where somebody else changes them no agent tells of them: the one that answers does. Of OpenShift
-        the release counts."""
+        """Where somebody else changes them no agent tells of them: they do so themselves. Of OpenShift the
+        release counts."""
         if upgrade is None:
             return {}
         if openshift is not None:
             reached = openshift.reached if isinstance(openshift, ClusterVersion) else ""
             return {CLUSTER_VERSION_NAME: reached}
-        told = {} if upgrade.spec.type is UpgradeType.EXTERNAL else _told(rows)
-        return api_servers(told, self._version.get)
+        if upgrade.spec.type is UpgradeType.EXTERNAL:
+            return dict(self._versions())
+        return api_servers(_told(rows), lambda: self._versions().get(ASKED, ""))
 
     def _never_allowed(self) -> tuple[str, ...]:
         snapshot = self._store.snapshot(*READS)
@@ -119,6 +132,7 @@ def machine(row: Node) -> Machine:
         is_control_plane(row),
         row.annotations.get(SKIP_ROLLOUT) == "true",
         next((row.labels[key] for key in POOLS if key in row.labels), ""),
+        AGENT in row.annotations,
     )
 
 

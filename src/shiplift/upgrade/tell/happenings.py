@@ -10,7 +10,15 @@ from shiplift.api.upgrade import UpgradeConfigStatus, UpgradePhase
 from shiplift.api.values import ConditionStatus
 from shiplift.upgrade.model import Reason
 
-_STEPS = (Reason.CONTROL_PLANE, Reason.NODES, Reason.WORKLOADS, Reason.CLEANING_UP)
+_STEPS = (
+    Reason.CONTROL_PLANE,
+    Reason.NODES,
+    Reason.WORKLOADS,
+    Reason.SERVICES,
+    Reason.OPERATORS,
+    Reason.CHECKING,
+    Reason.CLEANING_UP,
+)
 _BY_ITSELF = (
     Reason.PAUSED,
     Reason.REFRESHING,
@@ -40,6 +48,10 @@ def happenings(before: UpgradeConfigStatus, after: UpgradeConfigStatus) -> Itera
         return
     if after.reason == Reason.ABORTED and before.reason != Reason.ABORTED:
         yield Happening(Reason.ABORTED, after.message, warning=True)
+        return
+    if after.reason == Reason.DELETED:
+        if before.target_version is not None and after.target_version is None:
+            yield Happening(Reason.DELETED, after.message, warning=True)
         return
     if after.reason == before.reason or after.reason is None:
         return

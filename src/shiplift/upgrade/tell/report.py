@@ -21,12 +21,12 @@ from shiplift.api.upgrade import (
     UpgradePhase,
     UpgradeTurn,
 )
-from shiplift.api.values import Condition, Estimate, Progress
+from shiplift.api.values import Condition, ConditionStatus, Estimate, Progress
 from shiplift.engine import conditions
 from shiplift.engine.conditions import Statement
 from shiplift.engine.conditions import Status as Holds
 from shiplift.engine.progress import Weight
-from shiplift.upgrade.decide import external, retrying
+from shiplift.upgrade.decide import approving, external, later, retrying
 from shiplift.upgrade.decide.course import Course
 from shiplift.upgrade.decide.migrating import target_of
 from shiplift.upgrade.model import Line, Reason, Stage
@@ -36,12 +36,18 @@ MOST_HISTORY = 32
 _LONGEST = 1000
 _STAGES = tuple(Stage)
 _NAMES = frozenset(Stage)
-_ENDS = {Reason.UPGRADED: UpgradePhase.UPGRADED, Reason.ABORTED: UpgradePhase.FAILED}
+_REASONS = frozenset(Reason)
+_ENDS = {
+    Reason.UPGRADED: UpgradePhase.UPGRADED,
+    Reason.ABORTED: UpgradePhase.FAILED,
+    Reason.DELETED: UpgradePhase.FAILED,
+}
 _MOST_POOLS = 64
 _TURNS: dict[tuple[Stage | None, Reason], TurnOf] = {
     (Stage.CONTROL_PLANE, Reason.CONTROL_PLANE): TurnOf.CONTROL_PLANE,
     (Stage.NODES, Reason.NODES): TurnOf.NODES,
 }
+_UNSEEN = (Reason.UNKNOWN_VERSION, Reason.UNREADABLE)
 _FAILED = (Reason.STEP_FAILED, Reason.TOO_LATE)
 
 
@@ -88,7 +94,8 @@ def _of_course(common: UpgradeConfigStatus, report: Report) -> UpgradeConfigStat
         nodes=_nodes(course),
         workloads=_workloads(report),
         eta=_eta(course) if running else None,
-        turn=_turn(report) if course.external and running else None,
+        # whose turn it is is known once the start is stored, and the next round looks
+        turn=_turn(report) if course.external and running and not line.starts else None,
         history=_history(report, common.conditions),
     )
 
@@ -113,7 +120,8 @@ def _plan(report: Report) -> Plan | None:
     """With the time at which it came to be what it is."""
     planned, before = report.course.plan, report.course.status.plan
     if planned is None:
-        return before if report.course.begun else None
+        same = before is not None and before.version == report.course.target
+        return before if report.course.begun or (not report.course.preceding and same) else None
     made = before.creation_time if before is not None and before.digest == planned.digest else None
     return Plan(
         digest=planned.digest,
@@ -125,9 +133,12 @@ def _plan(report: Report) -> Plan | None:
 
 
 def _nodes(course: Course) -> Progress:
-    """Of OpenShift nobody knows: its nodes say which Kubernetes they run, not which release."""
+    """Of OpenShift its pools say it: nodes say which Kubernetes they run, not which release."""
     if course.openshift:
-        return Progress()
+        if not course.begun:
+            return course.status.nodes
+        pools = course.view.config_pools
+        return Progress.of(sum(one.updated for one in pools), sum(one.machines for one in pools))
     return Progress.of(len(course.takes_part) - len(course.behind), len(course.takes_part))
 
 
@@ -146,8 +157,10 @@ def _workloads(report: Report) -> Progress:
 
 
 def _turn(report: Report) -> UpgradeTurn:
-    """Whose move it is, and since when."""
+    """Whose move it is, and since when; what is not known for a moment changes nobody's turn."""
     line, before = report.line, report.course.status.turn
+    if line.reason in _UNSEEN and report.course.begun and before is not None:
+        return before
     of = _TURNS.get((line.at, line.reason), TurnOf.OURS)
     pools = external.waits_for(report.course)[:_MOST_POOLS] if of is TurnOf.NODES else ()
     since = before.since if before is not None and before.of is of else report.now
@@ -155,8 +168,12 @@ def _turn(report: Report) -> UpgradeTurn:
 
 
 def _eta(course: Course) -> Estimate | None:
-    rollout = course.rollout(WORKERS)
-    return rollout.status.eta if rollout is not None else None
+    """As the NodeRollout says; where there is none, as the migration does while it has our target."""
+    rollout, migration = course.rollout(WORKERS), course.view.migration
+    if rollout is not None:
+        return rollout.status.eta
+    moves = migration is not None and target_of(migration) == course.target
+    return migration.status.eta if migration is not None and moves else None
 
 
 def _history(report: Report, said: tuple[Condition, ...]) -> tuple[HistoryEntry, ...]:
@@ -244,15 +261,41 @@ def _stages(report: Report, before: tuple[Condition, ...]) -> Iterator[Statement
         return
     at = len(_STAGES) if line.at is None else _STAGES.index(line.at)
     for stage in _STAGES[:at]:
-        yield Statement(stage, Holds.TRUE, Reason.DONE)
+        yield _approved(report, before) if stage is Stage.APPROVED else _over(report, stage, before)
     if line.at is not None:
         yield Statement(line.at, Holds.FALSE, line.reason, _short(line.message), line.stalled)
+
+
+def _approved(report: Report, before: tuple[Condition, ...]) -> Statement:
+    """Half-way a plan may have to be approved anew: from when a step waits for that until somebody has."""
+    found = next((one for one in before if one.type == Stage.APPROVED), None)
+    waited = found is not None and found.status is ConditionStatus.FALSE
+    missing = approving.missing(report.course) if report.course.begun else None
+    if missing is None or not (waited or report.line.reason is Reason.NEEDS_APPROVAL):
+        return _over(report, Stage.APPROVED, before)
+    return Statement(Stage.APPROVED, Holds.FALSE, missing.reason, _short(missing.message))
+
+
+def _over(report: Report, stage: Stage, before: tuple[Condition, ...]) -> Statement:
+    """A step that is over; of one that was passed over, why. Once the upgrade is over that stays told; of the
+    control plane from then on, since nobody sees afterwards what it was brought from."""
+    found = next((one for one in before if one.type == stage), None)
+    stays = not report.course.begun or stage is Stage.CONTROL_PLANE
+    if stays and found is not None and found.status is ConditionStatus.TRUE:
+        return Statement(stage, Holds.TRUE, _known(found.reason), found.message)
+    why = later.passed_over(report.course, stage)
+    return Statement(stage, Holds.TRUE, Reason.NOTHING_TO_DO if why else Reason.DONE, why)
 
 
 def _as_before(before: tuple[Condition, ...]) -> Iterator[Statement]:
     for one in before:
         if one.type in _NAMES:
-            yield Statement(one.type, Holds(one.status.value), Reason(one.reason), one.message)
+            yield Statement(one.type, Holds(one.status.value), _known(one.reason), one.message)
+
+
+def _known(reason: str) -> Reason:
+    """A reason that was stored; of one that a later release or somebody wrote only that it was said."""
+    return Reason(reason) if reason in _REASONS else Reason.DONE
 
 
 def _short(text: str) -> str:

@@ -1,0 +1,29 @@
+"""What was made for an UpgradeConfig that is gone without its end (somebody took our finalizer off, and made
+another): it goes before anything is begun for the new one."""
+
+from __future__ import annotations
+
+from shiplift.api.marks import UPGRADE_UID
+from shiplift.upgrade.decide import ending, migrating
+from shiplift.upgrade.decide.course import PARTS, Course, is_ours
+from shiplift.upgrade.model import Line, Reason, Stage
+from shiplift.upgrade.names import rollout_name
+
+
+def gone(course: Course) -> Line | None:
+    """None where nothing is left. Before its start nothing here is of this UpgradeConfig, but what an upgrade
+    to the same version has left where somebody took its status away: that one goes on."""
+    own = {rollout_name(course.target, part) for part in PARTS}
+    rollouts = [
+        one
+        for one in course.view.rollouts
+        if UPGRADE_UID in one.metadata.labels and not (is_ours(one, course.uid) and one.metadata.name in own)
+    ]
+    migration = course.view.migration
+    touched = migration is not None and migrating.is_touched(migration)
+    marks = tuple(ending.let_go(course.view))
+    if not rollouts and not touched and not marks:
+        return None
+    given_back = migrating.given_back(course.view, course.target, reached=False)
+    text = "what was made for an upgrade that is gone is taken away first"
+    return Line(Reason.BUSY, text, steps=(*marks, *given_back, *ending.deleted(rollouts)), at=Stage.VALID)
