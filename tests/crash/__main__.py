@@ -18,7 +18,7 @@ import msgspec
 
 from tests.crash import generate, layers, mutants, plans
 from tests.crash.campaign import Campaign, Figures
-from tests.crash.runner import Lanes, cores
+from tests.crash.runner import Lanes, cores, say
 
 
 def _arguments() -> argparse.Namespace:
@@ -86,6 +86,12 @@ def _figures(layer: str, asked: argparse.Namespace) -> Figures:
     return hunt(layer, asked) if asked.command == "mutants" else run(layer, asked)
 
 
+def _refusal(layer: str) -> str:
+    """Why this computer cannot run that layer; empty where it can."""
+    asked = getattr(layers.own(layer), "refusal", None) if layers.is_own(layer) else None
+    return asked() if asked else ""
+
+
 def each(asked: argparse.Namespace) -> int:
     """How much is wrong, over all layers."""
     chosen = asked.layer or [*layers.ALL, *layers.OWN]
@@ -93,10 +99,12 @@ def each(asked: argparse.Namespace) -> int:
     for layer in chosen:
         mutants.check(layers.own(layer).MUTANTS if layers.is_own(layer) else layers.suite(layer).mutants)
     for layer in chosen:
+        if why := _refusal(layer):
+            say(f"{layer} is left out: {why}")
+            continue
         figures = _figures(layer, asked)
         print(msgspec.json.encode(figures).decode(), flush=True)
-        wrong += figures.divergences
-        wrong += figures.mutants - figures.mutants_caught if asked.command == "mutants" else 0
+        wrong += figures.wrong(all_caught=asked.command == "mutants")
     return wrong
 
 

@@ -19,6 +19,10 @@ CLEAN_RUNS = 3
 FAILURES = Path("build/crash")
 
 
+ENOUGH_CAUGHT = 0.95
+"""Of the mutants that ran."""
+
+
 class Figures(msgspec.Struct):
     """What `make crash` ends with, for each layer."""
 
@@ -34,6 +38,13 @@ class Figures(msgspec.Struct):
     mutants_caught: int = 0
     unfired: int = 0
     slowest: float = 0.0
+
+    def wrong(self, *, all_caught: bool) -> int:
+        """What makes the run fail: every divergence, and mutants that nothing caught, where these are more
+        than a few; with `all_caught` each of them."""
+        missed = self.mutants - self.mutants_caught
+        enough = self.mutants_caught >= ENOUGH_CAUGHT * self.mutants
+        return self.divergences + (0 if enough and not all_caught else missed)
 
 
 class Campaign:
@@ -69,7 +80,8 @@ class Campaign:
 
     def _plans(self, name: str) -> list[Plan]:
         scenario = layers.scenario(self._layer, name)
-        every = generate.plans(self._layer, name, self._books[name], scenario.outages)
+        made = generate.plans(self._layer, name, self._books[name], scenario.outages)
+        every = [one for one in made if one.trouble not in scenario.meant]
         repeated = self._books.get(scenario.repeats)
         kept = thin.thinned(self._suite, scenario, every, self._books[name], repeated)
         self.figures.thinned += len(every) - len(kept)

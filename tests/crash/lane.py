@@ -21,6 +21,7 @@ from tests.crash.oracle import Evidence, Reference
 from tests.crash.plans import Plan
 from tests.crash.stage import Stage
 from tests.crash.suite import Player, Scenario
+from tests.until import Deadline
 
 PATIENCE = 30.0
 """How long a plan may take, in seconds; a clean one takes 2 to 4."""
@@ -48,10 +49,11 @@ class Lane:
     def __init__(self, cluster: Cluster, folder: Path, layer: str, patience: float = PATIENCE) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder, self._layer = folder, layer
-        self.patience = patience
+        self.patience, self._takes = patience, 1.0
         self._suite = layers.suite(layer)
         involved = {layer, *(name for one in self._suite.scenarios for name in one.layers)}
-        watched = {kind: None for name in sorted(involved) for kind in layers.suite(name).watched}
+        judged = [name for name in sorted(involved) if not layers.runs_beside(name)]
+        watched = {kind: None for name in judged for kind in layers.suite(name).watched}
         self.stage = Stage(cluster, tuple(watched), folder)
         self.crew = Crew(self.stage.admin, folder / "run", cluster.kubeconfig)
         self.director = PlanDirector(self.crew)
@@ -92,7 +94,9 @@ class Lane:
             evidence = self._operate(plan, player, clock)
         finally:
             player.close()
-        others = [layers.suite(name) for name in names if name != self._layer]
+        others = [
+            layers.suite(name) for name in names if name != self._layer and not layers.runs_beside(name)
+        ]
         found = tuple(oracle.judge(self._suite, scenario, evidence, clean, others))
         clock.lap("judge")
         return Result(plan, clock.total, evidence.book.fired, found, clock.laps), evidence
@@ -100,7 +104,7 @@ class Lane:
     def _lead_beside(self, scenario: Scenario) -> None:
         """Who runs beside the operator, each with a token of its own account."""
         admin = self.stage.cluster.credentials()
-        self.crew.companions = scenario.companions
+        self.crew.companions, self._takes = scenario.companions, scenario.takes
         self.doors.lead_beside({one.name: acting_as(one.account, admin) for one in scenario.companions})
 
     def _operate(self, plan: Plan, player: Player, clock: Clock) -> Evidence:
@@ -127,7 +131,7 @@ class Lane:
             player.play(state)
             return player.over(state)
 
-        ended = self._wait(over, self.patience)
+        ended = self._wait(over, self.patience * self._takes)
         clock.lap("work")
         if not ended:
             return (f"{oracle.STUCK}: {self._suite.told(self.stage.recorder.live())}", *self._why())
@@ -149,9 +153,9 @@ class Lane:
         return tuple(f"the process of {one.log.name} ended by itself" for one in self.crew.died())
 
     def _wait(self, what: Callable[[], bool], seconds: float) -> bool:
-        deadline = time.monotonic() + seconds
+        deadline = Deadline(seconds)
         while not what():
-            if time.monotonic() > deadline or self.crew.died():
+            if deadline.over or self.crew.died():
                 return False
             time.sleep(_LOOK)
         return True

@@ -50,7 +50,8 @@ def lane(name: str) -> Any:
 
 
 def own(name: str) -> Any:
-    """How a layer of `OWN` is run: `run(arguments)` gives its figures."""
+    """How a layer of `OWN` is run: `run(arguments)` gives its figures; `refusal()`, where there is one, says
+    why this computer cannot."""
     return importlib.import_module(f"tests.crash.{name}.own")
 
 
@@ -68,4 +69,9 @@ def run_by(layer: str, one: Scenario) -> tuple[str, ...]:
 
 def part(name: str) -> LayerPart:
     """The layer itself, as an operator takes it in."""
-    return suite(name).part
+    return LAYERS[name] if runs_beside(name) else suite(name).part
+
+
+def runs_beside(name: str) -> bool:
+    """Whether the layer has no folder here: it runs beside others only, and nothing of it is judged."""
+    return name in LAYERS and name not in ALL and name not in _FOLDERS

@@ -15,7 +15,7 @@ from shiplift.facts.kinds import Kind
 from shiplift.kube.part import LayerPart
 from tests.crash.mutants import Mutant
 from tests.crash.outside import Companion, Outside
-from tests.crash.plans import Spot
+from tests.crash.plans import Spot, Trouble
 from tests.crash.recorder import Change, State, Trace
 from tests.crash.stage import Stage
 
@@ -30,11 +30,17 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     layers: tuple[str, ...] = ()
     """The layers that the operator runs; none named: the one whose scenario it is."""
+    leaves_others: bool = False
+    """Whether what the others of these write is tried by their own suites, and here only now and then."""
     outside: tuple[Outside, ...] = ()
     companions: tuple[Companion, ...] = ()
     """The programs that run beside the operator."""
     outages: tuple[Spot, ...] = ()
     """Calls from which on the API server is away for a while, in a plan each."""
+    meant: tuple[Trouble, ...] = ()
+    """Trouble that ends otherwise by design: no plan has it."""
+    takes: float = 1.0
+    """How many times as long as others its runs may take."""
     repeats: str = ""
     """Another scenario of the layer whose calls it makes again: its plans are thinned."""
 

@@ -45,6 +45,7 @@ def _clean(lane: Lane, layer: str, name: str) -> CleanRun:
     return done.clean
 
 
+@pytest.mark.long(seconds=100)
 @pytest.mark.crash
 @pytest.mark.parametrize("layer", layers.ALL)
 def test_whatever_goes_wrong_the_end_is_the_same_and_a_bug_is_caught(

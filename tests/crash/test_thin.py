@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from tests.crash import generate, thin
 from tests.crash.calls import Call, Sort
 from tests.crash.director import Book, Entry
-from tests.crash.plans import Crash, CrashPoint, Fault, Pause, Plan, Spot, Trouble, Watching
+from tests.crash.plans import Crash, CrashPoint, Failure, Fault, Pause, Plan, Spot, Trouble, Watching
 from tests.crash.workloads.scenarios import Scenario
 from tests.crash.workloads.suite import SUITE
 
@@ -79,6 +81,30 @@ def test_of_a_scenario_that_repeats_another_what_both_have_is_tried_in_three_pha
     assert {one.at.step for one in found if isinstance(one, Fault)} == {EVICT, UNMARK}
     assert {one.at.step for one in found if isinstance(one, Pause)} == {MARK, EVICT, TELL, UNMARK}
     assert not [one for one in found if isinstance(one, Watching)]
+
+
+def test_what_other_layers_write_is_left_to_their_suites_but_for_one_of_each_kind_and_phase() -> None:
+    """`workloads` has no right to rollouts, nor to what agents write."""
+    begin, finish, report = "create noderollouts", "delete noderollouts", "agents: patch nodes [annotations]"
+    spots = [
+        *[Spot(begin, "one"), Spot(begin, "two"), Spot(report, "n-0"), Spot(EVICT, "shop/disk-0")],
+        *[Spot(report, "n-0", 2), Spot(EVICT, "shop/web-0"), Spot(report, "n-1"), Spot(finish, "one")],
+    ]
+    books = [book(spots)]
+    every = generate.plans("workloads", "made up", books)
+    leaving = msgspec.structs.replace(SCENARIO, leaves_others=True)
+    found = [one.trouble for one in thin.thinned(SUITE, leaving, every, books, None)]
+    assert crashes(found) == [
+        *[Spot(begin, "one"), Spot(report, "n-0"), Spot(EVICT, "shop/disk-0"), Spot(report, "n-0", 2)],
+        *[Spot(EVICT, "shop/web-0"), Spot(report, "n-1"), Spot(finish, "one")],
+    ]
+    faults = [one for one in found if isinstance(one, Fault)]
+    assert {one.at.step for one in faults if one.failure is not Failure.LOST} == {EVICT}
+    assert {one.at.step for one in faults if one.failure is Failure.LOST} == {begin, finish, report, EVICT}
+    assert {one.at.step for one in found if isinstance(one, Pause)} == {begin, finish, report, EVICT}
+
+    again = [one.trouble for one in thin.thinned(SUITE, leaving, every, books, books)]
+    assert {one.at.step for one in again if isinstance(one, Pause)} == {EVICT}
 
 
 def test_a_phase_without_work_is_before_it() -> None:

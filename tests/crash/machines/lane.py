@@ -24,6 +24,7 @@ from tests.crash.mutants import Mutant
 from tests.crash.oracle import Evidence, Reference
 from tests.crash.plans import Clean, Pause, Plan
 from tests.crash.recorder import State
+from tests.until import Deadline
 
 PATIENCE = 75.0
 """How long a plan may take, in seconds, until it is said that it does not end."""
@@ -115,13 +116,13 @@ class MachineLane:
 
     def _until_complete(self) -> list[str]:
         """Run after run: one that was killed is started again, one that asks for a person gets one."""
-        deadline = time.monotonic() + self.patience
+        deadline = Deadline(self.patience)
         said = ""
         for _ in range(_MOST_RUNS):
             laptop = self.crew.start()
-            while not self._all_over() and time.monotonic() < deadline:
+            while not self._all_over() and not deadline.over:
                 time.sleep(0.03)
-            if not laptop.over or time.monotonic() > deadline:
+            if not laptop.over or deadline.over:
                 return [f"{oracle.STUCK}: {_last_line(laptop)}"]
             if laptop.code == _FINE:
                 return []
@@ -154,8 +155,8 @@ class MachineLane:
         """Where all is done, another run does nothing, and says so."""
         self.director.arm(Clean())
         laptop = self.crew.start()
-        deadline = time.monotonic() + self.patience
-        while not laptop.over and time.monotonic() < deadline:
+        deadline = Deadline(self.patience)
+        while not laptop.over and not deadline.over:
             time.sleep(0.03)
         if laptop.code != _FINE:
             return [f"when all was done, another run ended with {laptop.code}: {_last_line(laptop)}"]

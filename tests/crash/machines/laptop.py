@@ -22,6 +22,7 @@ from shiplift.cli.main import run
 from tests.crash.crew import Factory, Operator
 from tests.crash.machines.machine import Machine
 from tests.crash.orders import Order
+from tests.until import Deadline
 
 IMPORTED = (
     shiplift.agent_package,
@@ -138,6 +139,6 @@ def _is_through(machine: Machine, entry: str) -> bool:
 
 def _wait(what: Callable[[], bool], seconds: float) -> None:
     """For as long as that; whoever judges sees what is not so."""
-    deadline = time.monotonic() + seconds
-    while not what() and time.monotonic() < deadline:
+    deadline = Deadline(seconds)
+    while not what() and not deadline.over:
         time.sleep(0.02)

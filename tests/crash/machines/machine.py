@@ -22,8 +22,8 @@ import msgspec
 
 from tests.crash.machines import played
 from tests.crash.machines.events import Event, What, read
-from tests.machines.sshd import program
-from tests.minio.servers import ENDS_WITH_US
+from tests.machines import sshd
+from tests.parents import ENDS_WITH_US
 from tests.until import until
 
 _BOOT = """
@@ -66,7 +66,7 @@ class Machine:
 
     def __init__(self, name: str, folder: Path, port: int, login: str, cluster: Cluster) -> None:
         self.name, self.folder, self.port = name, folder, port
-        self._sshd, self._libraries = program()
+        self._sshd, self._libraries = sshd.found()
         self.host_key = asyncssh.generate_private_key("ssh-ed25519")
         self._login = login
         self._id = uuid.uuid4().hex

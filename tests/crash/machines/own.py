@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 
+from shiplift.local.machines import needs
 from tests.crash import generate, layers
 from tests.crash.campaign import Campaign, Figures
 from tests.crash.machines import making, mutants, scenarios
 from tests.crash.plans import Plan
 from tests.crash.runner import Lanes, say
+from tests.machines import sshd
 
 MUTANTS = mutants.ALL
 
@@ -23,6 +25,17 @@ class Bootstraps(Campaign):
         self.figures.thinned += len(every) - len(kept)
         say(f"{name}: {len(kept)} of {len(every)} plans, {len(every) - len(kept)} thinned")
         return kept
+
+
+def refusal() -> str:
+    """Why this computer cannot hold its machines; empty where it can."""
+    if (why := needs.refusal()) is not None:
+        return why.message
+    try:
+        sshd.found()
+    except sshd.NoSshdError as error:
+        return str(error)
+    return ""
 
 
 def run(asked: argparse.Namespace) -> Figures:

@@ -25,6 +25,8 @@ def broken(scenario: Scenario, trace: Trace) -> list[str]:
     before = dict(trace.start)
     for change, state in moments(trace):
         lines = [line for rule in _RULES for line in rule(scenario, change, state)]
+        if _is_taken(before.get(change.key), change):
+            lines += _too_many_away(scenario, state)
         if change.key.kind == "Node" and change.key.name in stories and not change.gone:
             lines += stories[change.key.name].goes_on(scenario, before[change.key], change.object, state)
         for line in lines:
@@ -50,9 +52,15 @@ def needed(replicas: int, spec: Json) -> int:
     return spec["minAvailable"] if "minAvailable" in spec else replicas - spec["maxUnavailable"]
 
 
-def _too_many_away(scenario: Scenario, change: Change, state: State) -> Iterator[str]:
-    if change.key.kind != "Node":
-        return
+def _is_taken(before: Json | None, change: Change) -> bool:
+    """Whether a node is cordoned by this change: one that goes down by itself is nobody's doing."""
+    if change.key.kind != "Node" or change.gone:
+        return False
+    return facts.marked(change.object) and not (before is not None and facts.marked(before))
+
+
+def _too_many_away(scenario: Scenario, state: State) -> Iterator[str]:
+    """A node that is down when another is cordoned counts."""
     away = [one for one in kind(state, "Node") if facts.marked(one) or not facts.ready(one)]
     planes = [one for one in away if facts.is_control_plane(one)]
     if len(away) - len(planes) > scenario.most_away:
@@ -75,7 +83,6 @@ def _ahead(scenario: Scenario, change: Change, state: State) -> Iterator[str]:
 
 _RULES: tuple[Callable[[Scenario, Change, State], Iterator[str]], ...] = (
     _under_budget,
-    _too_many_away,
     _ahead,
 )
 

@@ -32,12 +32,16 @@ def _broken(scenario: Scenario, change: Change, before: State, state: State) -> 
         yield from _owners(change, state)
     if change.key.kind == "OperatorVersion":
         yield from _versions(change, before, state)
-    if change.key == Key("Deployment", SPACE, "nets") and not any(
-        "boats" in key.name for key in state if key.kind in _STAYS
-    ):
-        yield "nets runs without what it requires"
+    if _is_of_nets(change) and not any("boats" in key.name for key in state if key.kind in _STAYS):
+        yield f"{change.key} is there without what it requires"
     if not scenario.overlaps and change.key.kind == "Deployment":
         yield from _both_act(state)
+
+
+def _is_of_nets(change: Change) -> bool:
+    """Something that is installed of the operator that requires another's definition."""
+    ours = change.key.kind not in ("AppType", "OperatorVersion", "Pod")
+    return ours and change.key.namespace == SPACE and change.key.name.startswith("nets")
 
 
 def _owners(change: Change, state: State) -> Iterator[str]:

@@ -6,7 +6,10 @@ from typing import Any
 
 import msgspec
 
+from shiplift.local.nodes import Pool
 from tests.crash import suite
+from tests.crash.nodes.scenarios import AGENTS
+from tests.crash.workloads.shape import OLD
 from tests.operators.bundles import Written, definition
 from tests.operators.rig import boats
 
@@ -39,10 +42,18 @@ class Act(msgspec.Struct, frozen=True, kw_only=True):
     """A second catalog comes, with what the first has not."""
     upgrade: Json | None = None
     """What the conductor says in the status of the UpgradeConfig."""
+    conduct: bool = False
+    """A user asks for an upgrade of the cluster, and there is somebody to conduct it."""
+    target: bool = False
+    """The upgrade has begun in the end."""
+    upgraded: bool = False
+    """The cluster is upgraded in the end."""
     installed: str = ""
     """The version that runs in the end, alone."""
     reason: tuple[str, str] = ("", "")
     """A condition of the AppType, and the reason that it has in the end."""
+    boats: int = 0
+    """So many custom resources are made at its beginning, and are there in the end."""
     gone: bool = False
     also: str = ""
     """Another AppType that runs in the end."""
@@ -58,6 +69,8 @@ class Scenario(suite.Scenario, frozen=True, kw_only=True):
     package: str = APP
     upgrading: bool = False
     """There is an UpgradeConfig."""
+    old_nodes: bool = False
+    """Its nodes are of an older version, and their agents run."""
     overlaps: bool = True
     """Pods of two versions may be there at once, as a Deployment replaces its own."""
 
@@ -81,6 +94,19 @@ def changed() -> tuple[Written, ...]:
     return first, msgspec.structs.replace(second, owned=(wider,))
 
 
+def outgrown() -> tuple[Written, ...]:
+    """The second version stores its custom resources otherwise, the third does not know the first way."""
+    known = (("v1",), ("v1", "v2"), ("v2",))
+    return tuple(
+        msgspec.structs.replace(one, owned=(definition("boats", versions),))
+        for one, versions in zip(THREE, known, strict=True)
+    )
+
+
+OLD_NODES = (
+    Pool("p", 1, OLD, labels={"node-role.kubernetes.io/control-plane": ""}),
+    Pool("n", 2, OLD),
+)
 RUNNING = {"targetVersion": "v1.36.3", "phase": "Upgrading", "startTime": "2026-11-17T10:00:00Z"}
 
 ALL: tuple[Scenario, ...] = (
@@ -103,6 +129,13 @@ ALL: tuple[Scenario, ...] = (
         offered=changed(),
         spec={"version": "1.0.0"},
         acts=(Act(installed="1.0.0"), Act(spec={"version": None}, installed="1.1.0")),
+    ),
+    Scenario(
+        name="storing",
+        repeats="upgrade",
+        offered=outgrown(),
+        spec={"version": "1.0.0"},
+        acts=(Act(installed="1.0.0"), Act(boats=3, spec={"version": None}, installed="1.2.0")),
     ),
     Scenario(
         name="veto",
@@ -156,6 +189,21 @@ ALL: tuple[Scenario, ...] = (
             Act(installed="1.0.0"),
             Act(upgrade=RUNNING, spec={"version": None}, reason=("UpToDate", "Turn")),
             Act(upgrade={**RUNNING, "conditions": [UPGRADED]}, installed="1.1.0"),
+        ),
+    ),
+    Scenario(
+        name="conducted",
+        repeats="upgrade",
+        offered=THREE[:2],
+        layers=("operators", "upgrade", "workloads", "nodes"),
+        leaves_others=True,
+        companions=(AGENTS,),
+        old_nodes=True,
+        spec={"version": "1.0.0"},
+        acts=(
+            Act(installed="1.0.0"),
+            Act(conduct=True, target=True),
+            Act(spec={"version": None}, installed="1.1.0", upgraded=True),
         ),
     ),
 )

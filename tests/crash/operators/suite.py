@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from shiplift.agent.protocol import AGENT, current_key
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.kube import grants, rbac
 from shiplift.kube.part import LayerPart
+from shiplift.local.agents import Agents
 from shiplift.local.nodes import Pool
 from shiplift.operator import install
 from shiplift.operators.controller import PART
@@ -16,6 +18,7 @@ from shiplift.operators.names import INVENTORY
 from tests.crash import normal
 from tests.crash.facts import labels, notes
 from tests.crash.mutants import Mutant
+from tests.crash.nodes.scenarios import PACE, TIMING
 from tests.crash.operators import facts, invariants, mutants, scenarios
 from tests.crash.operators.scenarios import CATALOG, SPACE, Scenario
 from tests.crash.operators.world import World
@@ -25,6 +28,7 @@ from tests.crash.stage import Stage
 from tests.crash.suite import Flat, Player, Suite
 from tests.operators.bundles import in_maps
 from tests.operators.rig import ACCOUNT, CATALOGS, installer
+from tests.until import until
 
 Json = dict[str, Any]
 ROLE = Kind("Role", "roles", rbac.GROUP)
@@ -66,9 +70,12 @@ class Operators:
         )
 
     def build(self, stage: Stage, scenario: Scenario) -> None:
-        nodes = stage.cluster.nodes
-        nodes.add(Pool("n", 1))
-        nodes.wait_schedulable(Pool("n", 1))
+        pools = scenarios.OLD_NODES if scenario.old_nodes else (Pool("n", 1),)
+        stage.cluster.nodes.add(*pools)
+        stage.cluster.nodes.wait_schedulable(*pools)
+        if scenario.old_nodes:
+            with Agents(stage.cluster.credentials(), PACE, TIMING):
+                until(lambda: _have_told(stage, sum(pool.count for pool in pools)), 30)
         stage.create_namespaces([SPACE, CATALOGS])
         stage.create(grants.catalogs(CATALOGS, install.ACCOUNT, OPERATOR))
         stage.create(installer(SPACE))
@@ -110,6 +117,12 @@ class Operators:
 
     def alike(self, scenario: Scenario, about: str) -> str:
         return about
+
+
+def _have_told(stage: Stage, count: int) -> bool:
+    told = {AGENT, current_key("kubelet"), current_key("containerd")}
+    found = list(stage.admin.list(kinds.NODE))
+    return len(found) == count and all(told <= notes(one).keys() for one in found)
 
 
 def _wanted(scenario: Scenario) -> list[Json]:

@@ -3,16 +3,18 @@ when the one before it is over."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 
 from shiplift.facts.kinds import APP_TYPE, OPERATOR_VERSION, UPGRADE_CONFIG, Kind
-from shiplift.kube.errors import AlreadyExists, Conflict, NotFound
+from shiplift.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
 from shiplift.kube.manifests import kind_of
 from tests.crash.operators import facts
 from tests.crash.operators.scenarios import LATER, SPACE, VETO, Act, Json, Scenario
-from tests.crash.recorder import State
+from tests.crash.recorder import Key, State
 from tests.crash.stage import Stage
-from tests.operators.bundles import in_maps
+from tests.crash.workloads.shape import NEW
+from tests.operators.bundles import GROUP, in_maps
 from tests.operators.rig import CATALOGS
 
 _SOME_TIME = "2026-11-17T10:00:00Z"
@@ -58,6 +60,10 @@ class World:
                 self._offer()
             if act.upgrade is not None:
                 self._tell(UPGRADE_CONFIG, "cluster", "", act.upgrade)
+            for number in range(act.boats):
+                self._boat(number)
+            if act.conduct:
+                self._conduct()
             if act.spec:
                 self._edit(act.spec)
             if act.delete:
@@ -101,6 +107,30 @@ class World:
             except AlreadyExists:
                 continue
 
+    def _boat(self, number: int) -> None:
+        body = {"metadata": {"name": f"boat-{number}"}, "spec": {"size": number}}
+        with contextlib.suppress(AlreadyExists):
+            self._admin.create(Kind("Boat", "boats", GROUP, "v1"), body, SPACE)
+
+    def _has_boats(self, count: int) -> bool:
+        """All are there and can be read, as the newest version has them."""
+        try:
+            found = self._admin.list(Kind("Boat", "boats", GROUP, "v2"), SPACE)
+            return sorted(one["spec"]["size"] for one in found) == list(range(count))
+        except KubeError:
+            return False
+
+    def _conduct(self) -> None:
+        spec = {"desired": {"version": NEW}, "strategy": {"workloads": {"waitForNodes": {"settle": "0s"}}}}
+        with contextlib.suppress(AlreadyExists):
+            self._admin.create(UPGRADE_CONFIG, {"metadata": {"name": "cluster"}, "spec": spec})
+
+    def _conducted(self, act: Act, state: State) -> bool:
+        status = facts.status(state.get(Key("UpgradeConfig", "", "cluster"), {}))
+        ended = status.get("phase") == "Upgraded" and not status.get("targetVersion")
+        begun = bool(status.get("targetVersion")) or ended
+        return (begun or not act.target) and (ended or not act.upgraded)
+
     def _reached(self, act: Act, state: State) -> bool:
         package = self._scenario.package
         if act.gone:
@@ -109,4 +139,5 @@ class World:
         told = not about or facts.condition(facts.app(state, package), about).get("reason") == reason
         runs = not act.installed or facts.runs_alone(state, package, act.installed)
         others = not act.also or facts.condition(facts.app(state, act.also), "Ready").get("status") == "True"
-        return told and runs and others
+        there = told and runs and others and self._conducted(act, state)
+        return there and (not act.boats or self._has_boats(act.boats))

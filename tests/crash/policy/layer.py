@@ -1,4 +1,5 @@
-"""The layer in a hurry: minutes are halves of seconds, so that a plan ends in seconds."""
+"""The layer in a hurry, and the notices beside it: minutes are halves of seconds, so that a plan ends in
+seconds."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from msgspec import structs
 
 from shiplift.engine.layer import Layer
 from shiplift.kube.part import Context
+from shiplift.notify import act as notices
 from shiplift.policy import act, config, controller
 from shiplift.policy.decide import decision, schedule
 
@@ -19,6 +21,7 @@ def make(context: Context) -> Layer[Any, Any, Any]:
     """As the product makes it, with shorter waits."""
     schedule.FIRST = schedule.SHORTEST_CAP = decision.LOOK = act.AGAIN = _SOON
     config.SHORTEST = timedelta(0)
+    notices.AGAIN = _SOON
     return controller.PART.make(context)
 
 

@@ -1,4 +1,4 @@
-"""A provider behind the fault proxy, over plain HTTP (TLS is the proxy's): a document, and OCM."""
+"""A provider behind the fault proxy, over plain HTTP (TLS is the proxy's): a document, OCM, and a webhook."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ class Provider:
     def __init__(self) -> None:
         self.document: Json = {"policies": []}
         self.ocm = OcmServer()
+        self.events: list[tuple[str, str]] = []
+        """What the webhook was told: ids and types of events."""
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
         self._thread.start()
@@ -28,6 +30,10 @@ class Provider:
     def answer(self, asked: Asked) -> Reply:
         if asked.path.startswith("/policy"):
             return Reply(body=json.dumps(self.document).encode())
+        if asked.path.startswith("/hook"):
+            event = json.loads(asked.body)
+            self.events.append((event["id"], event["type"].rpartition(".")[2]))
+            return Reply(202)
         return self.ocm.answer(asked)
 
     def close(self) -> None:
@@ -44,6 +50,9 @@ def _handler(provider: Provider) -> type[BaseHTTPRequestHandler]:
             self._answer()
 
         def do_PATCH(self) -> None:
+            self._answer()
+
+        def do_POST(self) -> None:
             self._answer()
 
         def _answer(self) -> None:

@@ -9,6 +9,7 @@ import msgspec
 
 from tests.crash import suite
 from tests.crash.outside import Upstream
+from tests.crash.plans import Failure, Fault, Spot
 from tests.policy.views import over
 
 Json = dict[str, Any]
@@ -21,6 +22,11 @@ NONE: Json = {"policies": []}
 
 def said(version: str, **more: Any) -> Json:
     return {"id": version, "desired": {"version": version}, **more}
+
+
+def outside(version: str, **more: Any) -> Json:
+    """Of an upgrade that others do."""
+    return said(version, type="External", **more)
 
 
 class Act(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +48,10 @@ class Act(msgspec.Struct, frozen=True, kw_only=True):
     """Fields of the UpgradeConfig, by path with dots; `gone` where there must be none."""
     told: tuple[tuple[str, str], ...] = ()
     """What OCM has heard, repetitions left out."""
+    notify: bool = False
+    """A user names a webhook that is to be told."""
+    heard: tuple[str, ...] = ()
+    """What the webhook has heard, repetitions left out."""
 
 
 class Scenario(suite.Scenario, frozen=True, kw_only=True):
@@ -52,12 +62,23 @@ class Scenario(suite.Scenario, frozen=True, kw_only=True):
     by_hand: bool = False
     """There is an UpgradeConfig at the start that somebody made."""
 
+    @property
+    def conducted(self) -> bool:
+        """Whether the conductor is there, and nobody plays it."""
+        return "upgrade" in self.layers
+
 
 VERSION, PAUSED = "spec.desired.version", "spec.paused"
 QUEUED, LOST = "status.policy.queued.desired.version", "status.policy.lost"
+PHASE, HERE = "status.phase", "v1.36"
+ID = "status.policy.id"
+"""What is told last: a run is over when it is."""
 REFRESHED = "metadata.annotations.policy.shiplift.dev/refreshed"
 PROVIDER = "metadata.labels.shiplift.dev/policy-provider"
 RUNNING = {"startTime": AT, "phase": "Upgrading", "targetVersion": FIRST}
+_ENTRY = {"version": FIRST, "phase": "Upgraded", "startTime": AT, "completeTime": "2030-11-20T03:00:00Z"}
+THROUGH = {"startTime": AT, "phase": "Upgraded", "targetVersion": None, "history": [_ENTRY]}
+OVER = (("u-1", "started"), ("u-1", "completed"))
 
 ALL: tuple[Scenario, ...] = (
     Scenario(
@@ -78,7 +99,7 @@ ALL: tuple[Scenario, ...] = (
             Act(status=RUNNING, says=said(SECOND), until={QUEUED: SECOND, VERSION: FIRST}),
             Act(says=NONE, until={LOST: True, VERSION: FIRST}),
             Act(status=over(FIRST), until={LOST: False, VERSION: FIRST}),
-            Act(says=said(THIRD), until={VERSION: THIRD, QUEUED: None}),
+            Act(says=said(THIRD), until={VERSION: THIRD, QUEUED: None, ID: THIRD}),
         ),
     ),
     Scenario(
@@ -87,7 +108,7 @@ ALL: tuple[Scenario, ...] = (
         acts=(
             Act(says=said(FIRST), until={VERSION: FIRST}),
             Act(says=said(SECOND), wish="a", until={REFRESHED: "a", VERSION: SECOND}),
-            Act(says=said(THIRD), wish="b", until={REFRESHED: "b", VERSION: THIRD}),
+            Act(says=said(THIRD), wish="b", until={REFRESHED: "b", VERSION: THIRD, ID: THIRD}),
         ),
     ),
     Scenario(
@@ -96,12 +117,41 @@ ALL: tuple[Scenario, ...] = (
         by_hand=True,
         acts=(
             Act(says=said(SECOND), until={"status.policy.provider": "HTTP", VERSION: FIRST}),
-            Act(delete=True, until={VERSION: SECOND, PROVIDER: "HTTP"}),
+            Act(delete=True, until={VERSION: SECOND, PROVIDER: "HTTP", ID: SECOND}),
+        ),
+    ),
+    Scenario(
+        name="told",
+        outside=OUTSIDE,
+        layers=("policy", "journal", "notify"),
+        # what a webhook refuses for good is not sent again
+        meant=(Fault(Spot("policies: POST hook"), Failure.CONFLICT),),
+        acts=(
+            Act(says=said(FIRST), until={VERSION: FIRST}),
+            Act(notify=True),
+            Act(status=RUNNING, heard=("started",)),
+            Act(status=THROUGH, heard=("started", "upgraded")),
+        ),
+    ),
+    Scenario(
+        name="conducted",
+        outside=OUTSIDE,
+        layers=("policy", "upgrade"),
+        # of a minor that the cluster has, an upgrade is over when it begins; of the next, it waits for others
+        acts=(
+            Act(says=outside("v1.37", upgradeAt=AT), until={VERSION: "v1.37", "spec.upgradeAt": AT}),
+            Act(says=outside(HERE), until={VERSION: HERE, PHASE: "Upgraded", ID: HERE}),
+            Act(says=outside("v1.37"), until={VERSION: "v1.37", PHASE: "Upgrading"}),
+            Act(says=outside("v1.38"), until={VERSION: "v1.37", QUEUED: "v1.38"}),
+            Act(says=NONE, until={VERSION: "v1.37", LOST: True}),
+            Act(spec={"abort": True}, until={VERSION: "v1.37", PHASE: "Failed", LOST: False}),
         ),
     ),
     Scenario(
         name="ocm",
         outside=OUTSIDE,
+        # a report that OCM refuses for good is not sent again
+        meant=(Fault(Spot("policies: PATCH api"), Failure.CONFLICT),),
         ocm=True,
         acts=(
             Act(offers=(("u-1", "4.20.1"),), until={VERSION: "4.20.1"}),
@@ -109,8 +159,10 @@ ALL: tuple[Scenario, ...] = (
                 status={"startTime": AT, "phase": "Upgrading", "targetVersion": "4.20.1"},
                 told=(("u-1", "started"),),
             ),
-            Act(status=over("4.20.1"), told=(("u-1", "started"), ("u-1", "completed"))),
-            Act(offers=(("u-2", "4.20.2"),), until={VERSION: "4.20.2"}),
+            Act(status=over("4.20.1"), told=OVER),
+            Act(spec={"paused": True}, until={PAUSED: True}, told=OVER),
+            Act(spec={"paused": False}, until={PAUSED: False}, told=OVER),
+            Act(offers=(("u-2", "4.20.2"),), until={VERSION: "4.20.2", ID: "u-2"}),
         ),
     ),
 )

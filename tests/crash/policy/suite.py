@@ -6,11 +6,13 @@ import json
 
 import yaml
 
+from shiplift.api.marks import REFRESH_ASKED, REFRESH_DONE
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.kube import grants
 from shiplift.kube.config import KEY, NAME
 from shiplift.kube.part import LayerPart
+from shiplift.local.nodes import Pool
 from shiplift.operator import install
 from tests.crash import normal
 from tests.crash.facts import labels, notes
@@ -18,8 +20,8 @@ from tests.crash.mutants import Mutant
 from tests.crash.orders import SPACE
 from tests.crash.policy import mutants, scenarios
 from tests.crash.policy.layer import PART
-from tests.crash.policy.scenarios import FIRST, PROVIDER, REFRESHED, Json, Scenario
-from tests.crash.policy.world import OBJECT, RECORD, World, field, letters
+from tests.crash.policy.scenarios import FIRST, PROVIDER, REFRESHED, THIRD, Json, Scenario
+from tests.crash.policy.world import JOURNAL, NOTICES, OBJECT, RECORD, World, chapters, field, letters
 from tests.crash.recorder import Change, State, Trace, moments
 from tests.crash.stage import Stage
 from tests.crash.suite import Flat, Player, Suite
@@ -27,6 +29,10 @@ from tests.policy.held import pull_secret
 from tests.policy.ocm_server import EXTERNAL
 
 _FREE_STATUS = frozenset({"observedGeneration"})
+_FREE_OF_CONDUCTOR = frozenset({"startTime", "eta", "plan", "findings", "message", "history"})
+ONE_NODE = Pool(name="n", count=1, version=THIRD)
+"""Without one there would be nothing to upgrade."""
+_WISHES = frozenset({REFRESH_ASKED, REFRESH_DONE})
 
 
 class Policy:
@@ -49,6 +55,9 @@ class Policy:
         return (kinds.UPGRADE_CONFIG, kinds.CONFIG_MAP)
 
     def build(self, stage: Stage, scenario: Scenario) -> None:
+        if scenario.conducted:
+            stage.cluster.nodes.add(ONE_NODE)
+            stage.cluster.nodes.wait_schedulable(ONE_NODE)
         stage.create(_given(stage, scenario))
 
     def playing(self, stage: Stage, scenario: Scenario) -> Player:
@@ -68,16 +77,18 @@ class Policy:
         return found
 
     def residue(self, state: State) -> list[str]:
-        return [f"report {one} is left" for one in letters(state)]
+        return [f"report {one} is left" for one in (*letters(state), *letters(state, NOTICES))]
 
     def end(self, scenario: Scenario, state: State) -> Flat:
         flat: Flat = {}
         for key, thing in state.items():
             if key == OBJECT:
-                flat |= dict(normal.flatten(str(key), _told(thing)))
+                flat |= dict(normal.flatten(str(key), _told(thing, scenario)))
             elif key == RECORD:
                 text = (thing.get("data") or {}).get("sync", "{}")
                 flat |= {f"{key}.{name}": json.loads(text).get(name) for name in ("provider", "trouble")}
+            elif key == JOURNAL:
+                flat[str(key)] = chapters(state)
             elif key.kind == "UpgradePolicy":
                 flat[str(key)] = thing["state"]
         return flat
@@ -115,16 +126,21 @@ def _broken(before: Json | None, change: Change, wishes: dict[str, object], scen
     version = field(now, scenarios.VERSION)
     done = field(now, REFRESHED) if now else None
     anew = bool(done) and done != (field(before, REFRESHED) if before else None)
-    if anew and wishes.get(str(done)) != version:
+    if anew and wishes.get(str(done), None if wishes else version) != version:
         found.append(f"wish {done} was confirmed of {version}")
     return found
 
 
-def _told(thing: Json) -> Json:
+def _told(thing: Json, scenario: Scenario) -> Json:
     status = json.loads(json.dumps(thing.get("status") or {}))
     (status.get("policy") or {}).pop("lastSyncTime", None)
+    free = _FREE_STATUS | _FREE_OF_CONDUCTOR if scenario.conducted else _FREE_STATUS
+    kept = normal.status(status, free)
     about = {"labels": labels(thing), "annotations": notes(thing)}
-    return {"metadata": about, "spec": thing.get("spec"), "status": normal.status(status, _FREE_STATUS)}
+    if scenario.conducted:
+        kept["history"] = [(one["version"], one["phase"]) for one in status.get("history", [])]
+        about["annotations"] = {key: one for key, one in notes(thing).items() if key not in _WISHES}
+    return {"metadata": about, "spec": thing.get("spec"), "status": kept}
 
 
 def _given(stage: Stage, scenario: Scenario) -> list[Json]:
@@ -135,7 +151,7 @@ def _given(stage: Stage, scenario: Scenario) -> list[Json]:
         section |= {"provider": "OCM", "ocm": {"baseUrl": url, "clusterId": EXTERNAL, "pullSecret": "pull"}}
     else:
         section |= {"provider": "HTTP", "http": {"url": f"{url}/policy"}}
-    text = yaml.safe_dump({"configManager": section})
+    text = yaml.safe_dump({"configManager": section, "notify": {"reach": _reach(stage)}})
     about = {"namespace": SPACE}
     made = [
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**about, "name": NAME}, "data": {KEY: text}},

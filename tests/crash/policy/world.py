@@ -18,6 +18,9 @@ from tests.crash.stage import Stage
 OBJECT = Key("UpgradeConfig", "", "cluster")
 OUTBOX = Key("ConfigMap", "shiplift-system", "shiplift-outbox-policy")
 RECORD = Key("ConfigMap", "shiplift-system", "shiplift-policy")
+NOTICES = Key("ConfigMap", "shiplift-system", "shiplift-outbox-notify")
+JOURNAL = Key("ConfigMap", "shiplift-system", "shiplift-journal")
+ENDED = ["started", "upgraded"]
 
 
 class World:
@@ -40,13 +43,17 @@ class World:
             self._begun = self._begin(self._acts[0], state)
 
     def over(self, state: State) -> bool:
-        return not self._acts and not letters(state)
+        kept = all(end for _, end in chapters(state))
+        said = letters(state) or letters(state, NOTICES) or trouble(state)
+        return not self._acts and not said and kept
 
     def complaints(self) -> list[str]:
         told = without_repeats(self._provider.ocm.told)
         orders = [["started"], ["started", "completed"]]
         found = [value for _, value in told]
-        return [f"OCM was told {told}"] if found and found not in orders else []
+        wrong = [f"OCM was told {told}"] if found and found not in orders else []
+        heard = self._events()
+        return [*wrong, f"the webhook was told {heard}"] if heard not in ([], ["started"], ENDED) else wrong
 
     def beyond(self) -> State:
         states = self._provider.ocm.states
@@ -61,16 +68,22 @@ class World:
     # --- acts ---
 
     def _begin(self, act: Act, state: State) -> bool:
-        """Whether all of it is done; a write that somebody was faster with is tried at the next look."""
-        if act.says is not None:
-            self._provider.document = act.says
-        if act.offers is not None:
-            self._offer(act.offers)
+        """Whether all of it is done; a write that somebody was faster with is tried at the next look. The
+        provider speaks first, but for what it says of an upgrade that has begun by then."""
+        if not act.status:
+            self._speak(act)
         try:
             self._write(act, state)
         except (Conflict, NotFound):
             return False
+        self._speak(act)
         return True
+
+    def _speak(self, act: Act) -> None:
+        if act.says is not None:
+            self._provider.document = act.says
+        if act.offers is not None:
+            self._offer(act.offers)
 
     def _offer(self, offers: tuple[tuple[str, str], ...]) -> None:
         ocm = self._provider.ocm
@@ -89,6 +102,9 @@ class World:
         if act.wish:
             wish = {"metadata": {"annotations": {REFRESH_ASKED: act.wish}}}
             admin.patch(UPGRADE_CONFIG, "cluster", wish, uid=about["uid"])
+        if act.notify:
+            webhook = {"name": "chat", "url": f"{self._stage.url(NAME)}/hook"}
+            admin.patch(UPGRADE_CONFIG, "cluster", {"spec": {"notify": [webhook]}}, uid=about["uid"])
         if act.status:
             self._tell(act.status)
 
@@ -111,7 +127,14 @@ class World:
         if found is None:
             return False
         fields = all(field(found, path) == value for path, value in act.until.items())
-        return fields and without_repeats(self._provider.ocm.told) == list(act.told or self._heard())
+        heard = not act.heard or self._events() == list(act.heard)
+        return (
+            heard and fields and without_repeats(self._provider.ocm.told) == list(act.told or self._heard())
+        )
+
+    def _events(self) -> list[str]:
+        """Each event once, in the order in which they came."""
+        return [kind for _, kind in without_repeats(self._provider.events)]
 
     def _heard(self) -> list[tuple[str, str]]:
         """Where an act says nothing of it, it may be anything."""
@@ -130,9 +153,22 @@ def field(found: Json, path: str) -> Any:
     return value
 
 
-def letters(state: State) -> list[str]:
+def trouble(state: State) -> str:
+    """What is wrong, as it is written down for where there is no UpgradeConfig."""
+    text = (state.get(RECORD, {}).get("data") or {}).get("sync", "{}")
+    return json.loads(text).get("trouble") or ""
+
+
+def chapters(state: State) -> list[tuple[str, bool]]:
+    """What the journal tells of, and whether that is over."""
+    text = (state.get(JOURNAL, {}).get("data") or {}).get("journal", "")
+    found = json.loads(text).get("chapters", []) if text else []
+    return [(f"{one['about']} to {one['target']}", bool(one.get("end"))) for one in found]
+
+
+def letters(state: State, box: Key = OUTBOX) -> list[str]:
     """What is still to be reported."""
-    text = (state.get(OUTBOX, {}).get("data") or {}).get("box", "")
+    text = (state.get(box, {}).get("data") or {}).get("box", "")
     return [one["id"] for one in json.loads(text).get("letters", [])] if text else []
 
 

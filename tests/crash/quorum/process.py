@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-from tests.minio.servers import ENDS_WITH_US
+from tests.parents import ENDS_WITH_US
 
 
 class Process:
@@ -48,6 +49,18 @@ class Process:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+    def stop(self) -> None:
+        """In order: it gives its lease back, so that the next one need not wait for it."""
+        if self._process is not None:
+            self._process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(20)
+        self.kill()
+
+    def last_lines(self, most: int = 8) -> list[str]:
+        """Of its log."""
+        return self.log.read_text(errors="replace").splitlines()[-most:]
 
     @property
     def alive(self) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from shiplift.kube.errors import KubeError
 from shiplift.local.cluster import Cluster
 from shiplift.local.components import Settings
 from shiplift.local.ports import free_ports
@@ -23,7 +24,7 @@ from tests.minio import builds
 from tests.minio.keys import Key
 from tests.quorum.kubelet import OPERATOR
 from tests.quorum.rig import NEW, OLD, REPOSITORY, Rig, Service, Writer, image_of, served
-from tests.until import until
+from tests.until import Deadline, until
 
 LIMIT = 400.0
 """Seconds for a swap, whatever goes wrong."""
@@ -59,17 +60,25 @@ class Ground:
             with served(self.rig, name, folder, self._programs, _prepare) as service:
                 operator.start()
                 fired, reasons, found = self._run(plan, service, operator)
+                if found:
+                    found = [*found, f"reasons: {reasons}", *operator.last_lines()]
         finally:
-            operator.kill()
+            operator.stop()
             shutil.rmtree(folder / "cache", ignore_errors=True)
         return Result(plan, time.monotonic() - began, tuple(found), fired, tuple(reasons))
 
     def _run(self, plan: Plan, service: Service, operator: Process) -> tuple[bool, list[str], list[str]]:
+        try:
+            return self._swapped(plan, service, operator)
+        except (AssertionError, KubeError) as error:
+            return True, [], [f"{type(error).__name__}: {error}"]
+
+    def _swapped(self, plan: Plan, service: Service, operator: Process) -> tuple[bool, list[str], list[str]]:
         reasons: list[str] = []
         fired = False
         with Writer(service) as writer:
             service.make(servingURL=f"http://{OPERATOR}:{self._port}")
-            deadline = time.monotonic() + LIMIT
+            deadline = Deadline(LIMIT)
             while not plans.over(service):
                 reason = service.reason()
                 if reason and (not reasons or reasons[-1] != reason):
@@ -77,7 +86,7 @@ class Ground:
                 if not fired and plans.reached(service, plan.when):
                     fired = True
                     plans.strike(plan, service, operator)
-                if time.monotonic() > deadline:
+                if deadline.over:
                     return fired, reasons, [f"it does not end: {service.service().status}"]
                 time.sleep(0.05)
         until(service.all_sing, 60, 0.5)

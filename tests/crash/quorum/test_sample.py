@@ -15,6 +15,7 @@ from tests.quorum.conftest import Programs, minio_programs
 __all__ = ["minio_programs"]
 
 
+@pytest.mark.long(seconds=260)
 @pytest.mark.crash
 def test_an_operator_that_is_killed_while_servers_switch_leaves_a_swap_that_the_next_one_ends(
     minio_programs: Programs, clusters_folder: Path, tmp_path: Path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from shiplift.api.marks import OFF_TARGET_LABEL, TARGET_LABEL
 from tests.crash import normal
 from tests.crash.facts import OURS, Json, healthy, labels, owner
 from tests.crash.nodes import facts as nodes
@@ -32,14 +33,17 @@ def end(scenario: Scenario, state: State) -> Flat:
             flat |= dict(normal.flatten(str(key), _node(thing, scenario)))
         elif key.kind == "WorkloadMigration":
             flat |= dict(normal.flatten(str(key), normal.thing(thing)))
-        elif key.kind not in _APART:
+        elif key.kind not in _APART and not (scenario.interrupted and key.kind == "WorkloadPlacement"):
             flat |= dict(normal.flatten(str(key), _object(key, thing, scenario)))
     return flat
 
 
 def _node(node: Json, scenario: Scenario) -> Json:
+    free = (TARGET_LABEL, OFF_TARGET_LABEL) if scenario.interrupted else ()
     kept: Json = {
-        "labels": {key: value for key, value in labels(node).items() if key.startswith(OURS)},
+        "labels": {
+            key: value for key, value in labels(node).items() if key.startswith(OURS) and key not in free
+        },
         "closed": node["spec"].get("unschedulable", False),
     }
     return kept if scenario.interrupted else kept | {"version": nodes.version(node)}

@@ -98,6 +98,8 @@ _ALL = (
     Scenario("pause", _SPEC, HalfWay.PAUSE, migration=_QUICK, repeats="upgrade"),
     Scenario("abort", _SPEC, HalfWay.ABORT, "Failed", migration=_QUICK, repeats="upgrade"),
     Scenario("delete", _SPEC, HalfWay.DELETE, "", repeats="upgrade"),
-    Scenario("another", _SPEC, HalfWay.ANOTHER, version=LATER, repeats="upgrade"),
+    Scenario("another", _SPEC, HalfWay.ANOTHER, version=LATER, repeats="upgrade", takes=2),
 )
-ALL = tuple(msgspec.structs.replace(one, companions=(AGENTS,), layers=LAYERS) for one in _ALL)
+ALL = tuple(
+    msgspec.structs.replace(one, companions=(AGENTS,), layers=LAYERS, leaves_others=True) for one in _ALL
+)

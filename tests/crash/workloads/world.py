@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shiplift.api.marks import TARGET_LABEL
-from shiplift.api.workloads import PLACEMENT
+from shiplift.api.placements import PLACEMENT
 from shiplift.facts import kinds
 from shiplift.kube.errors import KubeError
 from tests.crash.facts import healthy, kind, labels
