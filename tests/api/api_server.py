@@ -7,15 +7,16 @@ import time
 from shiplift.api import crd
 from shiplift.facts.kinds import CUSTOM_RESOURCE_DEFINITION
 from shiplift.kube.client import Client
+from tests.until import Deadline
 
 DEADLINE = 60.0
 
 
 def wait_established(client: Client) -> None:
-    ends = time.monotonic() + DEADLINE
+    deadline = Deadline(DEADLINE)
     waiting = {manifest["metadata"]["name"] for manifest in crd.manifests()}
     while waiting:
-        assert time.monotonic() < ends, f"not established in time: {sorted(waiting)}"
+        assert not deadline.over, f"not established in time: {sorted(waiting)}"
         waiting = {name for name in waiting if conditions(client, name).get("Established") != "True"}
         time.sleep(0.05)
 

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from shiplift.api.marks import PROVIDER_LABEL
 from shiplift.facts.kinds import (
     NAMESPACE,
     NODE_ROLLOUT,
@@ -66,7 +67,12 @@ class People:
 
 @pytest.fixture(scope="module")
 def people(client: Client, api_server: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[People]:
-    there = [*authors.approvals(), *authors.node_hooks(), *authors.hand_overs()]
+    there = [
+        *authors.approvals(),
+        *authors.turn_hooks(),
+        *authors.node_hooks(),
+        *authors.hand_overs(),
+    ]
     for manifest in there:
         client.create(kind_of(manifest), manifest)
     found = People(client, api_server.kubeconfig, tmp_path_factory.mktemp("people"))
@@ -172,6 +178,22 @@ def test_who_may_not_approve_cannot_do_away_with_approvals(client: Client, edito
         patch(editor, config, {"approval": "Automatic"})
 
 
+def test_who_brings_what_a_provider_says_takes_manual_off_of_that_alone(
+    client: Client, people: People
+) -> None:
+    """As the operator does where a policy no longer asks for approval; it approves nothing by that."""
+    provides = rbac.rule(UPGRADE_CONFIG.group, [UPGRADE_CONFIG.plural], [authors.PROVIDE])
+    operator = people.client("operator", provides)
+    with stored(client, manual()) as config:
+        assert refused(lambda: patch(operator, config, {"approval": "Automatic"}))
+    labels = {PROVIDER_LABEL: "HTTP"}
+    with stored(client, changed(manual(), "metadata.labels", labels)) as config:
+        for way in ("Automatic", None):
+            assert patch(operator, config, {"approval": way})["spec"].get("approval") != "Manual"
+        asked = {"approval": "Automatic", "approved": approval(name_of(operator))}
+        assert refused(lambda: patch(operator, config, asked))
+
+
 def test_an_approval_that_is_there_stays_when_something_else_changes(client: Client, editor: Client) -> None:
     with stored(client, manual()) as config:
         given = patch_for_good(client, config, {"approved": approval(name_of(client))})
@@ -226,6 +248,19 @@ def test_a_rollout_with_hooks_is_paused_by_who_may_not_write_them(client: Client
         assert patch(editor, rollout, {"paused": True})["spec"]["paused"]
 
 
+def test_the_hook_of_a_turn_is_written_only_by_who_may_create_jobs_there(
+    people: People, editor: Client
+) -> None:
+    hook = {"name": "begin", "namespace": "default", "serviceAccountName": "default", "job": {}}
+    body = minimal(UPGRADE_CONFIG)
+    body["spec"]["turnHook"] = hook
+    with pytest.raises(
+        Forbidden, match=r"turnHook of UpgradeConfig cluster: user .*editor may not create Jobs in namespace"
+    ):
+        create(editor, body)
+    assert create(people.client("turner", jobs_in="default"), body)
+
+
 def test_a_hand_over_is_written_only_by_who_may_create_jobs_in_its_namespace(
     people: People, editor: Client
 ) -> None:
@@ -239,7 +274,12 @@ def test_a_hand_over_is_written_only_by_who_may_create_jobs_in_its_namespace(
 
 
 def test_while_they_cannot_be_asked_nothing_is_let_through() -> None:
-    for manifest in (*authors.approvals(), *authors.node_hooks(), *authors.hand_overs()):
+    for manifest in (
+        *authors.approvals(),
+        *authors.turn_hooks(),
+        *authors.node_hooks(),
+        *authors.hand_overs(),
+    ):
         if manifest["kind"] == "ValidatingAdmissionPolicy":
             assert manifest["spec"]["failurePolicy"] == "Fail"
         elif manifest["kind"] == "ValidatingAdmissionPolicyBinding":

@@ -91,6 +91,13 @@ def test_changes_are_forgotten_by_how_their_names_begin() -> None:
     assert not memory.changes
 
 
+def test_what_was_left_alone_for_long_is_forgotten() -> None:
+    memory = noted(STEP)
+    memory.note(Label("node-2"), NOW + seconds(5))
+    memory.forget_old(NOW + seconds(600))
+    assert set(memory.changes) == {"label node-2"}
+
+
 def test_a_change_that_is_needed_again_is_told() -> None:
     changes = noted(STEP).changes
     assert list(told(changes, [STEP, Label("node-2")])) == ["somebody takes the label off node-1"]
@@ -98,3 +105,22 @@ def test_a_change_that_is_needed_again_is_told() -> None:
 
 def test_of_a_change_that_has_nothing_to_tell_there_is_no_empty_line() -> None:
     assert not list(told(noted(STEP).changes, [Quiet("node-1")]))
+
+
+class Set(Label, frozen=True):
+    value: str
+
+    @property
+    def change(self) -> str:
+        return f"set {self.node} {self.value}"
+
+    @property
+    def takes_back(self) -> str:
+        return f"set {self.node}"
+
+
+def test_a_change_takes_back_the_others_that_begin_with_its_words() -> None:
+    first, second = Set("node-1", "a"), Set("node-1", "b")
+    other = Set("node-12", "a")
+    assert noted(first, other, second).changes == {other.change: Made(1, NOW), second.change: Made(1, NOW)}
+    assert noted(first, first).changes == {first.change: Made(2, NOW)}

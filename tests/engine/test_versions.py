@@ -8,6 +8,7 @@ from shiplift.engine.versions import (
     Stage,
     Version,
     VersionError,
+    beyond,
     goal,
     highest,
     kubelet_fits,
@@ -210,3 +211,21 @@ def test_a_minor_that_is_asked_for_stays_a_minor(text: str, expected: str):
 )
 def test_which_versions_reach_what_is_asked_for(version: str, wanted: str, expected: bool):
     assert reaches(version, wanted) is expected
+
+
+@pytest.mark.parametrize(
+    ("version", "wanted", "expected"),
+    [
+        ("v1.36.2", "v1.36.2", False),
+        ("v1.35.9", "v1.36.2", False),
+        ("v1.36.3", "v1.36.2", True),
+        ("v1.36.2-eks-1a2b3c4", "v1.36.2", True),
+        ("v1.35.2-eks-1a2b3c4", "v1.36.2", False),
+        ("v1.36.2-gke.12", "v1.36.2-gke.9", True),
+        ("v1.36.2-gke.8", "v1.36.2-gke.9", False),
+        ("v1.37.0", "1.36", False),
+        ("nonsense", "v1.36.2", False),
+    ],
+)
+def test_which_versions_no_upgrade_makes_what_is_asked_for(version: str, wanted: str, expected: bool):
+    assert beyond(version, wanted) is expected

@@ -4,6 +4,8 @@ import threading
 import time
 from datetime import UTC, datetime, timedelta
 
+from tests.until import Deadline
+
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PATIENCE = 20.0
 
@@ -54,8 +56,8 @@ class VirtualClock:
 
 def eventually(check, what="it"):
     """Wait in real time until the check holds; its last value is returned."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = Deadline(PATIENCE)
     while not (value := check()):
-        assert time.monotonic() < deadline, f"{what} did not happen"
+        assert not deadline.over, f"{what} did not happen"
         time.sleep(0.002)
     return value

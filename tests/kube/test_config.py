@@ -10,7 +10,7 @@ import pytest
 
 from shiplift.facts.kinds import CONFIG_MAP
 from shiplift.kube.client import Client
-from shiplift.kube.config import KEY, NAME, ConfigReader, parsed
+from shiplift.kube.config import KEY, NAME, ConfigReader, Looked, parsed
 from shiplift.kube.documents import DocumentError
 from shiplift.local.cluster import Cluster
 
@@ -55,6 +55,26 @@ def test_a_bad_config_is_named_and_the_last_good_one_stays_in_force(client: Clie
     assert "there is no key config.yaml; it has other.yaml" in reader.look().trouble
     put(client, namespace, "configManager: {provider: OCM}")
     assert reader.look().value == Shape(60, "OCM")
+
+
+def test_one_that_is_deleted_and_made_anew_was_in_force_meanwhile(client: Client, namespace: str) -> None:
+    passed = 0.0
+    reader = ConfigReader(client, namespace, SECTION, Shape, lambda: passed)
+    put(client, namespace, "configManager: {provider: OCM}")
+    reader.look()
+    [there] = [one for one in client.list(CONFIG_MAP, namespace) if one["metadata"]["name"] == NAME]
+    client.delete(CONFIG_MAP, NAME, namespace, uid=there["metadata"]["uid"])
+    assert reader.look().value == Shape(60, "OCM")
+    passed += 60
+    looked = reader.look()
+    assert (looked.value, "is gone; for a while" in looked.trouble) == (Shape(60, "OCM"), True)
+    put(client, namespace, "configManager: {provider: HTTP}")
+    passed += 3600
+    assert reader.look() == Looked(Shape(60, "HTTP"))
+    client.delete(CONFIG_MAP, NAME, namespace, uid=client.get(CONFIG_MAP, NAME, namespace)["metadata"]["uid"])
+    assert reader.look().value == Shape(60, "HTTP")
+    passed += 151
+    assert reader.look() == Looked(Shape())
 
 
 def test_before_there_was_a_good_one_nothing_is_in_force(client: Client, namespace: str) -> None:

@@ -69,14 +69,14 @@ def test_calls_wait_for_a_connection_in_the_order_in_which_they_came(
 def test_a_call_that_had_to_wait_for_a_connection_takes_no_longer_than_any_other(
     server: Reluctant, threads: ThreadPoolExecutor
 ) -> None:
-    with Client(server.credentials, timeout=1.5) as client:
+    with Client(server.credentials, timeout=4) as client:
         first = threads.submit(client.raw, "GET", "/first")
         until(lambda: server.asked == ["/first"])
         begun = time.monotonic()
         second = threads.submit(client.raw, "GET", "/second")
-        time.sleep(1)
+        time.sleep(2)
         server.turns.release()
         assert first.result() == b"ok"
         with pytest.raises(Unreachable):
             second.result()
-        assert time.monotonic() - begun < 2
+        assert time.monotonic() - begun < 5.5

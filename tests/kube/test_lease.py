@@ -23,12 +23,14 @@ from shiplift.kube.client import Client
 from shiplift.kube.errors import Forbidden, NotFound, Unauthorized, Unreachable
 from shiplift.kube.lease import (
     LAST_EPOCH,
+    LONGEST,
     NOT_ACTING,
     Leader,
     Move,
     NotLeading,
     Record,
     Timing,
+    idleness,
     next_epoch,
     next_move,
 )
@@ -40,6 +42,8 @@ from tests.until import until
 
 SHORT = Timing(duration=2, renew_deadline=1.5, retry=0.2, follow=0.05)
 LONG = Timing(duration=600, renew_deadline=300, retry=0.2, follow=0.05)
+
+OTHERS = Record(holder_identity="other", lease_duration_seconds=15)
 
 Start = Callable[..., Leader]
 
@@ -91,6 +95,8 @@ def overwrite(admin: Client, namespace: str, **spec: Any) -> None:
         (Record(holder_identity="other", lease_duration_seconds=15), False, 14.9, Move.FOLLOW),
         (Record(holder_identity="other", lease_duration_seconds=15), True, 14.9, Move.FOLLOW),
         (Record(holder_identity="other", lease_duration_seconds=15), False, 15, Move.TAKE),
+        (Record(holder_identity="ghost", lease_duration_seconds=3600), False, 59.9, Move.FOLLOW),
+        (Record(holder_identity="ghost", lease_duration_seconds=3600), False, 60, Move.TAKE),
     ],
 )
 def test_what_follows_from_a_lease(
@@ -99,13 +105,29 @@ def test_what_follows_from_a_lease(
     assert next_move(record, "me", leading=leading, unchanged_for=unchanged_for) is move
 
 
+@pytest.mark.parametrize(
+    ("record", "not_acting", "unchanged_for", "said"),
+    [
+        (None, "", 0.0, "nobody leads"),
+        (Record(lease_duration_seconds=1), "", 0.0, "nobody leads"),
+        (OTHERS, "", 14.0, ""),
+        (OTHERS, "", 15.0, "other led, and does not renew its lease any more"),
+        (OTHERS, "no fence", 1.0, "other leads, but does not act: no fence"),
+    ],
+)
+def test_a_lease_says_whether_anybody_acts(
+    record: Record | None, not_acting: str, unchanged_for: float, said: str
+) -> None:
+    assert idleness(record, not_acting, unchanged_for) == said
+
+
 @given(st.floats(0, 1e6), st.integers(1, 1000), st.booleans())
 def test_a_lease_that_another_holds_is_never_taken_before_it_has_run_out(
     unchanged_for: float, duration: int, leading: bool
 ) -> None:
     held = Record(holder_identity="other", lease_duration_seconds=duration)
     move = next_move(held, "me", leading=leading, unchanged_for=unchanged_for)
-    assert (move is Move.FOLLOW) == (unchanged_for < duration)
+    assert (move is Move.FOLLOW) == (unchanged_for < min(duration, LONGEST))
 
 
 @given(st.integers(0, LAST_EPOCH - 1), st.integers(0, 2**31 - 1))

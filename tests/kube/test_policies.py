@@ -10,7 +10,7 @@ from shiplift.kube import policies
 from shiplift.kube.client import Client
 from tests.kube.answering import answer, answering
 
-THERE = answer(b"{}", Connection="close")
+THERE = answer(b'{"metadata":{"uid":"u","resourceVersion":"1"}}', Connection="close")
 
 
 def refusal(code: int, status: str, reason: str, message: str) -> bytes:

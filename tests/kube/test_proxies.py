@@ -143,9 +143,28 @@ def test_a_socks_proxy_that_refuses_us_is_named_without_its_login(
     with connect_proxy(login, SocksProxy) as proxy:
         proxy.refuses = refuses  # pyright: ignore[reportAttributeAccessIssue]
         path = kubeconfig(keys, tmp_path, api_server, f"socks5://me:{SECRET}@127.0.0.1:{proxy.port}")
-        with Client(load(path), timeout=3) as client, pytest.raises(Unreachable, match=said) as error:
+        with Client(load(path), timeout=30) as client, pytest.raises(Unreachable, match=said) as error:
             client.raw("GET", "/version")
         assert SECRET not in repr(error.value)
+
+
+class Overslept(threading.Event):
+    """A pause that takes longer than it should, as on a computer that was suspended meanwhile."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        return super().wait((timeout or 0) + 3)
+
+
+def test_why_it_failed_is_said_though_no_time_was_left_to_try_again(
+    keys: Path, tmp_path: Path, api_server: ApiServer
+) -> None:
+    with connect_proxy("", SocksProxy) as proxy:
+        proxy.refuses = 99  # pyright: ignore[reportAttributeAccessIssue]
+        path = kubeconfig(keys, tmp_path, api_server, f"socks5://127.0.0.1:{proxy.port}")
+        with Client(load(path), timeout=3) as client:
+            client._transport._closed = Overslept()  # pyright: ignore[reportPrivateUsage]
+            with pytest.raises(Unreachable, match="answer 99"):
+                client.raw("GET", "/version")
 
 
 def test_a_socks_proxy_that_wants_a_login_is_not_silently_passed(
@@ -153,7 +172,7 @@ def test_a_socks_proxy_that_wants_a_login_is_not_silently_passed(
 ) -> None:
     with connect_proxy("me:pw", SocksProxy) as proxy:
         path = kubeconfig(keys, tmp_path, api_server, f"socks5://127.0.0.1:{proxy.port}")
-        with Client(load(path), timeout=3) as client, pytest.raises(Unreachable, match="another login"):
+        with Client(load(path), timeout=30) as client, pytest.raises(Unreachable, match="another login"):
             client.raw("GET", "/version")
 
 
@@ -164,7 +183,7 @@ def test_a_tls_proxy_with_a_certificate_of_nobody_we_trust_is_not_used(
     pki.write_all(other)
     with connect_proxy(tls=server_context(other, asks=False)) as proxy:
         path = kubeconfig(keys, tmp_path, api_server, f"https://127.0.0.1:{proxy.port}")
-        with Client(load(path), timeout=3) as client, pytest.raises(Unreachable, match="not trusted"):
+        with Client(load(path), timeout=30) as client, pytest.raises(Unreachable, match="not trusted"):
             client.raw("GET", "/version")
         assert proxy.requests == [], "it has not even learnt where we go"
 

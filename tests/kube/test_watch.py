@@ -15,8 +15,9 @@ from shiplift.engine.backoff import Backoff
 from shiplift.facts import kinds
 from shiplift.facts.cluster import Namespace
 from shiplift.facts.kinds import Kind
+from shiplift.facts.meta import Row
 from shiplift.kube import watch
-from shiplift.kube.store import State, Store
+from shiplift.kube.store import OnChange, State, Store
 from shiplift.kube.watch import Pace, Watch
 from shiplift.kube.wire import MESSAGES
 from tests.kube.answering import CHUNKED_HEAD, Answering, answer, answering, chunked
@@ -28,8 +29,12 @@ NO_WATCH_LIST = answer(b"sendInitialEvents is forbidden", "400 Bad Request")
 
 
 @contextmanager
-def store_of(server: Answering, kind: Kind, backoff: Backoff = SOON) -> Iterator[Store]:
+def store_of(
+    server: Answering, kind: Kind, backoff: Backoff = SOON, subscriber: OnChange | None = None
+) -> Iterator[Store]:
     store = Store(server.credentials, [Watch(kind)], Pace(connect=5, idle=10, backoff=backoff))
+    if subscriber is not None:
+        store.subscribe(subscriber)
     store.start()
     try:
         yield store
@@ -99,8 +104,14 @@ def test_subscribers_hear_of_what_cannot_be_read_and_that_it_is_gone() -> None:
         event("DELETED", "odd", 5, BAD),
         event("MODIFIED", "odd-before", 6, GOOD),
     )
-    with answering(sent) as server, store_of(server, kinds.WORKLOAD_ORDER) as store:
-        store.subscribe(lambda _, old, new: heard.append((old and old.name, new and new.name)))
+
+    def hear(_: Kind, old: Row | None, new: Row | None) -> None:
+        heard.append((old and old.name, new and new.name))
+
+    with (
+        answering(sent, stay=True) as server,
+        store_of(server, kinds.WORKLOAD_ORDER, subscriber=hear) as store,
+    ):
         until(lambda: names(store) == {"odd-before"})
         assert store.snapshot().undecodable(kinds.WORKLOAD_ORDER) == {}
     neither = (None, None)

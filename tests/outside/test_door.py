@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from pathlib import Path
 
 import pytest
 
 from shiplift.kube.secrets import Hidden
-from shiplift.outside.door import Call, Door, Got, Reach
+from shiplift.outside.door import LONGEST_WAIT, Call, Door, Got, Reach
 from shiplift.outside.errors import Answered, Lost, OutsideError, Refused, TooLarge, Unreachable
 from tests.kube.connect_proxy import connect_proxy
 from tests.outside.https import Asked, Reply, server_context, serving
@@ -174,6 +176,23 @@ def test_a_token_that_would_end_its_header_is_not_sent(keys: Path) -> None:
     assert not server.asked
 
 
+@pytest.mark.parametrize(
+    ("says", "wait"),
+    [
+        ("7", 7.0),
+        ("99999999999999999999", LONGEST_WAIT),
+        ("Mon, 01 Jan 9999 00:00:00 GMT", LONGEST_WAIT),
+        ("Mon, 01 Jan 0001 00:00:00 GMT", 0.0),
+        ("Mon, 01 Jan 99999999999999999999 00:00:00 GMT", None),
+        ("Mon, 01 Jan 2030 00:00:00 +99999999999", None),
+        ("soon", None),
+        ("", None),
+    ],
+)
+def test_whatever_the_other_side_says_of_waiting_is_a_wait_or_none(says: str, wait: float | None) -> None:
+    assert Got("GET x", 503, (("Retry-After", says),), b"").retry_after == wait
+
+
 # --- redirects ---
 
 
@@ -231,6 +250,15 @@ def test_a_redirect_to_a_private_address_is_judged_like_any_other(keys: Path) ->
         pytest.raises(Refused, match=r"10\.0\.0\.1 is, a private address"),
     ):
         Door(reach(keys, hosts=("10.0.0.1",))).send(get(server.url))
+
+
+@pytest.mark.parametrize("target", ["https://[bad", "https://[::1", "https://x:y/", "http:///"])
+def test_a_redirect_to_what_is_no_address_is_refused(keys: Path, target: str) -> None:
+    with (
+        serving(server_context(keys), redirecting(lambda: target)) as server,
+        pytest.raises(Refused, match=r"no address|not an address"),
+    ):
+        Door(reach(keys)).send(get(server.url))
 
 
 def test_redirects_end(keys: Path) -> None:
@@ -302,6 +330,27 @@ def test_neither_part_of_a_token_in_two_parts_is_told(keys: Path) -> None:
     got = Got("GET x", 401, (), b"denied: dGhlLXBhc3N3b3Jk", Hidden(b"7f7f7f7f-aaaa:dGhlLXBhc3N3b3Jk"))
     with pytest.raises(Answered, match="answered 401: denied: …"):
         got.good()
+
+
+@pytest.mark.parametrize("before", range(len(TOKEN)))
+def test_no_head_of_a_token_is_told_where_what_repeats_it_is_cut(before: int) -> None:
+    body = ("x" * before + TOKEN * 100).encode()
+    with pytest.raises(Answered) as caught:
+        Got("GET x", 401, (), body, Hidden(TOKEN.encode())).good()
+    assert TOKEN[:4] not in str(caught.value)
+
+
+def test_a_time_until_which_to_wait_is_heeded_too() -> None:
+    def asked(said: str) -> float | None:
+        return Got("GET x", 503, (("Retry-After", said),), b"").retry_after
+
+    later = asked(format_datetime(datetime.now(UTC) + timedelta(seconds=600), usegmt=True))
+    assert later is not None
+    assert 500 < later <= 600
+    assert asked("Wed, 21 Oct 2015 07:28:00 GMT") == 0.0
+    assert asked("Wed, 21 Oct 2099 07:28:00 GMT") == LONGEST_WAIT
+    assert asked("soon") is None
+    assert asked("") is None
 
 
 def test_an_authority_or_a_network_that_is_none_is_named() -> None:

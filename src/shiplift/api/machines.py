@@ -183,7 +183,7 @@ class MachinePoolSpec(Value, frozen=True, kw_only=True):
     taints: Annotated[tuple[Taint, ...], keyed("key", "effect", most=32)] = ()
     """Taints of the nodes."""
     surge: IntOrPercent = 1
-    """How many machines more there may be while some are replaced."""
+    """How many machines more there may be while some are replaced (to come)."""
     initialise_timeout: Duration = "15m"
     """How long a new machine may take until it is initialised; a slower one is named, others go on."""
     join_timeout: Duration = "10m"
@@ -223,7 +223,7 @@ class MachinePoolStatus(Status, frozen=True, kw_only=True):
     ready: Progress = Progress()
     """How many have a node that is Ready."""
     infrastructure: Infrastructure = Infrastructure()
-    """What the provider has for the pool besides machines."""
+    """What the provider has for the pool besides machines (to come)."""
     failed: Annotated[tuple[Name, ...], unique(most=500)] = ()
     """Machines that did not get ready in time."""
 

@@ -27,6 +27,14 @@ HELD_LABEL = "shiplift.dev/held"
 """The label on such a PodDisruptionBudget that says it once more (`minAvailable.1`, `maxUnavailable.50pct`),
 for where somebody takes the annotation off."""
 
+OPERATOR_ACCOUNT = "shiplift"
+"""The ServiceAccount of the operator, in its own namespace."""
+OPERATOR_LABELS: Mapping[str, str] = {
+    "app.kubernetes.io/name": "shiplift",
+    "app.kubernetes.io/component": "operator",
+}
+"""On the pods of the operator, and all else that is made to run it in a cluster."""
+
 CORDONED_BY = "node.shiplift.dev/cordoned-by"
 """The annotation on a node that a NodeRollout has cordoned: the name of the rollout."""
 CORDONED_BEFORE = "node.shiplift.dev/cordoned-before"
@@ -45,12 +53,15 @@ the QuorumService."""
 
 UPGRADE_HOLD = "shiplift.dev/upgrade-hold"
 """The annotation on an object of a layer by which the conductor keeps that layer from beginning anything: its
-value says why. It counts as a pause, and leaves the user's own `paused` and `approved` alone."""
+value says why. It counts as a pause (a QuorumService begins no swap, and goes on with one that is under way),
+and leaves the user's own `paused` and `approved` alone."""
 UPGRADE_LEDGER = "shiplift.dev/upgrade-ledger"
 """The annotation on a user's WorkloadMigration that says which target it had before the conductor gave it
 another."""
 UPGRADE_UID = "shiplift.dev/upgrade-uid"
 """The label on what the conductor has made: the uid of the UpgradeConfig that it was made for."""
+TURN_TOLD = "shiplift.dev/turn-told"
+"""The annotation on an UpgradeConfig that has the name of the Job that told of the last turn."""
 PROVIDER_LABEL = "shiplift.dev/policy-provider"
 """On an UpgradeConfig that came from a provider of policies: which one. One made by hand has none."""
 POLICY_ID = "policy.shiplift.dev/id"

@@ -219,6 +219,8 @@ class QuorumServiceStatus(Status, frozen=True, kw_only=True):
     """The call that is running."""
     switch_time: Time | None = None
     """When the members were last switched."""
+    switches: Annotated[int, Meta(ge=0, le=1000000)] | None = None
+    """How often the members were told to switch in the swap that is under way; absent where it is unknown."""
     refused: Annotated[tuple[Line, ...], ordered(most=16)] = ()
     """Why the image cannot be used."""
 

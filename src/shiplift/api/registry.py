@@ -16,9 +16,11 @@ from shiplift.api.base import ObjectMeta, Resource
 from shiplift.api.machines import Machine, MachinePool
 from shiplift.api.nodes import NodeRollout
 from shiplift.api.operators import AppType, OperatorCatalog, OperatorVersion
+from shiplift.api.orders import WorkloadOrder
+from shiplift.api.placements import WorkloadPlacement
 from shiplift.api.quorum import QuorumService
 from shiplift.api.upgrade import UpgradeConfig
-from shiplift.api.workloads import WorkloadMigration, WorkloadOrder, WorkloadPlacement
+from shiplift.api.workloads import WorkloadMigration
 from shiplift.facts.kinds import Kind
 
 _RESOURCES: tuple[type[Resource], ...] = (

@@ -17,6 +17,7 @@ from shiplift.api.values import (
     DnsLabel,
     Duration,
     Estimate,
+    Hook,
     LabelMap,
     Line,
     Message,
@@ -213,7 +214,8 @@ class UpgradeConfigSpec(Value, frozen=True, kw_only=True):
     """Minutes after which a drain stops respecting PodDisruptionBudgets; absent means never. The same as
     `drainTimeout` with `onBlocked: Force` in `strategy.nodes`, so only one of the two can be given."""
     capacity_reservation: bool = False
-    """Add a machine to each worker pool for the time of the upgrade."""
+    """A machine more in each worker pool for the time of the upgrade. No pool of this release grows: it is
+    told (`CAPACITY`) and passed over."""
     windows: Annotated[tuple[Window, ...], ordered(most=32)] = ()
     """When changes may be made; none means always."""
     approval: Approval = Approval.AUTOMATIC
@@ -234,6 +236,9 @@ class UpgradeConfigSpec(Value, frozen=True, kw_only=True):
     """What a running upgrade does when the provider has no policy any more."""
     notify: Annotated[tuple[Notify, ...], keyed("name", most=16)] = ()
     """Who is told."""
+    turn_hook: Hook | None = None
+    """Type External: a Job that tells whoever changes control plane or nodes that it is their turn, once for
+    each turn; nothing waits for it."""
 
 
 class Plan(Value, frozen=True, kw_only=True):

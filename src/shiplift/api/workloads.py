@@ -1,4 +1,4 @@
-"""`WorkloadMigration`, `WorkloadOrder`, `WorkloadPlacement`: workloads move in dependency order."""
+"""`WorkloadMigration`: workloads move to the nodes of a version, in the order of their dependencies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from shiplift.api.values import (
     Estimate,
     LabelMap,
     LabelSelector,
-    LabelValue,
     Line,
     Message,
     Name,
@@ -27,7 +26,6 @@ from shiplift.api.values import (
     Time,
     Uid,
     VersionOrMinor,
-    keyed,
     ordered,
     unique,
 )
@@ -487,121 +485,3 @@ class _Ended(msgspec.Struct, frozen=True):
 
     metadata: ObjectMeta
     spec: _EndedSpec = _EndedSpec()
-
-
-class WorkloadRef(Value, frozen=True, kw_only=True):
-    """A workload, by name."""
-
-    kind: WorkloadKind
-    """The kind of the workload."""
-    name: Name
-    """Its name."""
-    namespace: Annotated[str, Meta(max_length=63, pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$")] = ""
-    """Its namespace; empty means that of the WorkloadOrder."""
-
-
-class OrderedWorkload(WorkloadRef, frozen=True, kw_only=True):
-    """A workload of the WorkloadOrder's own namespace, and what must have moved before it, anywhere.
-    What is said of a workload of another namespace is named in the condition and does not count."""
-
-    RULES = (
-        Rule(
-            "!has(self.dependsOn) || !self.dependsOn.exists(other, other.kind == self.kind"
-            " && other.name == self.name && other.__namespace__ == self.__namespace__)",
-            "a workload cannot depend on itself",
-        ),
-    )
-
-    depends_on: Annotated[tuple[WorkloadRef, ...], keyed("kind", "namespace", "name", most=64)] = ()
-    """What must have moved before it."""
-
-
-class WorkloadOrderSpec(Value, frozen=True, kw_only=True):
-    """Which workloads wait for which."""
-
-    workloads: Annotated[tuple[OrderedWorkload, ...], keyed("kind", "namespace", "name", most=512, least=1)]
-    """The workloads, in any order."""
-
-
-class WorkloadOrderStatus(Status, frozen=True, kw_only=True):
-    """What became of the declared order."""
-
-    workloads: Count = 0
-    """How many workloads it names."""
-    dependencies: Count = 0
-    """How many dependencies it declares."""
-    missing: Annotated[tuple[Edge, ...], ordered(most=256)] = ()
-    """Dependencies that do not exist."""
-    cycles: Annotated[tuple[Edge, ...], ordered(most=256)] = ()
-    """Its dependencies that are part of a cycle."""
-    absent: Annotated[tuple[Line, ...], ordered(most=256)] = ()
-    """Workloads that should wait and do not exist: what they depend on is waited for by nobody."""
-
-
-class WorkloadOrder(Resource, frozen=True, kw_only=True):
-    """Declares which workloads must have moved before which others."""
-
-    KIND = kinds.WORKLOAD_ORDER
-    SHORT_NAMES = ("wo",)
-    COLUMNS = (
-        Column("Workloads", ".status.workloads", "integer"),
-        Column("Dependencies", ".status.dependencies", "integer"),
-        Column("Message", ".status.conditions[?(@.type=='Ready')].message", wide=True),
-    )
-
-    spec: WorkloadOrderSpec
-    """Which workloads wait for which."""
-    status: WorkloadOrderStatus = WorkloadOrderStatus()
-    """What became of the declared order."""
-
-
-PLACEMENT = "shiplift"
-"""The name of the one WorkloadPlacement of a namespace."""
-
-
-class Turn(StrEnum):
-    """Which nodes the new pods of a workload may go to."""
-
-    HELD = "Held"
-    RELEASED = "Released"
-
-
-_TURNS: type[dict[str, Turn]] = dict
-
-
-class WorkloadPlacementSpec(Value, frozen=True, kw_only=True):
-    """Where new pods of a namespace go while a migration runs."""
-
-    target: LabelValue
-    """The version that is moved to, as a label value."""
-    turns: Annotated[dict[str, Turn], Meta(max_length=5000)] = field(default_factory=_TURNS)
-    """By owner (`Deployment.web`): held pods keep off the target nodes, released ones go nowhere else."""
-    ledger: Annotated[dict[str, Annotated[str, Meta(max_length=32768)]], Meta(max_length=5000)] = field(
-        default_factory=TEXTS
-    )
-    """By owner: what was changed on it, so that it can be undone."""
-
-
-class WorkloadPlacementStatus(Status, frozen=True, kw_only=True):
-    """Nothing is reported here: the WorkloadMigration says how far things are."""
-
-
-class WorkloadPlacement(Resource, frozen=True, kw_only=True):
-    """Tells the API server where the new pods of one namespace go while workloads are moved.
-    Made and removed by shiplift; there is one in each namespace, named `shiplift`."""
-
-    KIND = kinds.WORKLOAD_PLACEMENT
-    SHORT_NAMES = ("wp",)
-    TELLS_READY = False
-    COLUMNS = (Column("Target", ".spec.target"),)
-    RULES = (
-        Rule(
-            f"self.metadata.name == '{PLACEMENT}'",
-            f"metadata.name must be '{PLACEMENT}': there is one in each namespace",
-        ),
-    )
-
-    spec: WorkloadPlacementSpec
-    """Where new pods go."""
-    status: WorkloadPlacementStatus = WorkloadPlacementStatus()
-    """Not used."""

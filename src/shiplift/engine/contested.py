@@ -16,6 +16,8 @@ from shiplift.engine.backoff import Backoff
 from shiplift.engine.step import Step
 
 NOW = timedelta(0)
+_PEACE = timedelta(minutes=10)
+"""What was left alone for so long was not contested."""
 _GROWING = Backoff(first=timedelta(seconds=2), cap=timedelta(seconds=30), jitter=0.0)
 
 
@@ -39,15 +41,29 @@ class Memory:
     def note(self, step: Step, now: datetime) -> None:
         """The step was taken: what it changes is changed, what it takes back was never contested."""
         if step.takes_back:
-            self.changes.pop(step.takes_back, None)
+            self._take_back(step.takes_back, but=step.change)
         if step.change:
             before = self.changes.get(step.change)
-            self.changes[step.change] = Made(before.times + 1 if before else 1, now)
+            again = before is not None and now - before.at < _PEACE
+            self.changes[step.change] = Made(before.times + 1 if before and again else 1, now)
+
+    def _take_back(self, name: str, but: str) -> None:
+        """The change of that name, and all whose names begin with its words."""
+        for change in list(self.changes):
+            if change != but and (change == name or change.startswith(f"{name} ")):
+                self.changes.pop(change, None)
 
     def forget(self, prefix: str = "") -> None:
         """All changes whose name begins so."""
-        for change in [one for one in self.changes if one.startswith(prefix)]:
-            self.changes.pop(change, None)
+        for change in list(self.changes):
+            if change.startswith(prefix):
+                self.changes.pop(change, None)
+
+    def forget_old(self, now: datetime) -> None:
+        """What was left alone for so long that it counts as made for the first time when it is made again."""
+        for change, made in list(self.changes.items()):
+            if now - made.at >= _PEACE:
+                self.changes.pop(change, None)
 
 
 def wait(changes: Changes, step: Step, now: datetime) -> timedelta:

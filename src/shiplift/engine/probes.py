@@ -164,6 +164,10 @@ class Asked(Protocol[T]):
         """Ask now; where it is being asked already, once more after that."""
         ...
 
+    def close(self) -> None:
+        """Ask it no more: nobody wants to know."""
+        ...
+
 
 class Probing(Protocol):
     """Asks the questions of one layer as long as its term lasts."""
@@ -178,6 +182,9 @@ class _Never(Generic[T]):
 
     def again(self) -> None:
         """Nobody is there to ask."""
+
+    def close(self) -> None:
+        """Nobody asks."""
 
 
 class NobodyAsks:

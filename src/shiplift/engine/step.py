@@ -56,7 +56,7 @@ class Step(msgspec.Struct, metaclass=_StepMeta, frozen=True, tag=True):
 
     @property
     def takes_back(self) -> str:
-        """The change that it takes back, by name; empty where it takes none back."""
+        """The change that it takes back, by name or by its first words; empty where it takes none back."""
         return ""
 
     def undone_by_others(self) -> str:

@@ -170,6 +170,18 @@ def reaches(text: str, wanted: str) -> bool:
 
 
 @lru_cache(4096)
+def beyond(text: str, wanted: str) -> bool:
+    """Whether no upgrade would make a version what is asked for: it is past it, or the same but for a
+    vendor's suffix, which has no order."""
+    if reaches(text, wanted) or MINOR.fullmatch(wanted) is not None:
+        return False
+    try:
+        return parse(text).compare(parse(wanted)) in (Order.HIGHER, Order.NONE)
+    except VersionError:
+        return False
+
+
+@lru_cache(4096)
 def normal(text: str) -> str:
     """`1.36.3` and `v1.36.3` are the same; what is no version stays as it is."""
     try:

@@ -84,6 +84,10 @@ CLUSTER_ROLE_BINDING = Kind(
 
 CLUSTER_VERSION = Kind("ClusterVersion", "clusterversions", "config.openshift.io", namespaced=False)
 """OpenShift's own: which release a cluster runs, and which it should."""
+MACHINE_CONFIG_POOL = Kind(
+    "MachineConfigPool", "machineconfigpools", "machineconfiguration.openshift.io", namespaced=False
+)
+"""OpenShift's own: machines of one kind, and how many of them have what they should."""
 
 MUTATING_ADMISSION_POLICY = Kind(
     "MutatingAdmissionPolicy", "mutatingadmissionpolicies", "admissionregistration.k8s.io", namespaced=False

@@ -20,6 +20,7 @@ from shiplift.facts.kinds import POD, Kind
 from shiplift.kube import errors
 from shiplift.kube.credentials import Credentials, Impersonation
 from shiplift.kube.errors import (
+    NOT_THE_SERVER,
     BadAnswer,
     Forbidden,
     Invalid,
@@ -105,8 +106,12 @@ class Client:
         return other
 
     def get(self, kind: Kind, name: str, namespace: str = "") -> Object:
-        """The object as it is now, not as some cache has it."""
-        return self._read(Request("GET", _path(kind, namespace, name), changes_nothing=True))
+        """The object as it is now, not as some cache has it; always with its uid and resourceVersion."""
+        request = Request("GET", _path(kind, namespace, name), changes_nothing=True)
+        found = self._read(request)
+        if metadata(found).get("uid") and metadata(found).get("resourceVersion"):
+            return found
+        raise _no_object(request, "it has no uid or no resourceVersion")
 
     def next_change(
         self, kind: Kind, name: str, namespace: str, resource_version: str, seconds: int
@@ -310,15 +315,19 @@ class Client:
         )
 
     def _page(self, path: str, query: tuple[tuple[str, str], ...]) -> Object:
+        request = Request("GET", path, query, limit=LIST_LIMIT, changes_nothing=True)
         try:
-            return self._read(Request("GET", path, query, limit=LIST_LIMIT, changes_nothing=True))
+            page = self._read(request)
         except errors.Gone as gone:
             gone.hint = "the list took longer than its pages are kept; start it again"
             raise
+        if "items" in page:
+            return page
+        raise _no_object(request, "it has no items, and so is no list")
 
     def _read(self, request: Request, timeout: float | None = None) -> Object:
         try:
-            return _decode(request, self._transport.call(request, timeout))
+            return _object(request, self._transport.call(request, timeout))
         except Lost as lost:
             raise Unreachable(lost.message) from lost
 
@@ -342,7 +351,7 @@ class Client:
     def _settle(self, kind: Kind, request: Request, doubt: Unsettled, dry_run: bool) -> Written:
         """Send a write, and know what became of it."""
         try:
-            answer = _decode(request, self._transport.call(request))
+            answer = _object(request, self._transport.call(request))
         except Forbidden as error:
             self._on_forbidden(error)
             raise
@@ -377,7 +386,38 @@ def _decode(request: Request, body: bytes) -> Object:
     try:
         return msgspec.json.decode(body, type=dict[str, Any])
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        raise BadAnswer(f"{request}: the answer is no JSON object") from None
+        raise BadAnswer(f"{request}: the answer is no JSON object", hint=NOT_THE_SERVER) from None
+
+
+class _Meta(msgspec.Struct, rename="camel"):
+    """What we go by of an object's metadata."""
+
+    uid: str = ""
+    resource_version: str = ""
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class _Answer(msgspec.Struct):
+    kind: str = ""
+    metadata: _Meta | None = None
+
+
+def _object(request: Request, body: bytes) -> Object:
+    """An object, a list of them, or the Status that a removal may be answered with: what is before an API
+    server that is away may answer in its place, in JSON too."""
+    found = _decode(request, body)
+    try:
+        read = msgspec.convert(found, _Answer)
+    except msgspec.ValidationError as error:
+        raise _no_object(request, str(error)) from None
+    if read.metadata is None and read.kind != "Status":
+        raise _no_object(request, "it has no metadata")
+    return found
+
+
+def _no_object(request: Request, why: str) -> BadAnswer:
+    return BadAnswer(f"{request}: the answer is no Kubernetes object: {why}", hint=NOT_THE_SERVER)
 
 
 def _typed(kind: Kind, body: Mapping[str, Any]) -> Object:

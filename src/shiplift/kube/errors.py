@@ -4,7 +4,7 @@
     ├── CredentialsError        kubeconfig, plugin, token or certificate cannot be used
     ├── Unreachable             no answer, and nothing was sent: trying again is safe
     ├── Unknown                 a write was sent, and neither its answer nor a live look settled it
-    ├── BadAnswer               an answer that is no Kubernetes object: too large, cut off, not JSON
+    ├── BadAnswer               an answer that is no Kubernetes object: too large, cut off, something else
     └── ApiError                the server answered with a failure
         ├── Unauthorized        401
         ├── Forbidden           403
@@ -82,6 +82,10 @@ class Unknown(KubeError):
 
 class BadAnswer(KubeError):
     """An answer came, but it is no Kubernetes object."""
+
+
+NOT_THE_SERVER = "does something before the API server, such as a load balancer, answer in its place?"
+"""The hint where an answer is not what any API server says."""
 
 
 class ApiError(KubeError):

@@ -41,7 +41,16 @@ from shiplift.facts.kinds import (
 )
 from shiplift.kube.client import APPLY_MANAGER, Client
 from shiplift.kube.credentials import Credentials
-from shiplift.kube.errors import Conflict, Forbidden, KubeError, NotFound, Unauthorized, Unknown
+from shiplift.kube.errors import (
+    NOT_THE_SERVER,
+    BadAnswer,
+    Conflict,
+    Forbidden,
+    KubeError,
+    NotFound,
+    Unauthorized,
+    Unknown,
+)
 from shiplift.kube.lease import LAST_EPOCH
 from shiplift.kube.lease import MANAGER as ELECTION_MANAGER
 from shiplift.kube.policies import Manifest, named, object_of, parameter, text
@@ -280,6 +289,8 @@ class Fence:
         self._given_up = False
         self._raised = 0
         """The epoch that this process has raised: no other may act in it."""
+        self.pod = ""
+        """The uid of the pod that we run in; empty where we run in none, and before it was asked."""
 
     def give_up(self) -> None:
         """From any thread: whoever asks is told that nobody can be reached, now and from now on."""
@@ -322,7 +333,7 @@ class Fence:
                 raise FenceError(
                     f"the fence does not hold: ValidatingAdmissionPolicy {self.names.fence}"
                     " or its binding is gone, or was changed",
-                    hint="`shiplift manifests | kubectl apply -f -` puts it back",
+                    hint="apply again what installed shiplift (docs/install.md)",
                 )
             time.sleep(_PROBE_SECONDS)
 
@@ -388,6 +399,7 @@ class Fence:
                 f"the fence is for {self.names.username}, but the API server takes us for {me.username}",
                 hint="run with that user, or install the fence for this one",
             )
+        self.pod = me.pod
         return me.pod
 
     def _client(self, field_manager: str) -> Client:
@@ -403,7 +415,10 @@ def _annotations(found: Manifest) -> dict[str, str]:
 
 def whoami(client: Client) -> Identity:
     """Ask the API server; a token bound to a pod also tells which pod."""
-    answer = _read_review(client.raw("POST", _SELF_REVIEW, body=b"{}"))
+    try:
+        answer = _read_review(client.raw("POST", _SELF_REVIEW, body=b"{}"))
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise BadAnswer(f"the answer to a SelfSubjectReview is none: {error}", hint=NOT_THE_SERVER) from error
     user = answer.status.user_info
     return Identity(user.username, next(iter(user.extra.get(_POD_UID, [])), ""))
 

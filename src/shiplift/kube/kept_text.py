@@ -52,7 +52,7 @@ class KeptText:
         except NotFound:
             raise KubeError(
                 f"ConfigMap {self._namespace}/{self._name} is missing",
-                hint="apply `shiplift manifests` again",
+                hint="apply again what installed shiplift (docs/install.md)",
             ) from None
 
     def _text(self, live: dict[str, Any]) -> str:

@@ -8,7 +8,8 @@ What it keeps true:
   leads again. A number that somebody else wrote there, and no election can have led to, counts for nothing.
 - Every write carries the resourceVersion that it was decided on. A write with an unknown result is settled by
   reading the Lease.
-- The API server being away ends a term, never the process: the thread goes on trying.
+- The API server being away ends a term, never the process: the thread goes on trying, whatever something
+  before the server answers in its place.
 
 This is not fencing: a process that is stopped between `check` and its write wakes up with a stale write. See
 `fence` and `claims`.
@@ -33,7 +34,9 @@ from shiplift.facts.kinds import LEASE
 from shiplift.kube.client import Client
 from shiplift.kube.credentials import Credentials
 from shiplift.kube.errors import (
+    NOT_THE_SERVER,
     AlreadyExists,
+    BadAnswer,
     Conflict,
     Forbidden,
     KubeError,
@@ -66,6 +69,10 @@ class NotLeading(KubeError):  # noqa: N818 - says what we are
     """This process may not act: it leads no more, or never did."""
 
 
+LONGEST = 60.0
+"""Seconds that a Lease of others counts without being renewed, whatever stands in it."""
+
+
 class Timing(msgspec.Struct, frozen=True):
     """In seconds. Safe while no clock runs faster than another by more than duration / renew_deadline."""
 
@@ -94,6 +101,11 @@ class Record(msgspec.Struct, frozen=True, rename="camel"):
     def epoch(self) -> int:
         return self.lease_transitions or 0
 
+    def lasts(self, ours: float) -> float:
+        """For how long it counts unchanged, where our own lasts that long: what somebody writes into it keeps
+        nobody from leading for ever."""
+        return min(self.lease_duration_seconds or 0, max(ours, LONGEST))
+
 
 class Move(Enum):
     """What a candidate may do next."""
@@ -104,14 +116,25 @@ class Move(Enum):
     FOLLOW = "follow"
 
 
-def next_move(record: Record | None, me: str, *, leading: bool, unchanged_for: float) -> Move:
+def next_move(
+    record: Record | None, me: str, *, leading: bool, unchanged_for: float, ours: float = LONGEST
+) -> Move:
     """From what was read, whether our term is still on, and how long nothing has changed by our clock."""
     if record is None:
         return Move.CREATE
     if record.holder_identity == me:
         return Move.RENEW if leading else Move.TAKE
-    expired = unchanged_for >= (record.lease_duration_seconds or 0)
+    expired = unchanged_for >= record.lasts(ours)
     return Move.TAKE if expired or not record.holder_identity else Move.FOLLOW
+
+
+def idleness(record: Record | None, not_acting: str, unchanged_for: float, ours: float = LONGEST) -> str:
+    """Why nobody acts, by what a Lease says and how long it has said so; empty where its holder acts."""
+    if record is None or not record.holder_identity:
+        return "nobody leads"
+    if unchanged_for >= record.lasts(ours):
+        return f"{record.holder_identity} led, and does not renew its lease any more"
+    return f"{record.holder_identity} leads, but does not act: {not_acting}" if not_acting else ""
 
 
 def is_credible(epoch: int, known: int) -> bool:
@@ -184,11 +207,15 @@ class Leader:
         self._term: Term | None = None
         self._lease: dict[str, Any] | None = None
         self._seen: Record | None = None
+        self._seen_not_acting = ""
         self._seen_at = now()
         self._highest = 0
         self._followed = ""
         self._not_acting = ""
         self._abandoned: tuple[int, str] | None = None
+        self._handed_over: tuple[int, str] | None = None
+        self._back_until = float("-inf")
+        """Until when, by `now()`, another may take the Lease that we let go of."""
         self._leading = threading.Event()
         self._stopping = threading.Event()
         self._wanted = threading.Event()
@@ -231,6 +258,11 @@ class Leader:
         """Who leads, as last seen; empty when nobody does."""
         return (self._seen and self._seen.holder_identity) or ""
 
+    @property
+    def idleness(self) -> str:
+        """Why nobody acts, whoever leads, as last seen; empty where somebody does."""
+        return idleness(self._seen, self._seen_not_acting, now() - self._seen_at, self.timing.duration)
+
     def deadline(self) -> float:
         """Until when, by `now()`, we may believe that we lead."""
         term = self._term
@@ -248,6 +280,12 @@ class Leader:
     def abandon(self, epoch: int, why: str) -> None:
         """End that term, which nobody obeys any more; a later one begins at once, if nobody else leads."""
         self._abandoned = (epoch, why)
+        self._wanted.set()
+
+    def hand_over(self, epoch: int, why: str) -> None:
+        """End that term and let go of the Lease; stand back until another has taken it, or nobody has for
+        twice the time after which any would. Stop acting before this."""
+        self._handed_over = (epoch, why)
         self._wanted.set()
 
     def tell(self, not_acting: str) -> None:
@@ -277,6 +315,7 @@ class Leader:
         self._end_if_lapsed()
         self._end_if_abandoned()
         try:
+            self._let_go_if_handed_over()
             self._turn()
         except KubeError as error:
             self._note(self._explained(error))
@@ -290,11 +329,24 @@ class Leader:
             except (Conflict, NotFound, PreconditionFailed, Unknown):
                 self._lease = None
         lease = self._read()
-        move = next_move(self._seen, self.identity, leading=self.leading, unchanged_for=now() - self._seen_at)
+        if self._stands_back():
+            return None
+        move = next_move(
+            self._seen,
+            self.identity,
+            leading=self.leading,
+            unchanged_for=now() - self._seen_at,
+            ours=self.timing.duration,
+        )
         if move is Move.FOLLOW:
             self._stand_by()
             return self._end(f"{self.holder} leads")
         return self._write(move, lease)
+
+    def _stands_back(self) -> bool:
+        if self.holder not in ("", self.identity):
+            self._back_until = float("-inf")
+        return now() < self._back_until
 
     def _stand_by(self) -> None:
         """Said once for each leader: whoever starts a second one should not wait for it in vain."""
@@ -311,19 +363,23 @@ class Leader:
         return lease
 
     def _observe(self, lease: dict[str, Any] | None) -> None:
-        record = None if lease is None else msgspec.convert(lease.get("spec") or {}, Record)
+        said = None if lease is None else _said(lease)
+        record = said and (said.spec or Record())
         if record != self._seen:
             self._seen, self._seen_at = record, now()
-        said = record.epoch if record else 0
-        if not self._highest or is_credible(said, self._highest):
-            self._highest = max(self._highest, said)
+        about = (said and said.metadata.annotations) or {}
+        self._seen_not_acting = about.get(NOT_ACTING, "")
+        epoch = record.epoch if record else 0
+        if not self._highest or is_credible(epoch, self._highest):
+            self._highest = max(self._highest, epoch)
 
     def _write(self, move: Move, lease: dict[str, Any] | None) -> None:
         term = self._term
         epoch = term.epoch if move is Move.RENEW and term is not None else self._next_epoch()
         sent = now()
-        self._lease = self._put(self._claimed(move, epoch), lease)
-        self._observe(self._lease)
+        written = self._put(self._claimed(move, epoch), lease)
+        self._observe(written)
+        self._lease = written
         self._begin(Term(epoch, sent + self.timing.renew_deadline))
 
     def _next_epoch(self) -> int:
@@ -383,6 +439,14 @@ class Leader:
         if abandoned is not None and self._term is not None and self._term.epoch == abandoned[0]:
             self._end(abandoned[1])
 
+    def _let_go_if_handed_over(self) -> None:
+        handed, self._handed_over = self._handed_over, None
+        if handed is None or self._term is None or self._term.epoch != handed[0]:
+            return
+        self._end(handed[1])
+        self._back_until = now() + 2 * self.timing.duration
+        self._let_go_of_any_version()
+
     def _pause(self) -> float:
         if self._term is not None:
             return max(0.0, min(self.timing.retry, self.deadline() - now()))
@@ -434,10 +498,34 @@ class Leader:
                 f"grant this user get and update on leases/{self.name}, and create on leases, in {where}"
             )
         elif isinstance(error, Unauthorized):
-            error.hint = "the credentials are not accepted: is the token expired or its ServiceAccount gone?"
+            error.hint = (
+                "the credentials are not accepted: is the token expired, or its ServiceAccount gone?"
+                " where that was made anew, pods have a token of the new one when they are made anew too"
+            )
         elif isinstance(error, NotFound):
             error.hint = f"does {where} exist?"
         return error
+
+
+class _Meta(msgspec.Struct, frozen=True, rename="camel"):
+    """What the next write of a Lease takes of its metadata."""
+
+    uid: str
+    resource_version: str
+    annotations: dict[str, str] | None = None
+
+
+class _Lease(msgspec.Struct, frozen=True):
+    metadata: _Meta
+    spec: Record | None = None
+
+
+def _said(lease: dict[str, Any]) -> _Lease:
+    """No API server has it otherwise; what answers in the place of one may."""
+    try:
+        return msgspec.convert(lease, _Lease)
+    except msgspec.ValidationError as error:
+        raise BadAnswer(f"the answer is no Lease: {error}", hint=NOT_THE_SERVER) from error
 
 
 def _annotations(lease: dict[str, Any], not_acting: str) -> dict[str, str]:

@@ -15,6 +15,7 @@ from shiplift.facts.meta import Row
 from shiplift.kube.client import Client
 from shiplift.kube.events import Recorder
 from shiplift.kube.store import Store
+from shiplift.kube.succession import NOBODY, Succession
 from shiplift.kube.watch import Watch
 
 Keys = Callable[[Kind, Row | None, Row | None], Iterable[Hashable]]
@@ -39,6 +40,8 @@ class Context(msgspec.Struct, frozen=True):
     """Look at that key of this layer soon; from any thread, and nothing after the term."""
     probing: Probing = NobodyAsks()
     """Who asks this layer's questions outside the API server."""
+    succession: Succession = NOBODY
+    """Which pod we run in, and how another is let lead before it goes."""
 
 
 @runtime_checkable
@@ -124,6 +127,8 @@ class LayerPart(msgspec.Struct, frozen=True):
     """What it answers on, besides metrics and probes."""
     reaches: tuple[Reaches, ...] = ()
     """What it calls that is not the API server."""
+    scratch: str = ""
+    """So much it keeps in temporary files at most, as Kubernetes writes quantities; empty: it writes none."""
 
     @property
     def custom_kinds(self) -> tuple[Kind, ...]:

@@ -104,10 +104,14 @@ class Transport:
     def call(self, request: Request, timeout: float | None = None) -> bytes:
         """The body of a good answer, or an error. `Lost` if the request may have been processed."""
         deadline = time.monotonic() + (self._timeout if timeout is None else timeout)
+        before: KubeError | None = None
         for attempt in range(ATTEMPTS):
             try:
                 return self._with_new_credentials(request, deadline)
+            except _NoTimeLeft as error:
+                raise before or error from None  # why it came to that says more
             except (Unreachable, Lost, ApiError) as error:
+                before = error
                 pause = _pause(request, error, attempt)
                 if pause is None or time.monotonic() + pause >= deadline or attempt + 1 == ATTEMPTS:
                     raise
@@ -177,9 +181,13 @@ def _headers(credentials: Credentials) -> dict[str, str]:
     }
 
 
+class _NoTimeLeft(Unreachable):
+    """Nothing was sent."""
+
+
 def _time_left(deadline: float) -> TimeLeft:
     if deadline <= time.monotonic():
-        raise Unreachable("no time left to send the request")
+        raise _NoTimeLeft("no time left to send the request")
     return TimeLeft(deadline, CONNECT_SECONDS)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -89,15 +90,18 @@ class Got(msgspec.Struct, frozen=True):
 
     @property
     def retry_after(self) -> float | None:
-        """For how many seconds the other side asks us to wait."""
+        """For how many seconds the other side asks us to wait: it says a number, or a time."""
         said = self.header("retry-after").strip()
-        return min(float(said[:10]), LONGEST_WAIT) if said.isascii() and said.isdigit() else None
+        if said.isascii() and said.isdigit():
+            return min(float(said[:10]), LONGEST_WAIT)
+        return _until(said)
 
     def good(self) -> Got:
         """This, or `Answered` where it is a failure."""
         if 200 <= self.status < 300:
             return self
-        text = self.hidden(self.body[: 4 * _SAID].decode(errors="replace"))
+        # hidden first: the head of a token that was cut through would not be known as one
+        text = self.hidden(self.body.decode(errors="replace"))
         raise self.failure(f"answered {self.status}: {cut(text, _SAID)}" if text.strip() else "")
 
     def failure(self, why: str = "") -> Answered:
@@ -111,6 +115,15 @@ class Got(msgspec.Struct, frozen=True):
     def hidden(self, text: str) -> str:
         """The text without the token that was sent, should the other side repeat it."""
         return without(text, self.token)
+
+
+def _until(said: str) -> float | None:
+    """Seconds until a time as HTTP writes it; None where it is none."""
+    try:
+        wait = parsedate_to_datetime(said).timestamp() - time.time()
+    except (ValueError, OverflowError):
+        return None
+    return min(max(wait, 0.0), LONGEST_WAIT)
 
 
 def without(text: str, token: Hidden | None) -> str:
@@ -147,7 +160,10 @@ class Door:
 
     def _followed(self, call: Call, got: Got) -> Call:
         """The call that a redirect asks for; the token stays where it is for."""
-        target = urljoin(call.url, got.header("location"))
+        try:
+            target = urljoin(call.url, got.header("location"))
+        except ValueError:
+            raise Refused(f"{got.about}: redirected to what is no address") from None
         before, after = _server(call.url), _server(target)
         if after.host not in {before.host, *self._reach.hosts}:
             raise Refused(
