@@ -10,9 +10,10 @@ import struct
 import subprocess
 import sys
 import termios
-import time
 from collections.abc import Mapping, Sequence
 from typing import Self
+
+from tests.until import Deadline
 
 _IN_CONTROL = """
 import fcntl, os, sys, termios
@@ -65,17 +66,17 @@ class Terminal:
         self.output = ""
 
     def read_until(self, text: str, seconds: float = 60.0) -> None:
-        deadline = time.monotonic() + seconds
+        deadline = Deadline(seconds)
         while text not in self.output:
-            assert time.monotonic() < deadline, f"{text!r} was not written in time: {self.output[-2000:]!r}"
+            assert not deadline.over, f"{text!r} was not written in time: {self.output[-2000:]!r}"
             assert self.process.poll() is None or self._read(0.0), f"it ended: {self.output[-2000:]!r}"
             self._read(0.2)
 
     def wait(self, seconds: float = 60.0) -> int:
         """The exit code; reads on meanwhile, or a full terminal would hold the command up."""
-        deadline = time.monotonic() + seconds
+        deadline = Deadline(seconds)
         while self.process.poll() is None:
-            assert time.monotonic() < deadline, f"it did not end in time: {self.output[-2000:]!r}"
+            assert not deadline.over, f"it did not end in time: {self.output[-2000:]!r}"
             self._read(0.05)
         while self._read(0.0):
             pass

@@ -5,15 +5,19 @@ from __future__ import annotations
 import base64
 import importlib
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 import yaml
 
 from shiplift.operators.catalog import index
+from shiplift.operators.catalog.manifests import PART_LABEL
 from tests.docs.clone import ROOT
+from tests.operators.catalog.test_sources import write_bundle
 
 main = importlib.import_module("shiplift.cli.main")
+Json = dict[str, Any]
 EXAMPLE = str(ROOT / "docs/examples/catalog.yaml")
 
 
@@ -58,7 +62,7 @@ def test_nothing_newer_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
         (
             ["path", EXAMPLE, "lighthouse", "--from", "1.0.0", "--to", "9.0.0"],
             "has no version '9.0.0'",
-            "draws",
+            "shiplift catalog list CATALOG lighthouse names the versions",
         ),
         (
             ["path", EXAMPLE, "lighthouse", "--from", "1.0.0", "--channel", "x"],
@@ -84,6 +88,12 @@ def test_nothing_newer_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
         (["import", EXAMPLE], "import needs --output FOLDER, --name NAME, or both", "--help"),
         (["import", EXAMPLE, "--name", "A_b"], "'A_b' is no name of a catalog", "lower-case"),
         (
+            ["import", EXAMPLE, "--name", "a", "-n", "Bad_NS"],
+            "'Bad_NS' is not the name of a namespace",
+            "up to 63 lower-case letters, digits and -",
+        ),
+        (["import", EXAMPLE, "-o", "/dev/null/x"], "cannot write /dev/null/x: Not a directory", "a folder"),
+        (
             ["graph", EXAMPLE, "lighthouse", "-o", "/nowhere/x.svg"],
             "cannot write /nowhere/x.svg",
             "name a file",
@@ -100,20 +110,6 @@ def test_what_cannot_be_done_is_said_with_a_hint(
     assert hint in hinted
 
 
-def test_what_blocks_is_told_with_the_way_out(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ("check", EXAMPLE, "--kubernetes", "1.36", "--installed", "lighthouse@v1.0.0")
-    code, out, err = run(capsys, *words, "--installed", "lighthouse@1.1.0")
-    assert code == 1
-    assert out.splitlines()[1].split("  ")[-1].strip() == "upgrade to 1.1.0"
-    assert "error: 1 of 2 operators cannot run on Kubernetes 1.36" in err
-
-
-def test_where_nothing_blocks_that_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = run(capsys, "check", EXAMPLE, "--kubernetes", "1.36")
-    assert (code, out) == (0, "")
-    assert err == "nothing that is known of 1 operator speaks against Kubernetes 1.36\n"
-
-
 def test_a_picture_is_drawn(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     code, out, _ = run(capsys, "graph", EXAMPLE, "lighthouse")
     assert code == 0
@@ -121,6 +117,24 @@ def test_a_picture_is_drawn(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
     file = tmp_path / "drawn.svg"
     assert run(capsys, "graph", EXAMPLE, "lighthouse", "--channel", "old", "-o", str(file))[:2] == (0, "")
     assert "2.0.0" not in file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("start", "said", "arrows"),
+    [
+        ("1.1.0", "", 1),
+        ("1.5.0", "1.5.0 is not in channel stable: its arrow comes from outside\n", 1),
+        ("2.0.0", "no way is drawn: lighthouse.v2.0.0 is what channel stable leads to; ", 0),
+        ("0.9.0", "no way is drawn: no version of channel stable takes over from 0.9.0", 0),
+    ],
+)
+def test_a_way_is_drawn_or_it_is_said_why_there_is_none(
+    capsys: pytest.CaptureFixture[str], start: str, said: str, arrows: int
+) -> None:
+    code, out, err = run(capsys, "graph", EXAMPLE, "lighthouse", "--from", start)
+    assert code == 0
+    assert err.startswith(said) if said else err == ""
+    assert out.count("#d9480f") == arrows * 2, "one in the legend, and one arrow a hop"
 
 
 def test_the_picture_of_the_guide_is_the_one_that_is_drawn(capsys: pytest.CaptureFixture[str]) -> None:
@@ -154,6 +168,32 @@ def test_a_catalog_without_anything_that_can_be_used_is_refused(
     assert code == 1
     assert "File: broken.yaml: it is no YAML" in err
     assert "has no package that can be used" in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_index_is_imported_with_the_manifests_beside_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    write_bundle(tmp_path / "bundles", "1.0.0")
+    first, second = tmp_path / "first", tmp_path / "second"
+    assert run(capsys, "import", str(tmp_path / "bundles"), "-o", str(first))[0] == 0
+    assert run(capsys, "import", str(first), "-o", str(second))[0] == 0
+    names = [[file.name for file in (folder / "bundles").iterdir()] for folder in (first, second)]
+    assert names[0] == names[1] != []
+    code, out, _ = run(capsys, "import", str(first), "--name", "harbour")
+    parts = [one["metadata"].get("labels", {}).get(PART_LABEL) for one in yaml.safe_load_all(out)]
+    assert (code, parts) == (0, ["index", "bundle", None])
+    (first / "bundles" / names[0][0]).unlink()
+    code, out, err = run(capsys, "import", str(first), "--name", "harbour")
+    assert code == 0
+    assert "BundleWithoutContent: app: the manifests of app.v1.0.0 cannot be had" in err
+    assert err.endswith("1 package with 1 version, 1 fault\n")
+
+
+def test_nothing_is_written_where_the_name_is_none(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert run(capsys, "import", EXAMPLE, "--name", "A_b", "-o", str(tmp_path / "out"))[0] == 1
     assert not (tmp_path / "out").exists()
 
 

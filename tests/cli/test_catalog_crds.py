@@ -55,6 +55,20 @@ def test_what_is_denied_is_an_error(capsys: pytest.CaptureFixture[str], catalog:
     assert err.startswith("error: 1 definition compared, 1 finding, of which some are denied")
 
 
+def test_definitions_that_come_and_go_are_named(capsys: pytest.CaptureFixture[str], catalog: Path) -> None:
+    write_bundle(
+        catalog, "3.0.0", csv("3.0.0", replaces="app.v2.0.0"), boats(type="string"), boats("ferries")
+    )
+    write_bundle(catalog, "4.0.0", csv("4.0.0", replaces="app.v3.0.0"), boats("ferries"))
+    code, _, err = run(capsys, str(catalog), "app", "--from", "2.0.0", "--to", "3.0.0")
+    assert code == 0
+    assert err == "ferries.harbour.example comes with 3.0.0\n1 definition compared, 0 findings\n"
+    code, _, err = run(capsys, str(catalog), "app", "--from", "app.v3.0.0", "--to", "v4.0.0")
+    assert code == 0
+    gone = "boats.harbour.example is in 3.0.0 and not in 4.0.0: it stays in the cluster as it is\n"
+    assert err == f"{gone}1 definition compared, 0 findings\n"
+
+
 def test_an_index_finds_its_manifests_again(
     capsys: pytest.CaptureFixture[str], catalog: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -50,3 +50,9 @@ def test_what_cannot_be_installed_is_told(capsys: pytest.CaptureFixture[str], tm
     code, out, err = run(capsys, str(tmp_path), "app", "-n", "ops")
     assert (code, out) == (1, "")
     assert "error: app.v1.0.0 brings webhooks" in err
+
+
+def test_a_namespace_that_is_none_is_refused(capsys: pytest.CaptureFixture[str], catalog: str) -> None:
+    code, out, err = run(capsys, catalog, "app", "-n", "Bad_NS")
+    assert (code, out) == (1, "")
+    assert err.startswith("error: 'Bad_NS' is not the name of a namespace\nhint: up to 63 lower-case")

@@ -125,6 +125,7 @@ def assert_moved(kubeconfig: Path) -> None:
         assert migration["status"]["state"] == "NoUpgrade"
 
 
+@pytest.mark.long(seconds=60)
 @pytest.mark.usefixtures("programs")
 def test_nodes_are_changed_in_place_and_what_happened_is_told(
     environment: dict[str, str], tmp_path: Path

@@ -102,6 +102,12 @@ def test_inside_a_cluster_the_same_is_printed_and_what_runs_it(capsys: pytest.Ca
     assert inside.kinds() - {one["kind"] for one in at_hand} == more
 
 
+def test_with_one_replica_it_says_what_that_means(capsys: pytest.CaptureFixture[str]) -> None:
+    found = Printed(capsys, "--kubernetes", "1.36", "--in-cluster", "--image", IMAGE, "--replicas", "1")
+    assert found.code == 0
+    assert found.err.startswith("note: with one replica nothing is done while its pod moves to another node")
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -112,8 +118,19 @@ def test_inside_a_cluster_the_same_is_printed_and_what_runs_it(capsys: pytest.Ca
         ),
         (("--in-cluster", "--image", IMAGE, "--replicas", "0"), "error: 0 replicas cannot be\nhint: 1 to 9"),
         (("--in-cluster", "--image", IMAGE, "--api-port", "0"), "error: 0 is no port\nhint: --api-port 6443"),
+        (
+            ("--in-cluster", "--image", IMAGE, "--egress-port", "0"),
+            "error: 0 is no port\nhint: --egress-port 3128",
+        ),
+        (("--egress-port", "3128"), "error: --egress-port is about the operator inside the cluster"),
         (("--in-cluster", "--image", IMAGE, "--user", "me"), "error: --user and --in-cluster exclude each"),
         (("--in-cluster", "--image", IMAGE, "--namespace", "A"), "error: 'A' is not the name of a namespace"),
+        (
+            ("--in-cluster", "--image", IMAGE, "--namespace", "kube-system"),
+            "error: namespace kube-system is the cluster's, and the operator wants one of its own\nhint: --",
+        ),
+        (("--namespace", "Foo_Bar"), "error: 'Foo_Bar' is not the name of a namespace"),
+        (("--layers", ""), "error: no layer is named by --layers"),
         (
             ("--image", IMAGE),
             "error: --image is about the operator inside the cluster\nhint: add --in-cluster",

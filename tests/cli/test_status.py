@@ -17,6 +17,7 @@ from unittest.mock import ANY
 import pytest
 
 from shiplift.api import crd
+from shiplift.cli.access import NOT_INSTALLED
 from shiplift.engine import versions as versioning
 from shiplift.facts.kinds import CUSTOM_RESOURCE_DEFINITION, LEASE, NODE, WORKLOAD_MIGRATION
 from shiplift.kube.client import Client
@@ -105,7 +106,7 @@ def test_without_a_migration_it_says_how_to_begin_and_that_works(
     assert "hint: no operator with the layer workloads has looked at it yet" in said
 
 
-WRONG = "hint: shiplift is not installed here; is another cluster meant? --context names it\n"
+WRONG = "hint: that is not installed here; is another cluster meant? --context names it\n"
 
 
 def test_who_wants_to_stop_something_where_nothing_of_ours_is_may_mean_another_cluster(
@@ -134,7 +135,7 @@ def test_without_our_crds_it_says_how_to_install_them(
     assert capsys.readouterr().err == (
         "error: this cluster does not know UpgradeConfigs, WorkloadMigrations, NodeRollouts, MachinePools,"
         " AppTypes, OperatorCatalogs or QuorumServices\n"
-        "hint: shiplift crds | kubectl apply -f -\n"
+        f"hint: {NOT_INSTALLED}\n"
     )
     with cluster.client() as client:
         for manifest in crd.manifests():

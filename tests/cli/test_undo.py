@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from shiplift.api import crd, marks
-from shiplift.api.workloads import PLACEMENT
+from shiplift.api.placements import PLACEMENT
 from shiplift.cli import access
 from shiplift.engine.contested import Memory
 from shiplift.engine.step import Outcome, Step
@@ -323,7 +323,7 @@ def test_where_a_layer_was_never_installed_the_others_are_undone(
     forget(client, kinds.WORKLOAD_PLACEMENT)
     assert undo() == (
         1,
-        "error: this cluster does not know WorkloadPlacements\nhint: shiplift crds | kubectl apply -f -\n",
+        f"error: this cluster does not know WorkloadPlacements\nhint: {access.NOT_INSTALLED}\n",
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from shiplift.api.marks import PROVIDER_LABEL
 from shiplift.facts.kinds import UPGRADE_CONFIG
 from shiplift.kube.client import Client
 from shiplift.kube.errors import NotFound
@@ -140,6 +141,20 @@ def test_another_version_is_shown_before_it_is_asked_for(run: Run, client: Clien
     assert run("upgrade", "--to", "v1.36.9", "--yes")[0] == 0
     assert spec(client)["desired"] == {"version": "v1.36.9"}
     assert run("upgrade", "--to", "v1.36.9", "--yes")[1].startswith("nothing to change")
+
+
+def test_of_an_upgrade_that_came_from_a_provider_it_is_said_what_becomes_of_another_version(
+    run: Run, client: Client
+) -> None:
+    made(client)
+    live = client.get(UPGRADE_CONFIG, "cluster")["metadata"]
+    client.patch(
+        UPGRADE_CONFIG, "cluster", {"metadata": {"labels": {PROVIDER_LABEL: "OCM"}}}, uid=live["uid"]
+    )
+    code, said = run("upgrade", "--to", "v1.36.9")
+    assert code == 1
+    assert "UpgradeConfig cluster came from provider OCM: where it has a policy, that is put back" in said
+    assert "hint: change the version at the provider" in said
 
 
 def test_an_abort_is_left_behind_with_its_version(run: Run, client: Client) -> None:

@@ -1,6 +1,6 @@
 """An operator process with one small real layer: it stamps every namespace that asks for it.
 
-usage: driver.py KUBECONFIG NAMESPACE USERNAME [SECONDS BETWEEN PROOFS [LAYERS THAT HANG]]
+usage: driver.py KUBECONFIG NAMESPACE USERNAME SECONDS-BETWEEN-PROOFS LAYERS-THAT-HANG SECONDS-OF-THE-LEASE
 """
 
 from __future__ import annotations
@@ -92,11 +92,15 @@ RULES = ({"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get", "patc
 STAMPER = LayerPart("stamper", (Watch(kinds.NAMESPACE),), wakes, Stamper, RULES)
 
 
-def main(kubeconfig: str, namespace: str, username: str, prove_every: str = "1", hanging: str = "0") -> None:
+def main(kubeconfig: str, namespace: str, username: str, prove_every: str, hanging: str, lease: str) -> None:
     logs.configure()
-    lease = Timing(duration=2.0, renew_deadline=1.5, retry=0.2, follow=0.1)
+    lapse = float(lease)
+    timing = Timing(duration=lapse, renew_deadline=0.75 * lapse, retry=0.2, follow=0.1)
     settings = Settings(
-        names=Names(namespace, username), listen=("127.0.0.1", 0), lease=lease, prove_every=float(prove_every)
+        names=Names(namespace, username),
+        listen=("127.0.0.1", 0),
+        lease=timing,
+        prove_every=float(prove_every),
     )
     layers = [*touchers(int(hanging)), STAMPER]
     Operator(credentials_for(settings.names, load(Path(kubeconfig))), layers, settings).run()

@@ -53,6 +53,11 @@ class Process:
                 return error.code, error.read().decode()
 
     @property
+    def epochs(self) -> list[str]:
+        """Of its terms, the first one first: on a starved computer there may be more than a test asks for."""
+        return [str(line["epoch"]) for line in self.said("leading")]
+
+    @property
     def pid(self) -> int:
         return self._process.pid
 
@@ -80,7 +85,9 @@ class Rig:
         account = Account(SPACE, install.ACCOUNT)
         self.kubeconfig = kubeconfig_of(account, cluster.kubeconfig, folder / "account")
 
-    def start(self, *settings: str) -> Process:
+    def start(self, prove_every: int = 1, hanging: int = 0, lease: int = 15) -> Process:
+        """Its Lease lapses late, unless the test is about that: else a busy computer ends terms, too."""
+        settings = [str(prove_every), str(hanging), str(lease)]
         self.processes.append(Process(self.kubeconfig, self._folder, len(self.processes), *settings))
         return self.processes[-1]
 

@@ -16,7 +16,7 @@ from shiplift.operator.serving import Secured, Server
 def serving(secured: Secured) -> Iterator[Server]:
     registry = CollectorRegistry()
     Gauge("shiplift_leading", "Of the test.", registry=registry).set(1)
-    server = Server(("127.0.0.1", 0), registry, list, lambda: ["not yet"], secured)
+    server = Server(("127.0.0.1", 0), registry, {"/healthz": list, "/readyz": lambda: ["not yet"]}, secured)
     server.start()
     try:
         yield server

@@ -6,7 +6,7 @@ import pytest
 
 from shiplift.facts.kinds import NODE, POD, Kind
 from shiplift.kube.store import KindHealth, State
-from shiplift.operator.process import blindness
+from shiplift.operator.process import blindness, unseen
 
 DENIED = 'cannot patch resource "noderollouts/status" in API group "shiplift.dev" at the cluster scope'
 
@@ -31,3 +31,13 @@ def health(kind: Kind, state: State, error: str = "") -> KindHealth:
 )
 def test_what_is_told(states: list[KindHealth], denied: str, why: str) -> None:
     assert blindness(states, denied) == why
+
+
+def test_what_keeps_a_start_from_getting_on_is_named() -> None:
+    states = [
+        health(POD, State.SYNCING),
+        health(NODE, State.SYNCING, "403 Forbidden: nodes"),
+        health(POD, State.LIVE),
+    ]
+    assert unseen(states) == ("Node, Pod", "403 Forbidden: nodes")
+    assert unseen([health(POD, State.SYNCING)]) == ("Pod", "no answer yet")

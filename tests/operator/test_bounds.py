@@ -106,14 +106,14 @@ def stamped(rig: Rig, counted: Counted, name: str) -> Callable[[], bool]:
     def look() -> bool:
         counted.threads()
         counted.sockets()
-        return rig.stamp(name) == "1"
+        return bool(rig.stamp(name))
 
     return look
 
 
 def test_layers_that_hang_stay_within_the_bound_and_leave_another_its_share(rig: Rig, silent: int) -> None:
     exempt(rig.client)
-    operator = rig.start("600", "5")
+    operator = rig.start(prove_every=600, hanging=5)
     until(lambda: operator.said("leading"))
     counted = Counted(operator)
     idle = counted.threads()

@@ -12,7 +12,7 @@ import yaml
 
 import shiplift
 from shiplift.local.operator_image import checkout
-from shiplift.operator import alerts
+from shiplift.operator import alerts, install
 from shiplift.operator.chart import making
 from shiplift.operator.chart.dashboard import rows
 from shiplift.operator.chart.template import Variants, raw, rendered, rights_apart, text
@@ -27,6 +27,22 @@ def test_what_is_in_the_chart_is_what_is_made_of_the_layers() -> None:
     for name, content in making.files().items():
         assert "@@" not in content
         assert (CHART / name).read_text() == content, f"run python -m shiplift.operator.chart {CHART.name}"
+
+
+def test_helm_test_asks_whether_anybody_acts_and_not_whether_a_pod_is_ready() -> None:
+    """A leader that does not act leaves the Service: who answers is ready to take over."""
+    asked = (CHART / "templates/tests/acting.yaml").read_text()
+    assert re.findall(r"\.svc:8443(/\w+)", asked) == ["/actingz"]
+
+
+def test_the_chart_refuses_the_namespaces_that_the_manifests_refuse() -> None:
+    """All of them: one that every cluster has, or a name that Kubernetes keeps for itself."""
+    said = (CHART / "templates/namespace.yaml").read_text()
+    assert re.findall(r'eq \.Release\.Namespace "(.*?)"', said) == [
+        one for one in install.CLUSTERS_OWN if not one.startswith(install.RESERVED)
+    ]
+    assert re.findall(r'hasPrefix "(.*?)" \.Release\.Namespace', said) == [install.RESERVED]
+    assert "{{- fail " in said
 
 
 def test_the_chart_is_of_this_version() -> None:

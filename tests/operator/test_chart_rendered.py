@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,8 +15,17 @@ import yaml
 
 import shiplift
 from shiplift.api import crd
-from shiplift.facts.kinds import CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT, NAMESPACE, POD, SERVICE_ACCOUNT
+from shiplift.cli.operator import app as operator_app
+from shiplift.facts.kinds import (
+    CONFIG_MAP,
+    CUSTOM_RESOURCE_DEFINITION,
+    DEPLOYMENT,
+    NAMESPACE,
+    POD,
+    SERVICE_ACCOUNT,
+)
 from shiplift.kube.errors import NotFound
+from shiplift.kube.manifests import kind_of
 from shiplift.kube.served import by_version, told_apart
 from shiplift.local.cluster import Cluster
 from shiplift.operator import alerts, inside
@@ -28,6 +38,7 @@ from tests.operator.test_chart import CHART
 Json = dict[str, Any]
 SPACE = "ship-space"
 IMAGE = f"registry.example/shiplift:{shiplift.__version__}"
+KEEP = "helm.sh/resource-policy"
 _RIGHTS = ("rules", "resourceRules")
 _UNORDERED = (*_RIGHTS, "egress")
 SUBSETS = [
@@ -36,6 +47,40 @@ SUBSETS = [
     for some in itertools.combinations(LAYERS, number)
 ]
 """Each alone, each with each other, all but one, all."""
+
+
+_TEXTS = dict.fromkeys(("summary", "action", "severity", "description", "runbook_url"), ".+")
+_SECRET = {"name": ".+", "key": ".+"}
+SERVICE_MONITOR = {
+    "selector": {"matchLabels": dict.fromkeys(inside.LABELS, ".+")},
+    "endpoints": [
+        {
+            "port": ".+",
+            "path": "/.+",
+            "scheme": "http|https",
+            "bearerTokenFile": "/.+",
+            "authorization": {"credentials": _SECRET},
+            "tlsConfig": {"insecureSkipVerify": bool, "serverName": ".+", "ca": {"secret": _SECRET}},
+        }
+    ],
+}
+PROMETHEUS_RULE = {
+    "groups": [
+        {
+            "name": ".+",
+            "rules": [
+                {
+                    "alert": "[A-Za-z]+",
+                    "expr": "(?s).+",
+                    "for": r"0|([0-9]+(ms|[smhdwy]))+",
+                    "labels": _TEXTS,
+                    "annotations": _TEXTS,
+                }
+            ],
+        }
+    ]
+}
+"""Fields of monitoring.coreos.com/v1 that we use: one that it does not have would be dropped in silence."""
 
 
 class Helm:
@@ -54,8 +99,8 @@ class Helm:
         assert code == 0, err
         return [one for one in yaml.safe_load_all(out) if one]
 
-    def refused(self, values: Json) -> str:
-        code, _, err = self.run("template", "shiplift", CHART, *self._common(values))
+    def refused(self, values: Json, *more: str) -> str:
+        code, _, err = self.run("template", "shiplift", CHART, *self._common(values), *more)
         assert code != 0
         return err
 
@@ -67,6 +112,11 @@ class Helm:
 
 def annotations(manifest: Json) -> Json:
     return manifest["metadata"].get("annotations") or {}
+
+
+def unkept(manifest: Json) -> Json:
+    others = {key: value for key, value in annotations(manifest).items() if key != KEEP}
+    return manifest | {"metadata": manifest["metadata"] | {"annotations": others}}
 
 
 @pytest.fixture
@@ -88,7 +138,8 @@ def normal(value: Any, key: str = "") -> Any:
 
 
 def by_identity(manifests: list[Json]) -> dict[Any, Any]:
-    found = {identity(one): normal(one) for one in manifests}
+    """Without what is said to helm alone."""
+    found = {identity(one): normal(unkept(one)) for one in manifests}
     assert len(found) == len(manifests)
     return found
 
@@ -112,6 +163,7 @@ def test_the_chart_has_what_the_manifests_have_for_any_layers(charts: Helm, laye
         ({"replicas": 1}, {"replicas": 1}),
         ({"podTemplates": True}, {"templates": True}),
         ({"networkPolicy": {"apiPorts": [8443]}}, {"api_ports": (8443,)}),
+        ({"networkPolicy": {"egressPorts": [3128, 9001]}}, {"egress_ports": (3128, 9001)}),
     ],
 )
 def test_values_say_the_same_as_options(charts: Helm, values: Json, settings: Json) -> None:
@@ -130,9 +182,15 @@ def test_the_crds_of_the_layers_come_with_it_and_are_kept(charts: Helm, layers: 
         one for one in charts.rendered({"layers": layers}) if one["kind"] == CUSTOM_RESOURCE_DEFINITION.kind
     ]
     kinds_ = sorted({kind for part in chosen(layers) for kind in part.custom_kinds})
-    assert {one["metadata"]["annotations"]["helm.sh/resource-policy"] for one in found} == {"keep"}
+    assert {annotations(one)[KEEP] for one in found} == {"keep"}
     bare = [one | {"metadata": {"name": one["metadata"]["name"]}} for one in found]
     assert bare == [crd.manifest(kind) for kind in kinds_]
+
+
+def test_what_layers_keep_records_in_is_kept_when_they_go(charts: Helm) -> None:
+    found = [one for one in charts.rendered({}) if one["kind"] == CONFIG_MAP.kind]
+    assert {one["metadata"]["name"] for one in found} >= {"shiplift-journal", "shiplift-outbox-notify"}
+    assert {annotations(one).get(KEEP) for one in found} == {"keep"}
 
 
 def test_monitoring_is_there_where_it_is_asked_for(charts: Helm) -> None:
@@ -145,7 +203,54 @@ def test_monitoring_is_there_where_it_is_asked_for(charts: Helm) -> None:
     wanted = alerts.manifest(SPACE, faces(["nodes"]).values())
     said = {one["alert"] for one in more["PrometheusRule"]["spec"]["groups"][0]["rules"]}
     assert said == {one["alert"] for one in wanted["spec"]["groups"][0]["rules"]}
-    assert json.loads(more["ConfigMap"]["data"]["shiplift.json"])["title"] == "shiplift"
+    shown = json.loads(more["ConfigMap"]["data"]["shiplift.json"])
+    assert shown["title"] == "shiplift"
+    assert [one["title"] for one in shown["panels"] if one["type"] == "row"] == ["operator", "nodes"]
+    [endpoint] = more["ServiceMonitor"]["spec"]["endpoints"]
+    assert endpoint["tlsConfig"] == {"insecureSkipVerify": True}
+    assert endpoint["bearerTokenFile"].endswith("/serviceaccount/token")
+
+
+@pytest.mark.parametrize("secrets", [{}, {"tlsSecret": "a", "tokenSecret": "b"}], ids=["", "secrets"])
+def test_monitoring_has_the_fields_that_the_prometheus_operator_has_and_no_others(
+    charts: Helm, secrets: Json
+) -> None:
+    values = {"metrics": {"serviceMonitor": True, "alerts": True, **secrets}}
+    shapes = {"ServiceMonitor": SERVICE_MONITOR, "PrometheusRule": PROMETHEUS_RULE}
+    found = [one for one in charts.rendered(values) if one["kind"] in shapes]
+    assert len(found) == len(shapes)
+    for one in found:
+        assert strangers(one["spec"], shapes[one["kind"]]) == []
+
+
+def strangers(value: Any, shape: Any, path: str = "spec") -> list[str]:
+    """Where it is not of that shape: a pattern for a text, a type, a list of the like, or these fields."""
+    if isinstance(shape, dict) and isinstance(value, dict):
+        wrong = [f"{path}.{key}" for key in value if key not in shape]
+        known = [(key, one) for key, one in value.items() if key in shape]
+        return [*wrong, *(bad for key, one in known for bad in strangers(one, shape[key], f"{path}.{key}"))]
+    if isinstance(shape, list) and isinstance(value, list):
+        return [bad for one in value for bad in strangers(one, shape[0], path)]
+    if isinstance(shape, str):
+        return [] if isinstance(value, str) and re.fullmatch(shape, value) else [path]
+    return [] if isinstance(shape, type) and isinstance(value, shape) else [path]
+
+
+def test_prometheus_verifies_a_certificate_that_somebody_can_know_and_may_prove_itself_by_a_secret(
+    charts: Helm,
+) -> None:
+    metrics = {"serviceMonitor": True, "tlsSecret": "shiplift-tls", "tokenSecret": "prometheus-token"}
+    [monitor] = [one for one in charts.rendered({"metrics": metrics}) if one["kind"] == "ServiceMonitor"]
+    [endpoint] = monitor["spec"]["endpoints"]
+    authority = {"secret": {"name": "shiplift-tls", "key": "ca.crt"}}
+    assert endpoint["tlsConfig"] == {"serverName": f"shiplift.{SPACE}.svc", "ca": authority}
+    assert endpoint["authorization"] == {"credentials": {"name": "prometheus-token", "key": "token"}}
+    assert "bearerTokenFile" not in endpoint
+
+
+@pytest.mark.parametrize("space", ["kube-system", "kube-tools", "default"])
+def test_a_namespace_of_the_cluster_is_refused(charts: Helm, space: str) -> None:
+    assert f"namespace {space} is the cluster's" in charts.refused({}, "--namespace", space)
 
 
 def test_an_image_by_digest_and_a_namespace_of_digits_alone(charts: Helm) -> None:
@@ -158,6 +263,29 @@ def test_an_image_by_digest_and_a_namespace_of_digits_alone(charts: Helm) -> Non
     assert container["args"][:3] == ["operator", "--namespace", "123"]
 
 
+def test_a_certificate_of_the_users_own_is_mounted_and_shown(charts: Helm) -> None:
+    values = {"layers": ["nodes"], "crds": {"install": False}, "metrics": {"tlsSecret": "shiplift-tls"}}
+    [deployment] = [one for one in charts.rendered(values) if one["kind"] == "Deployment"]
+    pod = deployment["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+    assert pod["volumes"] == [{"name": "tls", "secret": {"secretName": "shiplift-tls"}}]
+    assert container["volumeMounts"] == [{"name": "tls", "mountPath": "/tls", "readOnly": True}]
+    assert container["args"][-1] == "--tls-folder=/tls"
+    words = container["args"][1:]
+    assert "tls_folder=" in str(operator_app.parse_args(words)[1])
+
+
+@pytest.mark.parametrize("layers", [["nodes"], ["nodes", "quorum"]], ids=",".join)
+def test_there_is_room_for_temporary_files_where_a_layer_asks_for_it(charts: Helm, layers: list[str]) -> None:
+    values = {"layers": layers, "crds": {"install": False}}
+    [deployment] = [one for one in charts.rendered(values) if one["kind"] == "Deployment"]
+    pod = deployment["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+    asked = [one.scratch for one in chosen(layers) if one.scratch]
+    assert [one["emptyDir"]["sizeLimit"] for one in pod["volumes"]] == asked
+    assert [one["mountPath"] for one in container["volumeMounts"]] == ["/tmp"] * len(asked)
+
+
 @pytest.mark.parametrize(
     ("values", "named"),
     [
@@ -168,11 +296,18 @@ def test_an_image_by_digest_and_a_namespace_of_digits_alone(charts: Helm) -> Non
         ({"replicas": "2"}, "replicas"),
         ({"image": {"repository": ""}}, "repository"),
         ({"image": {"repository": "a b"}}, "repository"),
+        ({"image": {"repository": "registry.example/shiplift:0.2.0"}}, "repository"),
+        ({"image": {"repository": "registry.example/Shiplift"}}, "repository"),
+        ({"resources": {"requests": {"memory": "1.2.3"}}}, "memory"),
+        ({"tolerations": [{"operator": "Exist"}]}, "operator"),
         ({"image": {"digest": "sha256:1"}}, "digest"),
         ({"image": {"pullPolicy": "Sometimes"}}, "pullPolicy"),
         ({"resources": {"limits": {"memoy": "1Gi"}}}, "memoy"),
         ({"networkPolicy": {"apiPorts": [0]}}, "apiPorts"),
+        ({"networkPolicy": {"egressPorts": ["3128"]}}, "egressPorts"),
+        ({"metrics": {"tokenSecret": "a/b"}}, "tokenSecret"),
         ({"metrics": {"serviceMonitor": "yes"}}, "serviceMonitor"),
+        ({"metrics": {"tlsSecret": "a b"}}, "tlsSecret"),
         ({"env": [{"name": "A", "valueFrom": {}}]}, "env"),
     ],
 )
@@ -219,3 +354,22 @@ def test_a_release_is_installed_upgraded_with_its_crds_and_taken_away(
             client.get(DEPLOYMENT, "shiplift", SPACE)
         assert client.get(CUSTOM_RESOURCE_DEFINITION, name)
         assert client.get(CUSTOM_RESOURCE_DEFINITION, "workloadorders.shiplift.dev")
+
+
+def test_helm_takes_over_what_kubectl_has_applied(
+    charts: Helm, private_cluster: Callable[..., Cluster]
+) -> None:
+    cluster = private_cluster()
+    with cluster.client() as client:
+        for one in inside.manifests(SPACE, chosen(), Inside(image=IMAGE)):
+            client.create(kind_of(one), one)
+        there = ("--kubeconfig", cluster.kubeconfig, "--namespace", SPACE)
+        code, out, err = charts.run("install", "shiplift", CHART, "--take-ownership", *there)
+        assert code == 0, out + err
+        labels = client.get(DEPLOYMENT, "shiplift", SPACE)["metadata"]["labels"]
+        assert labels["app.kubernetes.io/managed-by"] == "Helm"
+        space = client.get(NAMESPACE, SPACE)["metadata"]["labels"]
+        assert space["pod-security.kubernetes.io/enforce"] == "restricted"
+        code, out, err = charts.run("uninstall", "shiplift", *there)
+        assert code == 0, out + err
+        assert client.get(CONFIG_MAP, "shiplift-journal", SPACE)

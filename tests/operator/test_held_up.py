@@ -64,7 +64,7 @@ def test_what_is_let_go_after_the_term_is_not_sent(rig: Rig) -> None:
 
 
 def _operator(kubeconfig: Path, part: LayerPart) -> Operator:
-    timing = Timing(duration=2.0, renew_deadline=1.5, retry=0.2, follow=0.1)
+    timing = Timing(duration=15.0, renew_deadline=10.0, retry=0.2, follow=0.1)
     settings = Settings(names=install.names(SPACE), listen=("127.0.0.1", 0), lease=timing)
     return Operator(load(kubeconfig), [part], settings)
 

@@ -31,7 +31,7 @@ from tests.until import until
 SPACE = "shiplift-system"
 MOST_BYTES = 120 << 20
 _ACCOUNT = "var/run/secrets/kubernetes.io/serviceaccount"
-_SHELLS = {"sh", "bash", "dash", "busybox", "ash", "zsh", "perl"}
+SHELLS = {"sh", "bash", "dash", "busybox", "ash", "zsh", "perl"}
 _JAIL = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && mount --rbind /proc "$1/proc"'
 _INTO_IT = 'exec chroot --userspec=65532:65532 "$@"'
 
@@ -48,8 +48,9 @@ class Image:
         manifest = self._json(self._blob(listed["digest"]))
         self.config = self._json(self._blob(manifest["config"]["digest"]))
         self.root = folder / "root"
-        for layer in manifest["layers"]:
-            with tarfile.open(self._blob(layer["digest"])) as opened:
+        self.layers = [self._blob(layer["digest"]) for layer in manifest["layers"]]
+        for layer in self.layers:
+            with tarfile.open(layer) as opened:
                 opened.extractall(self.root, filter="tar")
 
     def command(self, *words: str) -> list[str]:
@@ -84,7 +85,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can start t
 def test_it_is_small_and_there_is_no_shell_in_it(image: Image) -> None:
     assert image.size < MOST_BYTES
     programs = {path.name for path in image.root.rglob("*") if path.parent.name in ("bin", "sbin")}
-    assert not programs & _SHELLS
+    assert not programs & SHELLS
     assert not [
         path for path in image.root.rglob("*") if not path.is_symlink() and path.stat().st_mode & 0o6000
     ]

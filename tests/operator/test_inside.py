@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable
 from typing import Any
 
@@ -55,6 +56,14 @@ def test_the_namespace_takes_restricted_pods_alone() -> None:
     assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
 
 
+@pytest.mark.parametrize("space", ["kube-system", "kube-public", "kube-node-lease", "kube-tools", "default"])
+def test_the_operator_does_not_run_in_a_namespace_of_the_cluster(space: str) -> None:
+    """Restricted, it would take no pods of the cluster any more; and deleted with what was printed, none."""
+    with pytest.raises(InsideError, match=f"namespace {space} is the cluster's") as error:
+        inside.manifests(space, chosen(), Inside(image=IMAGE))
+    assert "--namespace shiplift-system" in error.value.hint
+
+
 def test_two_stand_on_two_nodes_and_one_may_go_at_a_time() -> None:
     found = printed()
     assert the("Deployment", found)["spec"]["replicas"] == 2
@@ -90,6 +99,31 @@ def test_the_container_asks_for_what_it_needs_and_has_no_way_to_more() -> None:
     assert pod()["spec"]["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
 
 
+def test_only_a_layer_that_says_so_has_room_for_temporary_files() -> None:
+    part = LayerPart("writer", (), _nobody, _make, scratch="1Gi")
+
+    def room(found: list[Json]) -> tuple[Json, Json]:
+        spec = the("Deployment", found)["spec"]["template"]["spec"]
+        return spec["volumes"], spec["containers"][0]["volumeMounts"]
+
+    volume = {"name": "scratch", "emptyDir": {"sizeLimit": "1Gi"}}
+    mount = {"name": "scratch", "mountPath": "/tmp"}
+    assert room(printed(part)) == ([volume], [mount])
+    assert room(printed(*chosen(["nodes", "workloads"]))) == ([], [])
+
+
+_ANYWHERE = re.compile(r"tempfile\.\w+\((?![^)]*dir=)")
+"""A temporary file that is wherever such files are."""
+
+
+@pytest.mark.parametrize("name", sorted(LAYERS))
+def test_a_layer_that_writes_temporary_files_asks_for_room(name: str) -> None:
+    """The root of its pod cannot be written to."""
+    folder = checkout() / "src/shiplift" / name
+    found = [one.name for one in folder.rglob("*.py") if _ANYWHERE.search(one.read_text())]
+    assert bool(found) is bool(LAYERS[name].scratch), found
+
+
 def test_the_pod_runs_the_layers_whose_rights_are_printed() -> None:
     found = printed(*chosen(["nodes", "policy"]))
     [container] = the("Deployment", found)["spec"]["template"]["spec"]["containers"]
@@ -116,13 +150,20 @@ def test_what_a_layer_listens_on_and_calls_comes_from_its_part() -> None:
         rules = the("NetworkPolicy", found)["spec"]["egress"]
         return [one["port"] for rule in rules for one in rule["ports"]]
 
-    assert (ports(with_it), ports(without)) == ([8443, 9443], [8443])
-    assert outward(with_it) == [53, 53, 443, 6443, 9000, 9001]
-    assert outward(without) == [53, 53, 443, 6443]
+    assert ports(with_it) == ports(without) == [8443], (
+        "a layer listens where it leads, a Service leads anywhere"
+    )
+    assert outward(with_it) == [53, 53, 5353, 5353, 443, 6443, 9000, 9001]
+    assert outward(without) == [53, 53, 5353, 5353, 443, 6443]
     [container] = the("Deployment", with_it)["spec"]["template"]["spec"]["containers"]
     assert [one["containerPort"] for one in container["ports"]] == [8443, 9443]
     [inward] = the("NetworkPolicy", with_it)["spec"]["ingress"]
     assert [one["port"] for one in inward["ports"]] == [8443, 9443]
+
+
+def test_a_proxy_is_reached_where_the_administrator_says_so() -> None:
+    rules = the("NetworkPolicy", printed(*chosen(["nodes"]), egress_ports=(3128,)))["spec"]["egress"]
+    assert {"port": 3128, "protocol": "TCP"} in [one for rule in rules for one in rule["ports"]]
 
 
 def test_who_edits_a_namespace_orders_workloads_and_nobody_gets_the_cluster_by_that() -> None:
@@ -170,6 +211,7 @@ def test_the_fence_has_nothing_to_say_about_reviews() -> None:
         ({"replicas": 10}, "10 replicas cannot be"),
         ({"api_ports": (0,)}, "0 is no port"),
         ({"api_ports": (443, 70000)}, "70000 is no port"),
+        ({"egress_ports": (-1,)}, "-1 is no port"),
     ],
 )
 def test_what_cannot_be_is_named(changed: Json, said: str) -> None:
@@ -194,3 +236,32 @@ def test_the_guide_says_what_each_right_is_for() -> None:
     assert not {name for name in names if f"`{name}`" not in page}
     roles = {one["metadata"]["name"] for one in printed() if one["kind"] == "ClusterRole"}
     assert not {name for name in roles - ours if f"`{name}`" not in page}
+
+
+def _rights_told() -> dict[str, list[str]]:
+    """The rights of each layer as the guide has them, row by row."""
+    found: dict[str, list[str]] = {}
+    layer = ""
+    for row in (checkout() / "docs/install.md").read_text().splitlines():
+        cells = [one.strip() for one in row.strip("|").split("|")]
+        if row.startswith("|") and len(cells) == 3:
+            layer = cells[0] or layer
+            found.setdefault(layer, []).append(cells[1])
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(LAYERS))
+def test_the_guide_has_every_verb_of_every_layer(name: str) -> None:
+    told, part = _rights_told().get(name, []), LAYERS[name]
+    rules = (*part.rules, *part.template_rules, *part.near_rules)
+    rights = {
+        (verb, resource)
+        for rule in rules
+        for verb in set(rule["verbs"]) - {"list", "watch"}
+        for resource in rule["resources"]
+    }
+    assert not {right for right in rights if not any(_tells(row, *right) for row in told)}
+
+
+def _tells(row: str, verb: str, resource: str) -> bool:
+    return f"`{resource}`" in row and verb in re.findall("[a-z]+", re.sub("`[^`]*`", "", row))

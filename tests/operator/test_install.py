@@ -31,6 +31,15 @@ def granted(**more: Any) -> set[str]:
     }
 
 
+@pytest.mark.parametrize("space", install.CLUSTERS_OWN)
+def test_a_namespace_of_the_cluster_is_not_printed_to_be_deleted_later(space: str) -> None:
+    found = install.manifests(space, LAYERS.values())
+    assert "Namespace" not in {one["kind"] for one in found}
+    named = [(one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"]) for one in found]
+    assert len(named) == len(set(named))
+    assert ("ServiceAccount", space, install.ACCOUNT) in named
+
+
 def test_pod_templates_may_be_changed_only_where_the_administrator_says_so() -> None:
     asked = {f"{verb} {kind}" for verb in ("get", "patch") for kind in ("deployments", "statefulsets")}
     assert granted(templates=True) - granted() == asked

@@ -114,6 +114,18 @@ def test_a_question_that_hangs_holds_up_no_other_and_is_not_heard_after_the_term
     assert hanging.probe.taken is None
 
 
+def test_a_question_that_is_closed_is_asked_no_more_and_its_thread_ends() -> None:
+    woken, counted = Woken(), itertools.count(1)
+    asked = woken.probing.open(Question(name="gone", ask=lambda: next(counted), max_age=HOUR, keys=("k",)))
+    asked.again()
+    woken.next()
+    asked.close()
+    asked.again()
+    until(lambda: "probe-gone" not in {thread.name for thread in threading.enumerate()}, 10)
+    assert asked.probe.last == 1
+    woken.probing.close()
+
+
 def test_what_is_wanted_while_it_is_asked_is_asked_once_more_after() -> None:
     woken, began, go_on = Woken(), threading.Event(), threading.Event()
     counted = itertools.count(1)

@@ -17,7 +17,7 @@ from tests.until import until
 
 @contextmanager
 def serving(host: str) -> Iterator[Server]:
-    server = Server((host, 0), CollectorRegistry(), list, list)
+    server = Server((host, 0), CollectorRegistry(), {"/healthz": list})
     server.start()
     try:
         yield server

@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 Kubeconfig = Annotated[Path | None, Parameter(help="Default: as kubectl, then in-cluster.")]
 Context = Annotated[str | None, Parameter(help="Which context of the kubeconfig.")]
 
-WRONG_CLUSTER = "shiplift is not installed here; is another cluster meant? --context names it"
+WRONG_CLUSTER = "that is not installed here; is another cluster meant? --context names it"
+NOT_INSTALLED = (
+    "that is not installed here: `shiplift crds | kubectl apply -f -` brings the definitions,"
+    " docs/install.md says the rest"
+)
 _UNLIMITED = 1000
 """Columns where no terminal limits them: a line stays a line."""
 _SYNC_SECONDS = 60.0
@@ -56,7 +60,7 @@ def credentials_of(kubeconfig: Path | None, context: str | None) -> Credentials:
 class UnknownKindError(CommandError):
     """The cluster has no such kind of ours: it is not installed there."""
 
-    def __init__(self, *kinds: Kind, hint: str = "shiplift crds | kubectl apply -f -") -> None:
+    def __init__(self, *kinds: Kind, hint: str = NOT_INSTALLED) -> None:
         names = either(f"{kind}s" for kind in kinds)
         super().__init__(f"this cluster does not know {names}", hint)
 

@@ -5,6 +5,7 @@ Killed at any moment, it goes on where it was when it is run again: what has bee
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import os
 import sys
@@ -27,6 +28,7 @@ app = App(
     " named; 130 interrupted. Run it again to go on: it begins nothing twice.",
 )
 _MOST_BYTES = 4_000_000
+_NO_NETWORK = "no --pod-network: nodes are not Ready before somebody applies one"
 
 
 @app.default
@@ -63,12 +65,16 @@ def bootstrap(
     with terminable(), Door(key.load(ssh_key.expanduser())) as door:
         work = Bootstrap(door, wanted, clock.now)
         if dry_run:
-            return _tell_plan(work)
-        decision = work.until_over(say)
+            return _tell_plan(work, networked=pod_network is not None)
+        try:
+            decision = work.until_over(say)
+        except KeyboardInterrupt:
+            say("what runs on machines goes on there; run it again to go on")
+            raise
         for note in decision.notes:
             say(f"note: {note}")
-        if kubeconfig_to is not None and (text := work.credentials()):
-            _write(kubeconfig_to, text)
+        if kubeconfig_to is not None and not kubeconfig_to.exists():
+            _hand_over(kubeconfig_to, work.credentials(), wanted, complete=decision.complete)
         return _tell_end(decision)
 
 
@@ -96,16 +102,22 @@ def _manifest(path: Path) -> Manifest:
 
     from shiplift.machines.pools import Manifest
 
-    content = _content(path)
     try:
-        found = [one for one in yaml.safe_load_all(content) if one is not None]
+        text = _text(_content(path))
+        found = [one for one in yaml.safe_load_all(text) if one is not None]
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise CommandError(
-            f"{path} is no YAML: {error}", "name a manifest as kubectl apply takes it"
+            f"{path} is no YAML: {' '.join(str(error).split())}", "name a manifest as kubectl apply takes it"
         ) from error
     if not found or not all(isinstance(one, dict) and "kind" in one for one in found):
         raise CommandError(f"{path} has no objects", "name a manifest as kubectl apply takes it")
-    return Manifest(path.name, content.decode(), hashlib.sha256(content).hexdigest())
+    return Manifest(path.name, text, hashlib.sha256(text.encode()).hexdigest())
+
+
+def _text(content: bytes) -> str:
+    """Some editors and shells write UTF-16, and say so at its beginning."""
+    wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return content.decode("utf-16" if wide else "utf-8-sig")
 
 
 def _content(path: Path) -> bytes:
@@ -121,30 +133,62 @@ def _content(path: Path) -> bytes:
 
 def _check_free(path: Path) -> None:
     if path.exists():
-        raise CommandError(f"{path} is there already", "credentials are written into a new file")
-    if not path.parent.is_dir():
+        say(f"{path} is there already, and left as it is: no credentials are written")
+    elif not path.parent.is_dir():
         raise CommandError(f"there is no folder {path.parent}", "make it first")
+
+
+def _hand_over(path: Path, text: str, wanted: Wanted, *, complete: bool) -> None:
+    """The credentials; where no control plane has given them that is told, and how they are got later."""
+    if text:
+        return _write(path, text)
+    say(f"{path} was not written: no control plane gave the credentials of an administrator")
+    if complete:
+        say(f"hint: {_fetching(wanted)}")
+    return None
+
+
+def _fetching(wanted: Wanted) -> str:
+    """What prints them, on the first control plane of the file."""
+    from shiplift.machines.names import ADMIN
+
+    machine = wanted.candidates[0]
+    port = f"-p {machine.host.port} " if machine.host.port != 22 else ""
+    become = "" if machine.user == "root" else "sudo "
+    return f"ssh {port}{machine.user}@{machine.host.address} {become}cat {ADMIN}"
 
 
 def _write(path: Path, text: str) -> None:
     """Only its owner reads it."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(text)
+    from shiplift.machines.names import ADMIN
+
+    try:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(text)
+    except OSError as error:
+        raise CommandError(
+            f"cannot write {path}: {error.strerror}", f"the control plane has them: {ADMIN}"
+        ) from error
     say(f"credentials of an administrator are in {path}")
 
 
-def _tell_plan(work: Bootstrap) -> None:
+def _tell_plan(work: Bootstrap, *, networked: bool) -> None:
     from shiplift.engine import clock
     from shiplift.machines.foresee import plan
 
-    lines, end = plan(work.look(), clock.now())
+    view = work.look()
+    begins = not any(facts.joined for name in view.hosts if (facts := view.known(name)))
+    lines, end = plan(view, clock.now())
     for line in lines:
         sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
-    for note in end.notes:
+    for note in (*end.notes, *([_NO_NETWORK] if begins and not networked else [])):
         say(f"note: {note}")
     if not end.complete:
-        raise GivenUpError(end.message, end.hint or "run it again when the machines answer")
+        if lines:
+            say("nothing was changed")
+        told = f"after that {end.message}" if lines else end.message
+        raise GivenUpError(told, end.hint or "run it again when the machines answer")
     say("nothing was changed" if lines else "nothing to do: every machine is part of the cluster")
 
 

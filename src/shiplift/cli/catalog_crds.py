@@ -47,9 +47,12 @@ def crds(
     """
     imported = reading.load(source)
     found = reading.package(imported.catalog, package)
-    new = _definitions(reading.manifests(source, imported, reading.bundle(found, to)))
+    coming = reading.bundle(found, to)
+    new = _definitions(reading.manifests(source, imported, coming))
     if from_:
-        old = _definitions(reading.manifests(source, imported, reading.bundle(found, from_)))
+        going = reading.bundle(found, from_)
+        old = _definitions(reading.manifests(source, imported, going))
+        _tell_unpaired(old, new, going.version, coming.version)
         both = sorted(old.keys() & new.keys())
         _tell(_compared([(old[name], new[name]) for name in both]), len(both))
     else:
@@ -61,6 +64,16 @@ def _definitions(manifests: Iterable[Json]) -> dict[str, Json]:
     return {
         one["metadata"]["name"]: one for one in manifests if one.get("kind") == "CustomResourceDefinition"
     }
+
+
+def _tell_unpaired(old: Iterable[str], new: Iterable[str], before: str, after: str) -> None:
+    """Name the definitions that only one of the two versions has."""
+    from shiplift.view.values import plain
+
+    for name in sorted(set(new) - set(old)):
+        say(f"{plain(name)} comes with {after}")
+    for name in sorted(set(old) - set(new)):
+        say(f"{plain(name)} is in {before} and not in {after}: it stays in the cluster as it is")
 
 
 def _compared(pairs: Iterable[tuple[Json, Json]]) -> list[CrdFinding]:

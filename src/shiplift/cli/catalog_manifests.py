@@ -41,6 +41,7 @@ def manifests(
     """
     import yaml
 
+    reading.check_namespace(namespace)
     found = _objects(source, package, version, namespace, everywhere=all_namespaces)
     sys.stdout.write(yaml.safe_dump_all(found, explicit_start=True, sort_keys=False, width=110))
     sys.stdout.flush()
@@ -57,7 +58,8 @@ def _objects(source: Path, package: str, version: str, namespace: str, *, everyw
     try:
         return objects(bundle, given, namespace, Watches.ALL if everywhere else None)
     except NotInstallableError as error:
-        raise CommandError(str(error), "another version may do: shiplift catalog list names them") from error
+        hint = f"another version may do: shiplift catalog list CATALOG {package} names them"
+        raise CommandError(str(error), hint) from error
 
 
 def _rights(found: list[Json]) -> str:

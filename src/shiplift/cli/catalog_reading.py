@@ -23,6 +23,7 @@ Source = Annotated[
 ]
 _SHOWN = 20
 """So many faults are told one by one."""
+_NOTHING_THERE = "a catalog has documents of schema olm.package, olm.channel and olm.bundle"
 
 
 def load(source: Path) -> Imported:
@@ -36,15 +37,29 @@ def load(source: Path) -> Imported:
         ) from error
 
 
-def tell_faults(faults: Iterable[Fault]) -> None:
-    from shiplift.view.values import plain
+def tell_all(source: Path, catalog: Catalog) -> None:
+    """Tell everything that is wrong with a catalog; one of which nothing is left is an error."""
+    tell_faults(catalog.faults)
+    if not catalog.packages:
+        hint = "what is wrong is told above" if catalog.faults else _NOTHING_THERE
+        raise CommandError(f"{source} has no package that can be used", hint)
 
+
+def tell_faults(faults: Iterable[Fault]) -> None:
     listed = list(faults)
     for fault in listed[:_SHOWN]:
-        about = f"{fault.package}: " if fault.package else ""
-        say(f"{fault.kind}: {plain(about + fault.message)}")
+        about = f"{short(fault.package, 80)}: " if fault.package else ""
+        say(f"{fault.kind}: {about}{short(fault.message)}")
     if len(listed) > _SHOWN:
         say(f"and {len(listed) - _SHOWN:,} more faults")
+
+
+def short(text: str, most: int = 300) -> str:
+    """What a catalog says, in one line that a terminal can bear."""
+    from shiplift.view.values import plain
+
+    line = plain(text[: most + 1])
+    return line if len(text) <= most else f"{line[: most - 1]}…"
 
 
 def show(headers: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
@@ -61,14 +76,32 @@ def show(headers: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
 
 
 def package(catalog: Catalog, name: str) -> Package:
+    """The package of that name; what is wrong with it, or with whole files, is told before."""
+    tell_faults(catalog.faults_about(name))
+    return find(catalog, name)
+
+
+def find(catalog: Catalog, name: str) -> Package:
+    """The package of that name, where what is wrong is told already."""
     found = catalog.package(name)
     if found:
         return found
+    faults = catalog.faults_about(name)
+    own = [fault for fault in faults if fault.package == name]
+    if own:
+        raise CommandError(
+            f"package {short(name, 80)!r} was left out of this catalog: {short(own[-1].message)}",
+            "what is wrong is told above, and has to be repaired in the catalog",
+        )
+    where = "what can be read of this catalog" if faults else "this catalog"
+    raise CommandError(f"there is no package {short(name, 80)!r} in {where}", _similar(catalog, name))
+
+
+def _similar(catalog: Catalog, name: str) -> str:
     import difflib
 
     close = difflib.get_close_matches(name, [package.name for package in catalog.packages], n=1)
-    hint = f"did you mean {close[0]}?" if close else "shiplift catalog list names the packages"
-    raise CommandError(f"there is no package {name!r} in this catalog", hint)
+    return f"did you mean {close[0]}?" if close else "shiplift catalog list names the packages"
 
 
 def channel(package: Package, name: str) -> Channel:
@@ -78,7 +111,9 @@ def channel(package: Package, name: str) -> Channel:
     known = ", ".join(channel.name for channel in package.channels)
     if not name:
         raise CommandError(f"package {package.name} has no default channel", f"--channel, one of {known}")
-    raise CommandError(f"package {package.name} has no channel {name!r}", f"one of {known}")
+    raise CommandError(
+        f"package {package.name} has no channel {name!r} that can be followed", f"one of {known}"
+    )
 
 
 def installed(package: Package, name: str) -> Installed:
@@ -95,7 +130,7 @@ def bundle(package: Package, name: str) -> Bundle:
     found = package.bundle(name)
     if found:
         return found
-    hint = f"shiplift catalog graph draws the versions of {package.name}"
+    hint = f"shiplift catalog list CATALOG {package.name} names the versions"
     raise CommandError(f"package {package.name} has no version {name!r}", hint)
 
 
@@ -106,6 +141,14 @@ def kubernetes(text: str) -> Kubernetes:
     if found is None:
         raise CommandError(f"{text!r} is not a Kubernetes version", "write it like 1.36 or v1.36.3")
     return found
+
+
+def check_namespace(name: str) -> None:
+    from shiplift.operators.catalog.names import is_label
+
+    if not is_label(name):
+        hint = "up to 63 lower-case letters, digits and -"
+        raise CommandError(f"{name!r} is not the name of a namespace", hint)
 
 
 def counted(number: int, noun: str) -> str:

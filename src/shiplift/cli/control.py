@@ -31,7 +31,7 @@ pause_app = App(
 resume_app = App(
     name="resume",
     usage="Usage: shiplift resume [OPTIONS] [wm|rollout/NAME]",
-    help="Go on after a pause, and try again what has failed.",
+    help="Go on after a pause; a move of workloads also tries again what has failed.",
 )
 abort_app = App(
     name="abort",
@@ -89,7 +89,7 @@ def _pause(client: Client, what: str, reason: str) -> None:
 def resume(
     what: What = "", /, *, reason: Reason = "", kubeconfig: Kubeconfig = None, context: Context = None
 ) -> None:
-    """Go on after a pause, and try again what has failed."""
+    """Go on after a pause; a move of workloads also tries again what has failed."""
     with access.client_of(kubeconfig, context) as client:
         _resume(client, what, reason)
         _tell_absence(client)

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from shiplift.drain.model import Reason, Settings
     from shiplift.drain.plan import Plan
     from shiplift.drain.telling import Row
-    from shiplift.facts.pods import Pod
     from shiplift.kube.client import Client
 
 app = App(
@@ -99,6 +98,7 @@ def _check(option: str, seconds: int | None) -> None:
 def _drain_of(client: Client, node: str, settings: Settings) -> Generator[Draining]:
     from shiplift.drain.draining import Draining
     from shiplift.drain.looking import Looking
+    from shiplift.drain.own import is_operator
     from shiplift.drain.reads import reads
 
     _check_node(client, node)
@@ -107,7 +107,7 @@ def _drain_of(client: Client, node: str, settings: Settings) -> Generator[Draini
         say(f"note: {line}")
     with (
         access.followed(client.credentials, found.watches) as store,
-        Draining(Looking(client, store, node, found), settings, _is_operator) as work,
+        Draining(Looking(client, store, node, found), settings, is_operator) as work,
     ):
         store.subscribe(work.wake)
         yield work
@@ -140,12 +140,6 @@ def _meant(client: Client, name: str) -> str:
         names = []
     close = difflib.get_close_matches(name, names, n=1)
     return f"did you mean {close[0]}?" if close else "kubectl get nodes lists them"
-
-
-def _is_operator(pod: Pod) -> bool:
-    from shiplift.operator.install import ACCOUNT, NAMESPACE
-
-    return (pod.namespace, pod.spec.service_account) == (NAMESPACE, ACCOUNT)
 
 
 def _helps() -> dict[Reason, str]:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from shiplift.cli.output import CommandError
+
 Layers = Annotated[
     tuple[str, ...],
     Parameter(
@@ -20,5 +22,10 @@ Layers = Annotated[
 
 
 def split(layers: Iterable[str]) -> list[str]:
-    """`--layers a,b` and `--layers a b` are the same."""
-    return [name for group in layers for name in group.split(",") if name]
+    """`--layers a,b` and `--layers a b` are the same; one that names none, as an empty variable of a script
+    does, does not mean all."""
+    groups = tuple(layers)
+    names = [name for group in groups for name in group.split(",") if name]
+    if groups and not names:
+        raise CommandError("no layer is named by --layers", "leave it out for all of them")
+    return names

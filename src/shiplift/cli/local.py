@@ -22,6 +22,7 @@ from shiplift.local.errors import LocalError
 
 if TYPE_CHECKING:
     from shiplift.local.cluster import Cluster
+    from shiplift.local.machines import Machines
 
 app = App(name="local", help="A real Kubernetes on this computer.")
 Name = Annotated[str, Parameter(name=["--name", "-n"])]
@@ -84,7 +85,7 @@ def up(  # noqa: PLR0913  one flag each
     kubernetes
         Of which version that cluster is: v1.36.3, v1.35.4, or another patch of these minors.
     bare
-        No cluster: the machines alone.
+        No cluster: the machines alone; with --kubernetes their apt finds its packages.
     """
     with _terminable():
         _check(nodes, node_version, emulate, port)
@@ -193,6 +194,52 @@ def down(*, name: Name = "default") -> None:
 
 
 @app.command
+def ssh(
+    machine: str,
+    *command: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    name: Name = "default",
+) -> None:
+    """Log in on a machine as root, or run a command there.
+
+    Parameters
+    ----------
+    machine
+        Its name, such as m1.
+    command
+        What is run there; without it, a shell.
+    name
+        The machines' name.
+    """
+    local_machines.ssh(_machines(name), machine, command)
+
+
+@app.command
+def key(*, name: Name = "default") -> None:
+    """Print the path of the key that logs in on every machine.
+
+    Parameters
+    ----------
+    name
+        The machines' name.
+    """
+    sys.stdout.write(f"{_machines(name).key}\n")
+
+
+@app.command
+def pools(*, name: Name = "default", kubernetes: str = _VERSION) -> None:
+    """Print the file with which `shiplift bootstrap` makes a cluster of bare machines.
+
+    Parameters
+    ----------
+    name
+        The machines' name.
+    kubernetes
+        Of which version the cluster shall be.
+    """
+    sys.stdout.write(local_machines.pools(_machines(name), kubernetes))
+
+
+@app.command
 def programs(*, machines: Annotated[bool, _PLAIN] = False, kubernetes: Annotated[str, _PLAIN] = "") -> None:
     """Get the programs that clusters run, if they are not here yet, and print where they are.
 
@@ -213,6 +260,14 @@ def programs(*, machines: Annotated[bool, _PLAIN] = False, kubernetes: Annotated
 
 app.command(local_nodes.app)
 app.command(local_agents.app)
+
+
+def _machines(name: str) -> Machines:
+    if machines := local_machines.find(name):
+        return machines
+    raise LocalError(
+        f"there are no machines {name!r}", f"shiplift local up --machines 2 --bare --name {name} makes them"
+    )
 
 
 def _programs(machines: bool, kubernetes: str) -> list[str]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from shiplift.cli.output import say
 from shiplift.local.errors import LocalError
@@ -35,8 +37,36 @@ def up(name: str, count: int | None, kubernetes: str, *, bare: bool) -> None:
         machines.up(len(machines.hosts), say)
     else:
         machines.up(count, say, "" if bare else kubernetes or known.NEWEST)
+    if bare and kubernetes:
+        machines.offer(kubernetes, say=say)
     say(f"machines {name} are up after {time.monotonic() - began:.1f} s")
-    say(f"hint: ssh -F {machines.ssh_config} m1 logs in as root")
+    say(f"hint: shiplift local ssh{_named(name)} m1 logs in as root")
+
+
+def pools(machines: Machines, kubernetes: str) -> str:
+    """What `shiplift bootstrap` takes."""
+    from shiplift.local.machines import pools as made
+    from shiplift.local.machines import programs as known
+
+    if machines.state.kubernetes:
+        raise LocalError(
+            f"machines {machines.name!r} are a cluster already", "shiplift local up --bare makes bare ones"
+        )
+    known.base_of(kubernetes)
+    return made.text(machines, kubernetes)
+
+
+def ssh(machines: Machines, machine: str, command: Sequence[str]) -> NoReturn:
+    """This process becomes ssh."""
+    machines.host(machine)
+    program = shutil.which("ssh")
+    if program is None:
+        raise LocalError("there is no ssh on this computer", "apt install openssh-client")
+    os.execv(program, [program, "-F", str(machines.ssh_config), machine, *command])  # noqa: S606 - no shell is meant
+
+
+def _named(name: str) -> str:
+    return "" if name == "default" else f" --name {name}"
 
 
 def environment(machines: Machines) -> tuple[Path, Path]:

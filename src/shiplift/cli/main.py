@@ -108,7 +108,9 @@ COMMANDS = (
         "Tell what an upgrade has changed, when, and what it waited for.",
     ),
     Command(
-        "resume", "shiplift.cli.control:resume_app", "Go on after a pause, and try again what has failed."
+        "resume",
+        "shiplift.cli.control:resume_app",
+        "Go on after a pause; a move of workloads also tries again what has failed.",
     ),
     Command("retry", "shiplift.cli.upgrade_control:retry_app", "Let the upgrade try again what has failed."),
     Command(

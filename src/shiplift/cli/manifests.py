@@ -26,20 +26,14 @@ manifests_app = App(
 )
 alerts_app = App(name="alerts", help="Print alerts for Prometheus, as a PrometheusRule.")
 
-Grant = Annotated[
-    tuple[str, ...],
-    Parameter(
-        negative="", show_default=False, help="Print only the right to read one Secret: NAMESPACE/SECRET."
-    ),
-]
-Hooks = Annotated[
-    tuple[str, ...],
-    Parameter(
-        negative="", show_default=False, help="Print only the right to run hooks (Jobs) in one namespace."
-    ),
-]
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+_ONE = (
+    "with one replica nothing is done while its pod moves to another node, as when its own node is upgraded;"
+    " with two, another pod leads meanwhile"
+)
 
 
 @manifests_app.default
@@ -123,6 +117,14 @@ def manifests(  # noqa: PLR0913 - what an administrator can choose
             show_default=False,
         ),
     ] = (),
+    egress_port: Annotated[
+        tuple[int, ...],
+        Parameter(
+            help="What else its pods reach, such as a proxy, for the NetworkPolicy; with --in-cluster.",
+            negative="",
+            show_default=False,
+        ),
+    ] = (),
     kubernetes: Annotated[
         str,
         Parameter(help="For a server of this version, such as 1.34. Default: ask it.", show_default=False),
@@ -139,15 +141,18 @@ def manifests(  # noqa: PLR0913 - what an administrator can choose
     from shiplift.operator import install
     from shiplift.operator.layers import chosen
 
+    _space(namespace)
     if grant or hooks or quorum or account or catalogs:
         _print([*_grants(grant, hooks, quorum, namespace), *_for_operators(account, catalogs, namespace)])
         return
     parts = chosen(split(layers))
     if in_cluster:
-        inside = _inside(image, replicas, api_port, user)
-        wanted = running.manifests(_space(namespace), parts, inside, templates=template)
+        inside = _inside(image, replicas, api_port, egress_port, user)
+        wanted = running.manifests(namespace, parts, inside, templates=template)
+        if inside.replicas == 1:
+            say(f"note: {_ONE}")
     else:
-        _only_in_cluster(image, replicas, api_port)
+        _only_in_cluster(image, replicas, api_port, egress_port)
         wanted = install.manifests(namespace, parts, user, templates=template)
     server = by_version(kubernetes) if kubernetes else _asked(wanted, kubeconfig, context)
     known, unknown = told_apart(wanted, server.knows)
@@ -156,7 +161,9 @@ def manifests(  # noqa: PLR0913 - what an administrator can choose
     _print([dict(one) for one in known])
 
 
-def _inside(image: str, replicas: int | None, api_port: tuple[int, ...], user: str) -> Inside:
+def _inside(
+    image: str, replicas: int | None, api_port: tuple[int, ...], egress_port: tuple[int, ...], user: str
+) -> Inside:
     from shiplift.operator.inside import Inside
 
     if user:
@@ -166,7 +173,7 @@ def _inside(image: str, replicas: int | None, api_port: tuple[int, ...], user: s
         )
     if not image:
         raise CommandError("--in-cluster needs an image", "--image REGISTRY/shiplift:TAG")
-    asked = Inside(image=image)
+    asked = Inside(image=image, egress_ports=egress_port)
     if replicas is not None:
         asked = msgspec.structs.replace(asked, replicas=replicas)
     if api_port:
@@ -174,8 +181,15 @@ def _inside(image: str, replicas: int | None, api_port: tuple[int, ...], user: s
     return asked.checked()
 
 
-def _only_in_cluster(image: str, replicas: int | None, api_port: tuple[int, ...]) -> None:
-    given = {"--image": image, "--replicas": replicas is not None, "--api-port": api_port}
+def _only_in_cluster(
+    image: str, replicas: int | None, api_port: tuple[int, ...], egress_port: tuple[int, ...]
+) -> None:
+    given = {
+        "--image": image,
+        "--replicas": replicas is not None,
+        "--api-port": api_port,
+        "--egress-port": egress_port,
+    }
     for option, said in given.items():
         if said:
             raise CommandError(f"{option} is about the operator inside the cluster", "add --in-cluster")

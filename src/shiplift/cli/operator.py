@@ -30,7 +30,7 @@ def operator(  # noqa: PLR0913 - what can be chosen
     layers: Layers = (),
     namespace: Annotated[str, Parameter(help="Where its Lease and its fence are.")] = NAMESPACE,
     listen: Annotated[
-        str, Parameter(help="Address of /metrics, /healthz and /readyz; `:8080` is all addresses.")
+        str, Parameter(help="Address of /metrics, /healthz, /readyz and /actingz; `:8080` is all addresses.")
     ] = "127.0.0.1:8080",
     tls: Annotated[
         bool,

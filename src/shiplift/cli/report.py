@@ -87,7 +87,8 @@ def journal_of(client: Client) -> Journal:
             f"it is ConfigMap shiplift-journal in namespace {space}: the role view there is enough",
         ) from error
     except KubeError as error:
-        raise CommandError(error.message, error.hint or "shiplift manifests | kubectl apply -f -") from error
+        hint = error.hint or "apply again what installed shiplift (docs/install.md)"
+        raise CommandError(error.message, hint) from error
 
 
 def _chapter(journal: Journal, number: int) -> Chapter:

@@ -207,7 +207,21 @@ def _shown(found: UpgradeConfig, changed: Spec) -> list[str]:
     ]
     if found.status.target_version and "desired" in changed:
         lines.append(f"the upgrade to {found.status.target_version} runs: it is finished first")
-    return lines
+    return [*lines, *_of_a_policy(found, changed)]
+
+
+def _of_a_policy(found: UpgradeConfig, changed: Spec) -> list[str]:
+    """What becomes of a version in an UpgradeConfig that came from a provider of policies."""
+    from shiplift.api.marks import PROVIDER_LABEL
+
+    provider = found.metadata.labels.get(PROVIDER_LABEL)
+    if provider is None or "desired" not in changed:
+        return []
+    return [
+        f"UpgradeConfig {_NAME} came from provider {provider}: where it has a policy, that is put back, and"
+        f" where it has none, UpgradeConfig {_NAME} is deleted before the start, its history too",
+        "hint: change the version at the provider, or set provider: Local in ConfigMap shiplift-config first",
+    ]
 
 
 def _word(value: Any) -> str:

@@ -12,6 +12,7 @@ from typing import Protocol
 from shiplift.api.nodes import NodeRollout, RolloutPhase
 from shiplift.api.upgrade import Request, UpgradeConfig, UpgradeTurn
 from shiplift.api.values import Condition, ConditionStatus
+from shiplift.api.windows import to_the_minute
 from shiplift.api.workloads import MigrationState, OrderException, WorkloadMigration
 from shiplift.journal.model import MOST_ENTRIES, MOST_EXCEPTIONS, Chapter, Exempt, Wait
 from shiplift.journal.tale import Tale, short
@@ -20,6 +21,8 @@ _STEPS = {
     "ControlPlaneUpgraded": "the control plane is upgraded",
     "NodesUpgraded": "the nodes are upgraded",
     "WorkloadsMoved": "the workloads have moved",
+    "ServicesUpgraded": "the quorum services are what they ask for",
+    "OperatorsUpgraded": "the operators are what they ask for",
     "Checked": "every node was looked at once more",
 }
 _RESTS = frozenset({"Paused", "PolicyLost", "WindowClosed", "NeedsApproval", "WaitingForNodes"})
@@ -37,6 +40,18 @@ class _Spoken(Protocol):
 
     @property
     def conditions(self) -> tuple[Condition, ...]: ...
+
+
+def _approved(one: UpgradeConfig) -> str:
+    """Who approved the plan that runs before it started; a later approval is told as what was asked for."""
+    granted, plan, start = one.spec.approved, one.status.plan, one.status.start_time
+    if granted is None or plan is None or start is None or granted.plan_digest != plan.digest:
+        return ""
+    if granted.at is not None and granted.at > start:
+        return ""
+    when = f" at {to_the_minute(granted.at)}" if granted.at else ""
+    why = f": {granted.reason}" if granted.reason else ""
+    return f"the plan was approved by {granted.by}{when}{why}"
 
 
 class CourseStory:
@@ -77,9 +92,11 @@ class CourseStory:
 
     def upgrade(self, at: datetime, one: UpgradeConfig) -> None:
         status, about = one.status, "the upgrade"
+        self._once(at, "approval", _approved(one))
         self._once(at, "message of start", status.message if status.reason == "Starting" else "")
         for said in status.conditions:
-            if said.type in _STEPS and said.status is ConditionStatus.TRUE:
+            had_work = said.reason != "NothingToDo"
+            if said.type in _STEPS and said.status is ConditionStatus.TRUE and had_work:
                 self._once(at, said.type, _STEPS[said.type])
         for asked in one.spec.requests:
             self._asked(at, asked)

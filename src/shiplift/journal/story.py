@@ -54,9 +54,11 @@ class Story:
         self._seen: dict[str, int] = {}
 
     def found(self, at: datetime, rows: Iterable[tuple[Kind, Row]]) -> None:
-        """All that there is when the watch begins."""
-        if self._begun.seen is not None and at - self._begun.seen > _BLINK:
-            gap = Gap(start=self._begun.seen, end=at)
+        """All that there is when the watch begins. Nobody watched since it was last written down; where it
+        never was, or that is lost, since it started."""
+        since = self._begun.seen or self._begun.start
+        if at - since > _BLINK:
+            gap = Gap(start=since, end=at)
             self._gaps = (*self._gaps, gap)[-MOST_GAPS:]
         everything = list(rows)
         for kind, row in everything:

@@ -15,7 +15,7 @@ from shiplift.kube.errors import KubeError
 from shiplift.kube.outcomes import refusal
 from shiplift.kube.secrets import Hidden
 from shiplift.notify.config import Section
-from shiplift.notify.model import Addressed, Deliver, EndSilence, Forget, HoldSilence, Put
+from shiplift.notify.model import Address, Addressed, Deliver, EndSilence, Forget, HoldSilence, Put
 from shiplift.notify.silences import Alertmanager, Silences
 from shiplift.outside.door import Call, door_for
 from shiplift.outside.errors import OutsideError
@@ -44,6 +44,8 @@ class Actor:
     ) -> None:
         self._client, self._namespace = client, namespace
         self._outbox, self._reader, self._silences = outbox, reader, silences
+        self.trouble = ""
+        """What was wrong with the settings when they were used last."""
 
     def act(self, step: Step) -> Outcome:
         """One step, and what came of it."""
@@ -71,10 +73,15 @@ class Actor:
 
     def _deliver(self, step: Deliver, letter: Letter) -> Outcome:
         """Whoever will never take it holds up nothing: it is left, and that is told."""
-        body = msgspec.json.decode(letter.body, type=Addressed)
+        try:
+            body = msgspec.json.decode(letter.body, type=Addressed)
+        except msgspec.MsgspecError:
+            self._outbox.done(letter)
+            return Outcome.done(step, message=f"what {letter.receiver} was to be told cannot be read")
+        to = step.to or Address(body.url, body.token)
         headers = (("Content-Type", "application/cloudevents+json"),)
         content = msgspec.json.encode(body.event)
-        got = door_for(self._reach()).send(Call("POST", body.url, headers, content, self._token(body.token)))
+        got = door_for(self._reach()).send(Call("POST", to.url, headers, content, self._token(to.token)))
         never = 400 <= got.status < 500 and got.status not in _LATER
         if not never:
             got.good()
@@ -93,8 +100,9 @@ class Actor:
             self._silences.ended(silence)
 
     def _reach(self) -> Reaching:
-        found = self._reader.look().value
-        return found.reach if found is not None else Reaching()
+        looked = self._reader.look()
+        self.trouble = looked.trouble
+        return looked.value.reach if looked.value is not None else Reaching()
 
     def _token(self, reference: SecretKey | None) -> Hidden | None:
         if reference is None:

@@ -5,7 +5,7 @@ goes by itself."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 
 import msgspec
@@ -16,6 +16,9 @@ from shiplift.engine.decision import LookAgain, await_change, earliest, requeue
 from shiplift.engine.step import Step
 from shiplift.notify.milestones import event, milestones
 from shiplift.notify.model import (
+    LASTS,
+    RENEWED,
+    Address,
     Addressed,
     Deliver,
     EndSilence,
@@ -28,7 +31,6 @@ from shiplift.notify.model import (
 )
 from shiplift.outside.letters import Letter
 
-LASTS, RENEWED = timedelta(minutes=5), timedelta(minutes=1)
 _SOON = timedelta(seconds=1)
 
 
@@ -36,8 +38,32 @@ def decide(view: View, now: datetime) -> Notifying:
     """What follows from the view."""
     wanted = _silences(view)
     steps = (*_told(view, now), *_silenced(view, wanted, now))
-    decision = Notifying(steps, _look_again(view, wanted, now))
+    about = view.upgrade.metadata.uid if view.upgrade is not None else ""
+    decision = Notifying(
+        steps, _look_again(view, wanted, now), troubles=tuple(_troubles(view, steps)), about=about
+    )
     return retries.only_due(decision, lambda step: retries.wait(view.outcomes, step, now))
+
+
+def _troubles(view: View, steps: Iterable[Step]) -> Iterator[str]:
+    """Whoever cannot be told, or whose alerts cannot be silenced, and why."""
+    if view.trouble:
+        yield view.trouble
+    for step in steps:
+        last = view.outcomes.of(step)
+        if last is None or last.ok:
+            continue
+        match step:
+            case Deliver(letter=letter):
+                yield f"{letter.receiver} cannot be told: {last.message}"
+            case HoldSilence(silence=silence):
+                yield f"alerts of {silence.name} cannot be silenced: {last.message}"
+            case EndSilence(silence=silence):
+                yield f"the silence of {silence.name} cannot be ended: {last.message}"
+            case _ if retries.has_failed(last):
+                yield f"what is to be told cannot be kept: {last.message}"
+            case _:
+                pass
 
 
 def _receivers(upgrade: UpgradeConfig | None, kind: NotifyType) -> dict[str, Notify]:
@@ -45,7 +71,8 @@ def _receivers(upgrade: UpgradeConfig | None, kind: NotifyType) -> dict[str, Not
 
 
 def _told(view: View, now: datetime) -> Iterator[Step]:
-    """New letters, and those that are on their way; of an UpgradeConfig that is gone all that were put in."""
+    """New letters, and those that are on their way, to where their receivers are now; of an UpgradeConfig
+    that is gone all that were put in."""
     box = view.box
     if box is None or view.unsure:
         return
@@ -58,8 +85,11 @@ def _told(view: View, now: datetime) -> Iterator[Step]:
     if letters:
         yield Put(letters)
     for head in box.heads:
-        stays = view.upgrade is None or head.receiver in named
-        yield Deliver(head) if stays else Forget(head)
+        now_at = named.get(head.receiver)
+        if now_at is not None:
+            yield Deliver(head, Address(now_at.url, now_at.token))
+        else:
+            yield Deliver(head) if view.upgrade is None else Forget(head)
 
 
 def _letters(upgrade: UpgradeConfig | None, receiver: Notify, last: str, now: datetime) -> Iterator[Letter]:
@@ -71,22 +101,23 @@ def _letters(upgrade: UpgradeConfig | None, receiver: Notify, last: str, now: da
 
 
 def _silences(view: View) -> dict[str, Silence]:
-    """Those that are to be held now."""
+    """Those that are to be held now, by their place."""
     upgrade = view.upgrade
     if upgrade is None or upgrade.status.target_version is None:
         return {}
     found = _receivers(upgrade, NotifyType.ALERTMANAGER)
-    return {name: Silence.of(one, upgrade.metadata.uid) for name, one in found.items()}
+    silences = (Silence.of(one, upgrade.metadata.uid) for one in found.values())
+    return {one.place: one for one in silences}
 
 
 def _silenced(view: View, wanted: Mapping[str, Silence], now: datetime) -> Iterator[Step]:
     if view.unsure:
         return
-    for name, held in view.held.items():
-        if wanted.get(name) != held.silence:
+    for place, held in view.held.items():
+        if wanted.get(place) != held.silence:
             yield EndSilence(held.silence)
-    for name, silence in wanted.items():
-        held = view.held.get(name)
+    for place, silence in wanted.items():
+        held = view.held.get(place)
         if held is None or (held.silence == silence and now >= held.at + RENEWED):
             yield HoldSilence(silence, now + LASTS)
 
@@ -94,5 +125,5 @@ def _silenced(view: View, wanted: Mapping[str, Silence], now: datetime) -> Itera
 def _look_again(view: View, wanted: Mapping[str, Silence], now: datetime) -> LookAgain:
     if view.unsure:
         return requeue(_SOON)
-    due = [requeue(view.held[name].at + RENEWED - now) for name in wanted if name in view.held]
+    due = [requeue(view.held[place].at + RENEWED - now) for place in wanted if place in view.held]
     return earliest(*due, await_change())

@@ -37,6 +37,12 @@ class NoticeCollector(Collector):
         yield GaugeMetricFamily(
             "shiplift_notify_outbox_letters", "Notices that are still to be delivered.", len(box.letters)
         )
+        oldest = min((one.at.timestamp() for one in box.letters), default=0.0)
+        yield GaugeMetricFamily(
+            "shiplift_notify_oldest_letter_timestamp_seconds",
+            "Since when the oldest notice waits to be delivered; 0 where none does.",
+            oldest,
+        )
         yield GaugeMetricFamily("shiplift_notify_silences", "Silences that are held.", len(view.held))
         dropped = CounterMetricFamily(
             "shiplift_notify_outbox_dropped", "Notices that went undelivered because there was no room."

@@ -12,12 +12,19 @@ from typing import Any
 
 import msgspec
 
-from shiplift.api.upgrade import UpgradeConfig, UpgradePhase
+from shiplift.api.upgrade import HistoryEntry, UpgradeConfig, UpgradePhase, UpgradeType
 from shiplift.api.values import Condition, ConditionStatus
 from shiplift.facts.kinds import UPGRADE_CONFIG
 
-_STEPS = ("ControlPlaneUpgraded", "NodesUpgraded", "WorkloadsMoved", "Checked")
-_NEEDS_APPROVAL = "NeedsApproval"
+_STEPS = (
+    "ControlPlaneUpgraded",
+    "NodesUpgraded",
+    "WorkloadsMoved",
+    "ServicesUpgraded",
+    "OperatorsUpgraded",
+    "Checked",
+)
+_NEEDS_APPROVAL, _APPROVAL = "NeedsApproval", "approval-needed"
 _ENDS = {UpgradePhase.UPGRADED: "upgraded", UpgradePhase.FAILED: "failed"}
 _TYPE = "dev.shiplift.upgrade"
 
@@ -29,8 +36,13 @@ class Rank(IntEnum):
     STARTED = 1
     STEP = 2
     STALLED = 3
+    """Somebody has to help, or to approve what is done next."""
     GOES_ON = 4
     ENDED = 5
+
+
+_RUNNING = (Rank.STARTED, Rank.STEP, Rank.STALLED, Rank.GOES_ON)
+"""What is told only while an upgrade runs."""
 
 
 class Milestone(msgspec.Struct, frozen=True):
@@ -40,47 +52,86 @@ class Milestone(msgspec.Struct, frozen=True):
     rank: Rank
     kind: str
     message: str = ""
+    of: HistoryEntry | None = None
+    """The upgrade that it is of; None before its start."""
+    until: datetime | None = None
+    """When the next upgrade began."""
 
     @property
     def id(self) -> str:
-        return f"{self.at.astimezone(UTC):%Y%m%dT%H%M%SZ}-{int(self.rank)}-{self.kind}"
+        return f"{_second(self.at)}-{int(self.rank)}-{self.kind}"
 
     def is_after(self, last: str) -> bool:
-        """Whether it came after the one with that id."""
+        """Whether it came after the one with that id: by what may follow what, where that says it, for a
+        new leader's clock may be behind and much may happen in one second; else by time."""
         moment, _, rest = last.partition("-")
-        rank, _, _ = rest.partition("-")
-        return (f"{self.at.astimezone(UTC):%Y%m%dT%H%M%SZ}", str(int(self.rank))) > (moment, rank)
+        rank = rest.partition("-")[0]
+        now = _second(self.at)
+        if self.rank is Rank.ENDED:
+            return now > moment or (rank in _ranks(*_RUNNING) and self._ran_at(moment))
+        if rank in _ranks(Rank.ENDED):
+            # what ended was another upgrade
+            return now >= moment
+        if self.rank is Rank.STEP and rank in _ranks(Rank.STARTED, Rank.STEP):
+            return self.id != last
+        if self.rank is Rank.STARTED and rank in _ranks(Rank.APPROVAL):
+            return True
+        return (now, str(int(self.rank))) > (moment, rank)
+
+    def _ran_at(self, moment: str) -> bool:
+        """Whether it was this upgrade that ran then, and no later one."""
+        begun = self.of.start_time if self.of is not None else None
+        if begun is None or moment < _second(begun):
+            return False
+        return self.until is None or moment < _second(self.until)
+
+
+def _second(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y%m%dT%H%M%SZ}"
+
+
+def _ranks(*ranks: Rank) -> tuple[str, ...]:
+    return tuple(str(int(one)) for one in ranks)
 
 
 def milestones(one: UpgradeConfig, last: str) -> tuple[Milestone, ...]:
     """All that came after the one that was told last, in their order. Whoever was never told anything is
     told of what goes on, not of what was."""
-    found = sorted(_all(one, last), key=lambda milestone: (milestone.at, milestone.rank))
+    found = sorted(_all(one, last), key=_order)
     return tuple(milestone for milestone in found if not last or milestone.is_after(last))
+
+
+def _order(one: Milestone) -> tuple[datetime, bool, Rank]:
+    """Where one upgrade ends and the next starts in one second, the end comes first."""
+    return (one.at, one.rank is not Rank.ENDED, one.rank)
 
 
 def _all(one: UpgradeConfig, last: str) -> Iterator[Milestone]:
     status = one.status
-    if status.reason == _NEEDS_APPROVAL and status.plan is not None and status.plan.creation_time is not None:
-        yield Milestone(status.plan.creation_time, Rank.APPROVAL, "approval-needed", status.message)
+    if last:
+        yield from _ends(one)
     if status.target_version is None:
-        if last:
-            yield from _end(one)
+        yield from _needs_approval(one)
         return
+    runs = status.history[0] if status.history else None
     if status.start_time is not None:
         text = f"the upgrade to {status.target_version} starts"
-        yield Milestone(status.start_time, Rank.STARTED, "started", text)
-    yield from _step(one)
-    yield from _needs_somebody(one, last)
+        yield Milestone(status.start_time, Rank.STARTED, "started", text, runs)
+    for each in (*_step(one), *_needs_approval(one), *_needs_somebody(one, last)):
+        # nothing of an upgrade comes before its start, whatever the clock said
+        yield msgspec.structs.replace(each, of=runs, at=max(each.at, status.start_time or each.at))
 
 
-def _end(one: UpgradeConfig) -> Iterator[Milestone]:
-    entry = one.status.history[0] if one.status.history else None
-    if entry is None or entry.complete_time is None or entry.phase not in _ENDS or entry.start_time is None:
-        return
-    kind = _ENDS[entry.phase]
-    word = "the cluster was brought to" if kind == "upgraded" else "the upgrade was given up, it went to"
-    yield Milestone(entry.complete_time, Rank.ENDED, kind, f"{word} {entry.version}")
+def _ends(one: UpgradeConfig) -> Iterator[Milestone]:
+    """Of all upgrades that are over: the next may have started before anybody looked."""
+    began: datetime | None = None
+    for entry in one.status.history:
+        until, began = began, entry.start_time or began
+        if entry.complete_time is None or entry.phase not in _ENDS or entry.start_time is None:
+            continue
+        kind = _ENDS[entry.phase]
+        word = "the cluster was brought to" if kind == "upgraded" else "the upgrade was given up, it went to"
+        yield Milestone(entry.complete_time, Rank.ENDED, kind, f"{word} {entry.version}", entry, until)
 
 
 def _step(one: UpgradeConfig) -> Iterator[Milestone]:
@@ -90,9 +141,26 @@ def _step(one: UpgradeConfig) -> Iterator[Milestone]:
         pools = f" (pools {', '.join(turn.pools)})" if turn.pools else ""
         yield Milestone(turn.since, Rank.STEP, f"turn-{turn.of.lower()}", f"{turn.of.words}{pools}")
         return
+    if one.spec.type is UpgradeType.EXTERNAL:
+        return
     for said in one.status.conditions:
         if said.type in _STEPS and said.status is ConditionStatus.FALSE:
             yield Milestone(said.last_transition_time, Rank.STEP, f"step-{said.type.lower()}", said.message)
+
+
+def _needs_approval(one: UpgradeConfig) -> Iterator[Milestone]:
+    """Before the start a plan is told once it is made; half-way, once a step waits for somebody to approve it
+    anew, whatever the plan is then."""
+    status = one.status
+    if status.reason != _NEEDS_APPROVAL:
+        return
+    if status.target_version is None:
+        if status.plan is not None and status.plan.creation_time is not None:
+            yield Milestone(status.plan.creation_time, Rank.APPROVAL, _APPROVAL, status.message)
+        return
+    for said in status.conditions:
+        if said.type == "Approved" and said.status is ConditionStatus.FALSE:
+            yield Milestone(said.last_transition_time, Rank.STALLED, _APPROVAL, status.message)
 
 
 def _needs_somebody(one: UpgradeConfig, last: str) -> Iterator[Milestone]:
@@ -123,8 +191,8 @@ def event(one: UpgradeConfig, milestone: Milestone) -> dict[str, Any]:
             "message": milestone.message[:1000],
             "phase": status.phase,
             "reason": status.reason,
-            "from": status.history[0].preceding_version if status.history else None,
-            "to": status.target_version or one.spec.desired.version,
+            "from": milestone.of.preceding_version if milestone.of else status.current_version,
+            "to": milestone.of.version if milestone.of else one.spec.desired.version,
             "nodes": {"done": status.nodes.done, "total": status.nodes.total},
             "workloads": {"done": status.workloads.done, "total": status.workloads.total},
             "turn": status.turn.of if status.turn else None,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 import msgspec
@@ -14,9 +15,24 @@ from shiplift.engine.decision import Decision
 from shiplift.engine.step import Outcomes, Step
 from shiplift.outside.letters import Box, Letter
 
+LASTS, RENEWED = timedelta(minutes=5), timedelta(minutes=1)
+"""How long a silence lasts, and when it is renewed."""
+
+
+class Address(msgspec.Struct, frozen=True):
+    """Where a receiver is, as the UpgradeConfig says now."""
+
+    url: str
+    token: SecretKey | None = None
+
+    @property
+    def digest(self) -> str:
+        """Tells it from another; the address itself may hold a secret."""
+        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()[:8]
+
 
 class Addressed(msgspec.Struct, frozen=True):
-    """The body of a letter: where it goes, so that it gets there also when the UpgradeConfig is gone."""
+    """The body of a letter; where it goes counts only when the UpgradeConfig is gone."""
 
     url: str
     event: dict[str, Any]
@@ -39,7 +55,13 @@ class Silence(msgspec.Struct, frozen=True):
 
     @property
     def comment(self) -> str:
-        return f"shiplift: upgrade {self.upgrade}"
+        """What it is found by: one Alertmanager may have several of one upgrade."""
+        return f"shiplift: upgrade {self.upgrade}, {self.name}"
+
+    @property
+    def place(self) -> str:
+        """Whose it is, and where: another address is another silence."""
+        return f"{self.name} {Address(self.url).digest}"
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -57,8 +79,10 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     """Whether what is known of the UpgradeConfig may be old, or cannot be read."""
     box: Box | None = None
     """What is still to be told; None where that cannot be read."""
+    trouble: str = ""
+    """Why the outbox cannot be read, or what is wrong with the settings."""
     held: Mapping[str, Held] = {}
-    """Silences by the name of their receiver."""
+    """Silences by their place."""
     outcomes: Outcomes = Outcomes()
 
 
@@ -80,10 +104,13 @@ class Deliver(Step, frozen=True):
 
     aside: ClassVar[bool] = True
     letter: Letter
+    to: Address | None = None
+    """Where its receiver is now; None where nobody says so any more, and the letter itself does."""
 
     @property
     def key(self) -> str:
-        return f"deliver {self.letter.receiver}/{self.letter.id}"
+        at = f" at {self.to.digest}" if self.to is not None else ""
+        return f"deliver {self.letter.receiver}/{self.letter.id}{at}"
 
     @property
     def lane(self) -> str:
@@ -115,11 +142,11 @@ class HoldSilence(Step, frozen=True):
 
     @property
     def key(self) -> str:
-        return f"hold silence {self.silence.name}"
+        return f"hold silence {self.silence.place}"
 
     @property
     def lane(self) -> str:
-        return f"silence {self.silence.name}"
+        return f"silence {self.silence.place}"
 
     def describe(self) -> str:
         return f"silence alerts of {self.silence.name} until {self.until:%H:%M:%S}"
@@ -133,15 +160,19 @@ class EndSilence(Step, frozen=True):
 
     @property
     def key(self) -> str:
-        return f"end silence {self.silence.name}"
+        return f"end silence {self.silence.place}"
 
     @property
     def lane(self) -> str:
-        return f"silence {self.silence.name}"
+        return f"silence {self.silence.place}"
 
     def describe(self) -> str:
         return f"end the silence of {self.silence.name}"
 
 
 class Notifying(Decision, frozen=True):
-    """What follows."""
+    """What follows, and what somebody should know of it."""
+
+    troubles: tuple[str, ...] = ()
+    about: str = ""
+    """The uid of the UpgradeConfig."""

@@ -30,18 +30,20 @@ class Observer:
     def observe(self, outcomes: Outcomes) -> View:
         snapshot = self._store.snapshot(UPGRADE_CONFIG)
         row = snapshot.custom(UPGRADE_CONFIG, KEY)
+        box, trouble = self._readable()
         return View(
             upgrade=cast("UpgradeConfig", row.object) if row is not None else None,
             unsure=bool(snapshot.stale(UPGRADE_CONFIG) or snapshot.undecodable(UPGRADE_CONFIG)),
-            box=self._readable(),
+            box=box,
+            trouble=trouble,
             held=self._silences.all(),
             outcomes=outcomes,
         )
 
-    def _readable(self) -> Box | None:
-        """What cannot be read now keeps nothing else from going on."""
+    def _readable(self) -> tuple[Box | None, str]:
+        """What cannot be read now keeps nothing else from going on, and is told."""
         try:
-            return self._box()
+            return self._box(), ""
         except KubeError as error:
             log.warning("outbox cannot be read", reason=str(error))
-            return None
+            return None, f"nobody can be told anything: {error}"

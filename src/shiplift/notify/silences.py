@@ -1,4 +1,5 @@
-"""Silences in an Alertmanager, by its API version 2: ours is found by who made it and for which upgrade.
+"""Silences in an Alertmanager, by its API version 2: ours is found by who made it, for which upgrade and
+which receiver.
 
 An expired one does not count, as it would not be renewed. One that holds is renewed in place.
 """
@@ -14,7 +15,7 @@ from urllib.parse import quote
 import msgspec
 
 from shiplift.kube.secrets import Hidden
-from shiplift.notify.model import Held, Silence
+from shiplift.notify.model import LASTS, Held, Silence
 from shiplift.notify.names import CREATOR
 from shiplift.outside.door import Call, Door
 from shiplift.outside.errors import Answered
@@ -47,19 +48,22 @@ class Silences:
         self._held: dict[str, Held] = {}
 
     def all(self) -> Mapping[str, Held]:
+        """By their place; one that nobody could renew or end for so long is over by itself."""
+        now = self._now()
         with self._lock:
+            self._held = {place: one for place, one in self._held.items() if now < one.at + LASTS}
             return dict(self._held)
 
     def held(self, silence: Silence) -> None:
         with self._lock:
-            self._held[silence.name] = Held(silence, self._now())
+            self._held[silence.place] = Held(silence, self._now())
         self._wake()
 
     def ended(self, silence: Silence) -> None:
         with self._lock:
-            held = self._held.get(silence.name)
+            held = self._held.get(silence.place)
             if held is not None and held.silence == silence:
-                del self._held[silence.name]
+                del self._held[silence.place]
         self._wake()
 
 

@@ -28,7 +28,7 @@ _OPERATOR = (
         "2m",
         Severity.CRITICAL,
         "The shiplift operator leads and does nothing: its fence is not in force.",
-        "`shiplift status` says why; `shiplift manifests | kubectl apply -f -` puts the fence back.",
+        "`shiplift status` says why; what installed shiplift puts the fence back when it is applied again.",
     ),
     Alert(
         "ShipliftFenceUndone",

@@ -1,9 +1,9 @@
 """The operator inside the cluster: what is applied besides account, rights and fence so that it runs there.
 
 Two replicas on two nodes, one of which leads; a budget that lets one go at a time, and whoever is not ready
-at once. The pods hold to Pod Security `restricted`: no root, no capability, nothing to write to. Metrics and
-probes are served over TLS, metrics to whom the API server lets read them. What a layer needs of it, ports
-and ways out, comes from the layer.
+at once. The pods hold to Pod Security `restricted`: no root, no capability, nothing to write to but temporary
+files of a layer that needs them. Metrics and probes are served over TLS, metrics to whom the API server lets
+read them. What a layer needs of it, ports, ways out, and room, comes from the layer.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from shiplift.api.marks import OPERATOR_LABELS
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.kube import rbac, reviews
@@ -24,7 +25,7 @@ from shiplift.quorum.images.reference import Reference
 Manifest = dict[str, Any]
 
 NAME = "shiplift"
-LABELS = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/component": "operator"}
+LABELS = dict(OPERATOR_LABELS)
 METRICS_PORT = 8443
 METRICS_PORT_NAME = "https-metrics"
 REVIEWS_ROLE = "shiplift-metrics-access"
@@ -39,8 +40,11 @@ USER_ID = 65532
 PRIORITY = 1_000_000
 """Before what has none: where room is short, what makes room comes first."""
 MOST_REPLICAS = 9
+SCRATCH = "/tmp"  # noqa: S108 - a volume of the pod's own
+"""Where its temporary files are, which go with the pod."""
 _WRITES = ("create", "update", "patch", "delete", "deletecollection")
-_DNS_PORT = 53
+_DNS_PORTS = (53, 5353)
+"""Of names: what enforces a NetworkPolicy may see the port of the pods that answer, 5353 on OpenShift."""
 
 
 class InsideError(ValueError):
@@ -58,6 +62,8 @@ class Inside(msgspec.Struct, frozen=True, kw_only=True):
     replicas: int = 2
     api_ports: tuple[int, ...] = (443, 6443)
     """Where pods reach the API server: a NetworkPolicy may see the server's own port, not the Service's."""
+    egress_ports: tuple[int, ...] = ()
+    """What else pods reach: a proxy, or what layers call where it is on another port than usual."""
 
     def checked(self) -> Inside:
         """Itself; `InsideError` where it names no image, no replica or no port."""
@@ -72,8 +78,12 @@ class Inside(msgspec.Struct, frozen=True, kw_only=True):
                 f"{self.replicas} replicas cannot be",
                 f"1 to {MOST_REPLICAS}: one of them leads, others stand by",
             )
-        if wrong := [port for port in self.api_ports if not 0 < port < 65536]:
-            raise InsideError(f"{wrong[0]} is no port", "--api-port 6443, for example")
+        for ports, example in (
+            (self.api_ports, "--api-port 6443"),
+            (self.egress_ports, "--egress-port 3128"),
+        ):
+            if wrong := [port for port in ports if not 0 < port < 65536]:
+                raise InsideError(f"{wrong[0]} is no port", f"{example}, for example")
         return self
 
 
@@ -81,6 +91,7 @@ def manifests(
     namespace: str, layers: Iterable[LayerPart], inside: Inside, *, templates: bool = False
 ) -> list[Manifest]:
     """All that `install.manifests` has, and the operator itself, in the order in which they are applied."""
+    _check_own(namespace)
     return assembled(namespace, tuple(layers), inside.checked(), templates=templates)
 
 
@@ -90,6 +101,16 @@ def assembled(
     """The same, of what was checked or is not yet known: the chart's is what a user of it will say."""
     space, *rest = install.manifests(namespace, parts, templates=templates)
     return [secured(space), *rest, *access(namespace, parts), *running(namespace, parts, inside)]
+
+
+def _check_own(namespace: str) -> None:
+    """What is secured for the operator's pods alone, and goes with them, is no namespace of the cluster's."""
+    if namespace in install.CLUSTERS_OWN or namespace.startswith(install.RESERVED):
+        raise InsideError(
+            f"namespace {namespace} is the cluster's, and the operator wants one of its own",
+            f"--namespace {install.NAMESPACE}, for example: it takes pods of Pod Security restricted alone,"
+            " and is deleted with what was printed",
+        )
 
 
 def secured(namespace: Manifest) -> Manifest:
@@ -117,8 +138,8 @@ def running(namespace: str, parts: Sequence[LayerPart], inside: Inside) -> list[
     """What runs, and what is around it."""
     return [
         _priority_class(),
-        _service(namespace, parts),
-        _network_policy(namespace, parts, inside.api_ports),
+        _service(namespace),
+        _network_policy(namespace, parts, inside),
         _disruption_budget(namespace),
         _deployment(namespace, parts, inside),
     ]
@@ -156,7 +177,9 @@ def _priority_class() -> Manifest:
     }
 
 
-def _service(namespace: str, parts: Iterable[LayerPart]) -> Manifest:
+def _service(namespace: str) -> Manifest:
+    """Of metrics, which every pod has. On a layer's port the leader alone listens: a Service would lead half
+    of those who come to pods where nobody does."""
     return {
         "apiVersion": "v1",
         "kind": "Service",
@@ -164,16 +187,21 @@ def _service(namespace: str, parts: Iterable[LayerPart]) -> Manifest:
         "spec": {
             "selector": LABELS,
             "ports": [
-                {"name": name, "port": port, "targetPort": name, "protocol": "TCP"}
-                for name, port in _listening(parts)
+                {
+                    "name": METRICS_PORT_NAME,
+                    "port": METRICS_PORT,
+                    "targetPort": METRICS_PORT_NAME,
+                    "protocol": "TCP",
+                }
             ],
         },
     }
 
 
-def _network_policy(namespace: str, parts: Sequence[LayerPart], api_ports: Iterable[int]) -> Manifest:
-    """In: what it listens on. Out: names, the API server, and what layers call."""
-    outward = [_out_to_names(), _out_to(api_ports), *(_out_to(one.ports) for one in _reached(parts))]
+def _network_policy(namespace: str, parts: Sequence[LayerPart], inside: Inside) -> Manifest:
+    """In: what it listens on. Out: names, the API server, what the administrator adds, what layers call."""
+    own = _out_to((*inside.api_ports, *inside.egress_ports))
+    outward = [_out_to_names(), own, *(_out_to(one.ports) for one in _reached(parts))]
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
@@ -192,7 +220,7 @@ def _reached(parts: Iterable[LayerPart]) -> list[Reaches]:
 
 
 def _out_to_names() -> Manifest:
-    return {"ports": [{"port": _DNS_PORT, "protocol": "UDP"}, _tcp(_DNS_PORT)]}
+    return {"ports": [one for port in _DNS_PORTS for one in (_tcp(port) | {"protocol": "UDP"}, _tcp(port))]}
 
 
 def _out_to(ports: Iterable[int]) -> Manifest:
@@ -248,7 +276,23 @@ def _pod(namespace: str, parts: Sequence[LayerPart], inside: Inside) -> Manifest
             "seccompProfile": {"type": "RuntimeDefault"},
         },
         "containers": [_container(namespace, parts, inside.image)],
+        "volumes": scratch_volumes(parts),
     }
+
+
+def scratch_volumes(parts: Iterable[LayerPart]) -> list[Manifest]:
+    """For the layer that writes files; without it, nothing can be written at all."""
+    return [{"name": name, "emptyDir": {"sizeLimit": size}} for name, size in _scratches(parts)]
+
+
+def scratch_mounts(parts: Iterable[LayerPart]) -> list[Manifest]:
+    """Where a program looks for a place for its temporary files."""
+    return [{"name": name, "mountPath": SCRATCH} for name, _ in _scratches(parts)]
+
+
+def _scratches(parts: Iterable[LayerPart]) -> list[tuple[str, str]]:
+    """At most one: whoever adds a second layer that writes has to let them share it."""
+    return [("scratch", part.scratch) for part in parts if part.scratch][:1]
 
 
 def _apart() -> Manifest:
@@ -283,6 +327,7 @@ def _container(namespace: str, parts: Sequence[LayerPart], image: str) -> Manife
             "readOnlyRootFilesystem": True,
             "capabilities": {"drop": ["ALL"]},
         },
+        "volumeMounts": scratch_mounts(parts),
     }
 
 

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
+from shiplift.api.marks import OPERATOR_ACCOUNT
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.kube import bounds, events, fence, lease, priority, rbac
@@ -20,7 +21,11 @@ from shiplift.kube.part import LayerPart
 Manifest = dict[str, Any]
 
 NAMESPACE = "shiplift-system"
-ACCOUNT = "shiplift"
+CLUSTERS_OWN = ("default", "kube-system", "kube-public", "kube-node-lease")
+"""Namespaces that every cluster has, and cannot be without."""
+RESERVED = "kube-"
+"""How names of namespaces begin that Kubernetes keeps for itself."""
+ACCOUNT = OPERATOR_ACCOUNT
 TOKEN_ROLE = "shiplift-token"  # noqa: S105 - the name of a Role
 """Bound to nobody: whoever is to run the operator from elsewhere is bound to it."""
 TEMPLATES_ROLE = "shiplift-templates"
@@ -37,7 +42,8 @@ def names(namespace: str, user: str = "") -> Names:
 def manifests(
     namespace: str, layers: Iterable[LayerPart], user: str = "", *, templates: bool = False
 ) -> list[Manifest]:
-    """Namespace, account, RBAC, bounds and fence, in the order in which they are applied.
+    """Namespace, account, RBAC, bounds and fence, in the order in which they are applied. A namespace of the
+    cluster's own is not among them: what is printed is also deleted by it.
 
     `templates`: with the right to change the pod templates of workloads.
     """
@@ -57,7 +63,7 @@ def manifests(
     granted = [rule for part in parts for rule in part.granted_rules]
     there = [rule for rules in elsewhere.values() for rule in rules]
     return [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
+        *([] if namespace in CLUSTERS_OWN else [_space(namespace)]),
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": rbac.about(ACCOUNT, namespace)},
         *_granted(rbac.role(ACCOUNT, wide), namespace),
         *(_granted(rbac.role(TEMPLATES_ROLE, of_templates), namespace) if templates else []),
@@ -76,6 +82,10 @@ def manifests(
         *fence.manifests(our, [*wide, *of_templates, *granted, *there, *near]),
         *(dict(manifest) for part in parts for manifest in part.manifests),
     ]
+
+
+def _space(name: str) -> Manifest:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
 def _check_secrets(wide: Iterable[rbac.Rule]) -> None:

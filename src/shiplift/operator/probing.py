@@ -1,8 +1,8 @@
 """Asks what layers want to know of the world outside, on threads of its own: whoever is asked may take its
 time, and holds up no decision and no other question.
 
-A question has a thread as long as its term lasts. An answer, or none, becomes a `Probe`, and wakes the keys
-that the question names. What comes after the term is not heard.
+A question has a thread as long as its term lasts, or until it is closed. An answer, or none, becomes a
+`Probe`, and wakes the keys that the question names. What comes after the term is not heard.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Probing:
         with self._lock:
             if self._closed:
                 asked.close()
-            self._open.append(asked)
+            self._open = [*(one for one in self._open if not one.closed), asked]
         asked.start()
         return asked
 
@@ -77,6 +77,11 @@ class _Asked(Generic[T]):
 
     def start(self) -> None:
         threading.Thread(target=self._run, name=f"probe-{self._question.name}", daemon=True).start()
+
+    @property
+    def closed(self) -> bool:
+        with self._changed:
+            return self._closed
 
     def close(self) -> None:
         with self._changed:

@@ -37,6 +37,7 @@ from shiplift.kube.lease import Leader, NotLeading, Timing
 from shiplift.kube.led import Led
 from shiplift.kube.part import Closing, Context, Hearing, LayerPart, LettingGo
 from shiplift.kube.store import KindHealth, State, Store
+from shiplift.kube.succession import Succession
 from shiplift.kube.watch import Pace, Watch
 from shiplift.operator.metrics import Metrics
 from shiplift.operator.probing import Probing
@@ -44,6 +45,8 @@ from shiplift.operator.serving import Secured, Server
 
 log = structlog.get_logger(__name__)
 
+_UNSEEN_FIRST, _UNSEEN_AGAIN = 10.0, 60.0
+"""Seconds after which a start is told that does not get on, and told again."""
 _STUCK = timedelta(minutes=4)
 """Longer than a step or a look can take on a slow API server: the longest are four or five calls, and
 none takes longer than 30 s with its retries and 10 s more for a look at what became of it."""
@@ -92,6 +95,13 @@ class _Refused(msgspec.Struct, frozen=True):
     why: str
 
 
+class _HandsOver(msgspec.Struct, frozen=True):
+    """A layer wants another to lead before the pod that we run in goes."""
+
+    epoch: int | None
+    why: str
+
+
 class _ProofDue(msgspec.Struct, frozen=True):
     epoch: int
 
@@ -101,8 +111,15 @@ class _AnotherTerm(msgspec.Struct, frozen=True):
     why: str
 
 
-_News = _Stop | _Leads | _Lost | _Refused
+_News = _Stop | _Leads | _Lost | _Refused | _HandsOver
 _Due = _Leads | _ProofDue | _AnotherTerm
+
+
+def unseen(states: Iterable[KindHealth]) -> tuple[str, str]:
+    """Kinds of which nothing is known yet, by name, and why."""
+    found = sorted((one for one in states if one.state is not State.LIVE), key=lambda one: one.kind.kind)
+    why = next((one.error for one in found if one.error), "no answer yet")
+    return ", ".join(one.kind.kind for one in found), why
 
 
 def blindness(health: Iterable[KindHealth], denied: str) -> str:
@@ -136,6 +153,9 @@ class Operator:
             on_lost=lambda why: self._news.put(_Lost(why)),
         )
         self._fence = Fence(credentials, settings.names)
+        self._succession = Succession(
+            lambda: self._fence.pod, lambda why: self._news.put(_HandsOver(self._acting, why))
+        )
         self._recorder = Recorder(credentials, instance=self.leader.identity)
         self._asked_to_stop: queue.SimpleQueue[None] = queue.SimpleQueue()
         """Not an Event: who sets one and is interrupted by a signal that sets it would wait for itself."""
@@ -164,9 +184,8 @@ class Operator:
             if layer.collector is not None:
                 self.metrics.registry.register(layer.collector(self.store))
         self.metrics.watch_depth(lambda: {name: loop.depth() for name, loop in self._loops.items()})
-        self.server = Server(
-            settings.listen, self.metrics.registry, self.not_alive, self.not_ready, settings.secured
-        )
+        probes = {"/healthz": self.not_alive, "/readyz": self.not_ready, "/actingz": self.not_acting}
+        self.server = Server(settings.listen, self.metrics.registry, probes, settings.secured)
 
     def run(self) -> None:
         """Until told to stop. Must be called on the main thread when signals are to end it."""
@@ -211,13 +230,34 @@ class Operator:
             if one.state is not State.LIVE
         ]
 
+    def not_acting(self) -> list[str]:
+        """We are not ready, or nobody acts: a follower, which is ready whoever leads, tells that too."""
+        begins = self.leader.leading and self._acting is None
+        idle = "leading, but not acting yet" if begins else self.leader.idleness
+        return self.not_ready() or ([idle] if idle else [])
+
     def _wait_for_sync(self) -> None:
         """A candidate that sees nothing could not act: run for leader only when synced."""
+        told_at = time.monotonic() + _UNSEEN_FIRST
         while not self.store.wait_synced(0.2):
             if not self._news.empty():
                 return
+            if time.monotonic() >= told_at:
+                self._say_unseen()
+                told_at = time.monotonic() + _UNSEEN_AGAIN
         self.leader.start()
         self._candidate = True
+
+    def _say_unseen(self) -> None:
+        """Nothing is done until everything is seen: whoever reads the log has to know why."""
+        kinds, reason = unseen(self.store.health())
+        log.warning(
+            "not leading: not everything can be read that the layers need",
+            kinds=kinds,
+            reason=reason,
+            hint="install what is missing with `shiplift crds` and `shiplift manifests`,"
+            " or name the layers that are installed with --layers",
+        )
 
     def _lead_and_follow(self) -> None:
         while not isinstance(news := self._next(), _Stop):
@@ -235,7 +275,7 @@ class Operator:
             self._due = None
             return due
 
-    def _heed(self, news: _Leads | _Lost | _Refused | _Due) -> None:
+    def _heed(self, news: _Leads | _Lost | _Refused | _HandsOver | _Due) -> None:
         match news:
             case _Leads(epoch=epoch):
                 self._begin(epoch)
@@ -244,6 +284,8 @@ class Operator:
                 self._say_not_acting("")
             case _Refused(epoch=epoch, why=why):
                 self._heed_refusal(epoch, why)
+            case _HandsOver(epoch=epoch, why=why):
+                self._hand_over(epoch, why)
             case _ProofDue(epoch=epoch):
                 self._prove_again(epoch)
             case _AnotherTerm(epoch=epoch, why=why):
@@ -313,6 +355,14 @@ class Operator:
         pause = min(2.0**self._refusals, _LONGEST_PAUSE) if self._refusals > 1 else 0.0
         self._plan(pause, _AnotherTerm(epoch, "the fence refused a write"))
 
+    def _hand_over(self, epoch: int | None, why: str) -> None:
+        """Stop acting first, then let another lead."""
+        if epoch is not None and epoch == self._acting:
+            log.info("handing over", epoch=epoch, why=why)
+            self._end(why)
+            self.leader.hand_over(epoch, why)
+        self._succession.over()
+
     def _prove_again(self, epoch: int) -> None:
         """Whether the fence still holds; where that cannot be asked, the last proof counts once as long."""
         every = self._settings.prove_every
@@ -350,7 +400,9 @@ class Operator:
         waker = _Waker()
         probing = Probing(waker.wake)
         layer = part.make(
-            Context(client, self.store, self._recorder, epoch, kept, space, waker.wake, probing)
+            Context(
+                client, self.store, self._recorder, epoch, kept, space, waker.wake, probing, self._succession
+            )
         )
         led: Led[Any, Any, Any] = Led(layer, partial(self.leader.check, epoch))
         loop: Loop[Any, Any, Any] = Loop(

@@ -1,4 +1,4 @@
-"""`/metrics`, `/healthz` and `/readyz`, for the kubelet and Prometheus.
+"""`/metrics`, `/healthz`, `/readyz` and `/actingz`, for the kubelet, Prometheus and `helm test`.
 
 On a laptop over plain HTTP; inside a cluster over TLS, where metrics are for whom the API server lets read
 them, and probes for everybody: the kubelet has no token.
@@ -13,7 +13,7 @@ import socket
 import ssl
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
 
@@ -23,7 +23,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from shiplift.kube.credentials import hang_up
-from shiplift.kube.reviews import Verdict
+from shiplift.kube.reviews import METRICS, Verdict
 
 log = structlog.get_logger(__name__)
 
@@ -59,11 +59,10 @@ class Server:
         self,
         address: tuple[str, int],
         registry: CollectorRegistry,
-        live: Probe,
-        ready: Probe,
+        probes: Mapping[str, Probe],
         secured: Secured | None = None,
     ) -> None:
-        about = {"registry": registry, "live": [live], "ready": [ready], "secured": secured}
+        about = {"registry": registry, "probes": probes, "secured": secured}
         self._secured = secured
         self._http = _Http(address, type("Handler", (_Handler,), about), secured)
         self._thread = threading.Thread(target=self._http.serve_forever, name="http", daemon=True)
@@ -151,8 +150,8 @@ def _family(host: str, port: int) -> socket.AddressFamily:
 
 class _Handler(BaseHTTPRequestHandler):
     registry: CollectorRegistry
-    live: list[Probe]
-    ready: list[Probe]
+    probes: Mapping[str, Probe]
+    """By their path."""
     secured: Secured | None
     timeout = 10
     server_version = "shiplift"
@@ -160,15 +159,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path = self.path.partition("?")[0]
-        match path:
-            case "/metrics":
-                self._answer_metrics()
-            case "/healthz":
-                self._answer_probe(self.live[0])
-            case "/readyz":
-                self._answer_probe(self.ready[0])
-            case _:
-                self._answer(404, b"try /metrics, /healthz or /readyz\n")
+        if path == METRICS:
+            self._answer_metrics()
+        elif path in self.probes:
+            self._answer_probe(self.probes[path])
+        else:
+            self._answer(404, f"try {', '.join((METRICS, *self.probes))}\n".encode())
 
     def _answer_metrics(self) -> None:
         if self.secured is not None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, cast
 
 from shiplift.api import crd
 from shiplift.facts.kinds import Kind
@@ -15,7 +15,16 @@ from shiplift.operator import alerts, inside, install
 from shiplift.operator.chart import schema
 from shiplift.operator.chart.dashboard import dashboard
 from shiplift.operator.chart.monitoring import service_monitor
-from shiplift.operator.chart.template import Identity, Manifest, Variants, identity, raw, rendered, text
+from shiplift.operator.chart.template import (
+    Identity,
+    Manifest,
+    Variants,
+    enabled,
+    identity,
+    raw,
+    rendered,
+    text,
+)
 from shiplift.operator.inside import Inside
 from shiplift.operator.layers import LAYERS, chosen, faces
 
@@ -24,6 +33,7 @@ _BEGINNING = "{{- /* made by python -m shiplift.operator.chart: what is changed 
 _RIGHTS = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 _POLICIES = ("FlowSchema", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 _KEEP = {"helm.sh/resource-policy": "keep"}
+"""Of what holds something that nobody else has: CRDs, and where layers keep their records and claims."""
 
 
 def files() -> dict[str, str]:
@@ -68,8 +78,14 @@ def _with_values(manifest: Manifest) -> Manifest:
             return _deployment(manifest)
         case "NetworkPolicy":
             return _network_policy(manifest)
+        case "ConfigMap":
+            return _annotated(manifest, _KEEP)
         case _:
             return manifest
+
+
+def _annotated(manifest: Manifest, annotations: Mapping[str, str]) -> Manifest:
+    return manifest | {"metadata": manifest["metadata"] | {"annotations": dict(annotations)}}
 
 
 def _deployment(manifest: Manifest) -> Manifest:
@@ -77,25 +93,48 @@ def _deployment(manifest: Manifest) -> Manifest:
     [container] = pod["containers"]
     words = list(container["args"])
     words[words.index("--layers") + 1] = text('join "," .Values.layers')
+    words[words.index("--tls")] = text('include "shiplift.tls" .')
     container = container | {
         "args": words,
         "imagePullPolicy": text(".Values.image.pullPolicy"),
         "resources": raw("toJson .Values.resources"),
         "env": raw("toJson .Values.env"),
+        "volumeMounts": _besides("shiplift.volumeMounts", inside.scratch_mounts),
     }
     pod = pod | {
         "nodeSelector": raw("toJson .Values.nodeSelector"),
         "tolerations": raw("toJson .Values.tolerations"),
         "imagePullSecrets": raw("toJson .Values.image.pullSecrets"),
         "containers": [container],
+        "volumes": _besides("shiplift.volumes", inside.scratch_volumes),
     }
     template = spec["template"] | {"spec": pod}
     return manifest | {"spec": spec | {"replicas": raw("int .Values.replicas"), "template": template}}
 
 
+def _besides(template: str, of: Callable[[Iterable[LayerPart]], list[Manifest]]) -> str:
+    """What values bring, and what layers do that are enabled: a list, as JSON."""
+    more = [
+        f"(ternary (list {_made(one)}) (list) ({enabled([part.name])}))"
+        for part in chosen()
+        for one in of([part])
+    ]
+    # nothing and nothing make null, where a list is meant
+    every = f'concat (fromJsonArray (include "{template}" .)) {" ".join(more)}'
+    return raw(f"toJson (default (list) ({every}))")
+
+
+def _made(value: object) -> str:
+    """As an expression of templates; JSON has braces that end one."""
+    if not isinstance(value, dict):
+        return json.dumps(value)
+    found = cast("dict[str, object]", value)
+    return f"(dict {' '.join(f'{json.dumps(key)} {_made(one)}' for key, one in found.items())})"
+
+
 def _network_policy(manifest: Manifest) -> Manifest:
-    """The ports of the API server, which nobody has named yet, are those of the values."""
-    ports = raw('include "shiplift.apiPorts" .')
+    """The ports of the API server and those that are added, which nobody has named yet, are of the values."""
+    ports = raw('include "shiplift.egressPorts" .')
     ways = [one if one["ports"] else {"ports": ports} for one in manifest["spec"]["egress"]]
     return manifest | {"spec": manifest["spec"] | {"egress": ways}}
 
@@ -127,7 +166,7 @@ def _definitions() -> list[tuple[Identity, str]]:
 def _crds(parts: Iterable[LayerPart]) -> list[Manifest]:
     wanted = sorted({kind for part in parts for kind in part.custom_kinds})
     found = map(crd.manifest, wanted)
-    return [one | {"metadata": one["metadata"] | {"annotations": _KEEP}} for one in found]
+    return [_annotated(one, _KEEP) for one in found]
 
 
 def _monitoring() -> list[tuple[Identity, str]]:
@@ -153,5 +192,5 @@ def _labelled(manifest: Manifest) -> Manifest:
 def _grafana() -> Manifest:
     about: dict[str, Any] = {"name": "shiplift-dashboard", "namespace": NAMESPACE}
     about["labels"] = {"grafana_dashboard": "1"}
-    content = raw('.Files.Get "files/dashboard.json" | toJson')
+    content = raw('include "shiplift.dashboard" . | toJson')
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": about, "data": {"shiplift.json": content}}

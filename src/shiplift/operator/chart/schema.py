@@ -9,8 +9,13 @@ from shiplift.operator.inside import MOST_REPLICAS
 
 Schema = dict[str, Any]
 
-_QUANTITY: Schema = {"type": ["string", "integer", "number"], "pattern": "^[0-9.]+[A-Za-z]*$"}
+_QUANTITY: Schema = {"type": ["string", "integer", "number"], "pattern": "^[0-9]+(\\.[0-9]+)?[A-Za-z]*$"}
+_PART = "[a-z0-9]+([._-]+[a-z0-9]+)*"
+_REPOSITORY = f"^([A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?/)?{_PART}(/{_PART})*$"
+"""Without a tag: that has a value of its own."""
 _TEXTS: Schema = {"type": "object", "additionalProperties": {"type": "string"}}
+_NAME: Schema = {"type": "string", "pattern": "^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$"}
+_PORT: Schema = {"type": "integer", "minimum": 1, "maximum": 65535}
 _SWITCH: Schema = {"type": "boolean"}
 
 
@@ -31,16 +36,24 @@ def of_values(layers: Iterable[str]) -> Schema:
                 "networkPolicy": _closed(
                     {
                         "enabled": _SWITCH,
-                        "apiPorts": _listed({"type": "integer", "minimum": 1, "maximum": 65535}, least=1),
+                        "apiPorts": _listed(_PORT, least=1),
+                        "egressPorts": _listed(_PORT, least=0),
                     }
                 ),
                 "crds": _closed({"install": _SWITCH}),
                 "metrics": _closed(
-                    {"serviceMonitor": _SWITCH, "alerts": _SWITCH, "dashboard": _SWITCH, "labels": _TEXTS}
+                    {
+                        "tlsSecret": _NAME,
+                        "tokenSecret": _NAME,
+                        "serviceMonitor": _SWITCH,
+                        "alerts": _SWITCH,
+                        "dashboard": _SWITCH,
+                        "labels": _TEXTS,
+                    }
                 ),
                 "global": {"type": "object"},
             },
-            needed=("layers", "image", "replicas"),
+            needed=("layers", "image", "replicas", "networkPolicy", "metrics", "crds"),
         ),
     }
 
@@ -49,7 +62,7 @@ def _image() -> Schema:
     secret = _closed({"name": {"type": "string", "minLength": 1}}, needed=("name",))
     return _closed(
         {
-            "repository": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._:/-]*[a-z0-9]$"},
+            "repository": {"type": "string", "pattern": _REPOSITORY},
             "tag": {"type": "string", "pattern": "^([A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?$"},
             "digest": {"type": "string", "pattern": "^(sha256:[0-9a-f]{64})?$"},
             "pullPolicy": {"enum": ["Always", "IfNotPresent", "Never"]},
@@ -61,7 +74,8 @@ def _image() -> Schema:
 
 def _toleration() -> Schema:
     words = ("key", "operator", "value", "effect")
-    return _closed({word: {"type": "string"} for word in words} | {"tolerationSeconds": {"type": "integer"}})
+    known: Schema = {"operator": {"enum": ["Exists", "Equal"]}, "tolerationSeconds": {"type": "integer"}}
+    return _closed({word: {"type": "string"} for word in words} | known)
 
 
 def _variable() -> Schema:
