@@ -11,13 +11,14 @@ help:
 	@echo "make setup   the virtual environment .venv with shiplift in it; the others do that themselves"
 	@echo "make check   before each commit: lint, and all tests that start no cluster (a good minute);"
 	@echo "             property tests try a ninth of their examples"
-	@echo "make test    all tests, against real parts"
+	@echo "make test    all tests, against real parts (WITHIN=seconds: what would take longer is not begun, and told)"
 	@echo "make lint    format, style, types, layering"
 	@echo "make bench   the benchmarks, short"
 	@echo "make chart   what of charts/shiplift is made of the layers; make image: the operator's image, in the cache"
 	@echo "make crash   every write of the operator interrupted, layer by layer (an hour each; LAYER=name for one);"
 	@echo "             each ends with one line of JSON"
 	@echo "make e2e     faults on real machines while a worker of a cluster is upgraded; needs root; one line of JSON"
+	@echo "             ONLY=install: the operator runs on such machines, and is itself upgraded half-way"
 
 setup: .venv/ready
 
@@ -48,7 +49,7 @@ check: setup
 	[ $$tests -eq 0 ] && [ $$lint -eq 0 ]
 
 test: kubernetes
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(addprefix --within ,$(WITHIN))
 
 lint: setup
 	@$(BIN)/ruff format --check .
@@ -64,7 +65,7 @@ crash: kubernetes
 	@$(BIN)/python -m tests.crash $(addprefix --layer ,$(LAYER))
 
 e2e: setup
-	@$(BIN)/python -m tests.e2e
+	@$(BIN)/python -m tests.e2e$(if $(filter install,$(ONLY)),.install)
 
 chart: setup
 	@$(BIN)/python -m shiplift.operator.chart charts/shiplift
