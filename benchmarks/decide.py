@@ -22,20 +22,15 @@ from benchmarks.migrate.plan import Kind as Owner
 from benchmarks.migrate.plan import Size, Workload, plan
 from benchmarks.recipe.base import Json
 from benchmarks.rows import make
+from shiplift.api.orders import OrderedWorkload, WorkloadOrder, WorkloadOrderSpec, WorkloadRef
+from shiplift.api.placements import Turn, WorkloadPlacement, WorkloadPlacementSpec
 from shiplift.api.workloads import (
     MigrationState,
     Mode,
-    OrderedWorkload,
-    Turn,
     WorkloadKind,
     WorkloadMigration,
     WorkloadMigrationSpec,
     WorkloadMigrationStatus,
-    WorkloadOrder,
-    WorkloadOrderSpec,
-    WorkloadPlacement,
-    WorkloadPlacementSpec,
-    WorkloadRef,
 )
 from shiplift.engine.step import Outcomes
 from shiplift.facts import kinds

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from shiplift.facts.kinds import CLUSTER_VERSION, CUSTOM_RESOURCE_DEFINITION
+from shiplift.facts.kinds import CLUSTER_VERSION, CUSTOM_RESOURCE_DEFINITION, MACHINE_CONFIG_POOL, Kind
 from shiplift.kube.client import Client, PatchType
 from shiplift.kube.errors import AlreadyExists, Conflict, NotFound
 from shiplift.local import golang, paths
@@ -25,10 +25,12 @@ from tests.until import until
 Json = dict[str, Any]
 _MODULE = "github.com/openshift/api@v0.0.0-20250320115527-3aa9dd5b9002"
 _SUM = "h1:AP8WxjiCyGlyhRlDG83cuk789Gy96IdYNuTO/sAMwl0="
-_FILE = (
-    "config/v1/zz_generated.crd-manifests/"
-    "0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml"
-)
+_FILES = {
+    CLUSTER_VERSION: "config/v1/zz_generated.crd-manifests/"
+    "0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml",
+    MACHINE_CONFIG_POOL: "machineconfiguration/v1/zz_generated.crd-manifests/"
+    "0000_80_machine-config_01_machineconfigpools-Default.crd.yaml",
+}
 _NAME = "version"
 _AT = "2026-11-17T12:00:00Z"
 
@@ -38,17 +40,17 @@ class _Downloaded(msgspec.Struct, rename="pascal"):
     sum: str
 
 
-def definition() -> Json:
+def definition(kind: Kind = CLUSTER_VERSION) -> Json:
     """As OpenShift installs it; downloaded once, and compared with the checksum that is pinned here."""
-    path = paths.cache_root() / "openshift" / f"{_MODULE.rpartition('-')[2]}.yaml"
+    path = paths.cache_root() / "openshift" / f"{kind.plural}-{_MODULE.rpartition('-')[2]}.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
     with locked(path.parent / "lock"):
         if not path.exists():
-            _fetch(path)
+            _fetch(path, _FILES[kind])
     return yaml.safe_load(path.read_text())
 
 
-def _fetch(path: Path) -> None:
+def _fetch(path: Path, file: str) -> None:
     with tempfile.TemporaryDirectory(dir=path.parent, prefix="getting-") as temporary:
         environment = {"HOME": str(Path.home()), **os.environ, "GOFLAGS": "-mod=mod", "GOWORK": "off"}
         done = subprocess.run(
@@ -63,22 +65,42 @@ def _fetch(path: Path) -> None:
         found = msgspec.json.decode(done.stdout, type=_Downloaded)
         assert found.sum == _SUM, f"{_MODULE} is {found.sum}, not {_SUM}"
         copied = Path(temporary, "made.yaml")
-        shutil.copyfile(Path(found.dir, _FILE), copied)
+        shutil.copyfile(Path(found.dir, file), copied)
         copied.rename(path)
 
 
 def install(client: Client) -> None:
-    with contextlib.suppress(AlreadyExists):
-        client.create(CUSTOM_RESOURCE_DEFINITION, definition())
-    until(lambda: _is_served(client), 30)
+    for kind in _FILES:
+        with contextlib.suppress(AlreadyExists):
+            client.create(CUSTOM_RESOURCE_DEFINITION, definition(kind))
+        until(lambda kind=kind: _is_served(client, kind), 30)
 
 
-def _is_served(client: Client) -> bool:
+def _is_served(client: Client, kind: Kind) -> bool:
     try:
-        list(client.list(CLUSTER_VERSION))
+        list(client.list(kind))
     except NotFound:
         return False
     return True
+
+
+def tell_pool(client: Client, name: str, machines: int, updated: int) -> None:
+    """A pool as the machine-config operator tells of it."""
+    with contextlib.suppress(AlreadyExists):
+        client.create(MACHINE_CONFIG_POOL, {"metadata": {"name": name}, "spec": {}})
+    about = client.get(MACHINE_CONFIG_POOL, name)["metadata"]
+    counts = ("machineCount", "updatedMachineCount", "readyMachineCount", "unavailableMachineCount")
+    status = dict(zip(counts, (machines, updated, updated, machines - updated), strict=True))
+    done = _condition("Updated", holds=updated == machines, message="")
+    said = {**status, "observedGeneration": about["generation"], "conditions": [done]}
+    client.patch(
+        MACHINE_CONFIG_POOL,
+        name,
+        {"status": said},
+        uid=about["uid"],
+        resource_version=about["resourceVersion"],
+        subresource="status",
+    )
 
 
 class ScriptedOperator:

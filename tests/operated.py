@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import tempfile
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from shiplift.api import crd
 from shiplift.kube.account import Account
 from shiplift.kube.client import Client
 from shiplift.kube.credentials import load
-from shiplift.kube.errors import AlreadyExists, NotFound
+from shiplift.kube.errors import AlreadyExists, NotFound, Unknown
 from shiplift.kube.lease import Timing
 from shiplift.kube.manifests import kind_of
 from shiplift.kube.part import LayerPart
@@ -33,10 +34,20 @@ def install_shiplift(
     """CRDs, account, rights, fence and policies; the kubeconfig of the account; `admin` is of who may."""
     parts = tuple(parts)
     for manifest in [*crd.manifests(), *install.manifests(SPACE, parts, templates=templates)]:
-        with contextlib.suppress(AlreadyExists):
-            client.create(kind_of(manifest), manifest)
+        until(partial(_is_made, client, manifest), 120, 0.5)
     until(lambda: all(_served(client, part) for part in parts))
     return kubeconfig_of(Account(SPACE, install.ACCOUNT), admin, folder / "account")
+
+
+def _is_made(client: Client, manifest: Mapping[str, Any]) -> bool:
+    """A server that has just begun, behind a load balancer, may not answer."""
+    try:
+        client.create(kind_of(manifest), manifest)
+    except AlreadyExists:
+        return True
+    except Unknown:
+        return False
+    return True
 
 
 def _served(client: Client, part: LayerPart) -> bool:

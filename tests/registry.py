@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from shiplift.local import pki
 from shiplift.local.ports import free_ports
 from tests import debian
-from tests.minio.servers import ENDS_WITH_US
+from tests.parents import ENDS_WITH_US
 from tests.quorum.images_made import MANIFEST, Made
 from tests.until import until
 

@@ -34,3 +34,13 @@ def test_a_field_that_somebody_is_to_set_is_named_with_its_object() -> None:
         if FIELD.search(text)
     ]
     assert found == []
+
+
+def test_no_hint_would_take_something_from_an_installation_in_a_cluster() -> None:
+    """What the bare command prints takes Pod Security off the namespace when it is applied over that, and
+    gives the account rights of layers that do not run. It is for where nothing is installed."""
+    bare = "shiplift manifests | kubectl"
+    found = {
+        path.relative_to(SOURCES).as_posix() for path in SOURCES.rglob("*.py") if bare in path.read_text()
+    }
+    assert found <= {"cli/manifests.py"}

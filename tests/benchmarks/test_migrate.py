@@ -13,6 +13,8 @@ from benchmarks.migrate.plan import FULL, SHORT, USUAL, Budget, Kind, Size, Work
 from benchmarks.migrate.run import run
 from benchmarks.rig.accounts import Account
 
+pytestmark = pytest.mark.long(seconds=35)
+
 MOVE = {Kind.DEPLOYMENT: 2.0, Kind.STATEFUL_SET: 4.0}
 
 

@@ -14,6 +14,8 @@ from benchmarks.rig.audit import Audit, Request
 from benchmarks.rig.cluster import Rig
 from benchmarks.server import serving
 
+pytestmark = pytest.mark.long(seconds=45)
+
 MIB = 1 << 20
 OWN = identities.OPERATOR.namespace
 

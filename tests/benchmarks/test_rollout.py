@@ -20,6 +20,8 @@ from benchmarks.rollout.run import chosen, run
 from benchmarks.rollout.timeline import NodeSeen, Overhead, Timeline
 from shiplift.agent.protocol import CHANGES_ALLOWED, Operation, order_of
 
+pytestmark = pytest.mark.long(seconds=30)
+
 TIMES = Times(start=2.0, end=2.0, change=5.0, lease=1.0)
 
 

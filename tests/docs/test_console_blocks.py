@@ -42,6 +42,7 @@ def _marks(page: Path) -> list[pytest.MarkDecorator]:
     return [pytest.mark.machines] if "--machines" in page.read_text() else []
 
 
+@pytest.mark.long(seconds=45)
 @pytest.mark.usefixtures("programs")
 @pytest.mark.parametrize("page", [pytest.param(page, marks=_marks(page), id=page.stem) for page in GUIDES])
 def test_a_page_can_be_followed_word_for_word(

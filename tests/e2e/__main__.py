@@ -20,7 +20,7 @@ import structlog
 from shiplift.local import guard
 from shiplift.local.machines import Machines, refusal
 from tests.e2e import minor
-from tests.e2e.campaign import Report, campaign
+from tests.e2e.campaign import Played, Report, campaign
 from tests.e2e.doors import Doors, Ended
 from tests.e2e.minor import Minor
 from tests.e2e.plans import PLANS, End, Plan
@@ -76,7 +76,9 @@ def _minor(folder: Path) -> Minor:
     finally:
         made.down()
     told = "; ".join(found.wrong) or "well"
+    told += f", {len(found.seen.failed)} of {found.seen.asked} requests failed"
     _say(f"from {minor.FROM} to {minor.TO} with three control planes: {found.seconds:.0f} s, {told}")
+    _say(f"then {found.lost.plan.name}: {found.lost.wrong or found.lost.said}")
     return found
 
 
@@ -101,7 +103,7 @@ def _run(folder: Path, plans: list[Plan], left: Time, undisturbed: Minor | None)
     ended = [
         *_ends(undisturbed),
         *rig.doors,
-        *(Ended(one.plan.name, one.plan.end, one.wrong) for one in played),
+        *map(_ended, played),
     ]
     report = _report(ended, undisturbed, asked, len(plans) - len(played), left.minutes)
     sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
@@ -109,7 +111,13 @@ def _run(folder: Path, plans: list[Plan], left: Time, undisturbed: Minor | None)
 
 
 def _ends(undisturbed: Minor | None) -> list[Ended]:
-    return [Ended(minor.ROLLOUT, End.WELL, "; ".join(undisturbed.wrong))] if undisturbed else []
+    if undisturbed is None:
+        return []
+    return [Ended(minor.ROLLOUT, End.WELL, "; ".join(undisturbed.wrong)), _ended(undisturbed.lost)]
+
+
+def _ended(one: Played) -> Ended:
+    return Ended(one.plan.name, one.plan.end, one.wrong)
 
 
 def _report(

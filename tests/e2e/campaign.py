@@ -11,9 +11,9 @@ import msgspec
 
 from shiplift.kube.errors import KubeError
 from shiplift.local.errors import LocalError
-from tests.e2e.plans import End, Plan
+from tests.e2e.plans import End, Plan, wrong_packages
 from tests.e2e.scene import Scene, Step, wait
-from tests.machines.rig import Rig
+from tests.machines.rig import OLD, Rig
 from tests.until import until
 
 _REACH_SECONDS, _END_SECONDS = 180.0, 300.0
@@ -49,8 +49,9 @@ class Report(msgspec.Struct, frozen=True):
     minutes: float
 
 
-def play(rig: Rig, plan: Plan, number: int) -> Played:
-    """The machine is as before when this returns, whatever came of it."""
+def play(rig: Rig, plan: Plan, number: int, *, last: bool = False) -> Played:
+    """The machine is as before when this returns, whatever came of it; or that is what is wrong. After the
+    last one nobody needs it."""
     scene, begun = Scene(rig, rig.made.host(plan.machine), f"plan-{number}"), time.monotonic()
     rig.made.publish(plan.spec["version"])
     try:
@@ -58,8 +59,8 @@ def play(rig: Rig, plan: Plan, number: int) -> Played:
     except (AssertionError, KubeError, LocalError) as error:
         wrong = f"{type(error).__name__}: {error}"[:600]
     seconds, said = time.monotonic() - begun, scene.words()
-    _restored(scene, plan)
-    return Played(plan, seconds, wrong, said)
+    left = "" if last else _restored(scene, plan)
+    return Played(plan, seconds, wrong or left, said)
 
 
 def _played(scene: Scene, plan: Plan) -> str:
@@ -110,12 +111,25 @@ def _judged(scene: Scene, plan: Plan) -> str:
         return "the node is cordoned" if cordoned else "the node is not cordoned"
     if plan.end is End.WELL and scene.rig.kubelet(scene.host.name) != plan.spec["version"]:
         return f"its kubelet is {scene.rig.kubelet(scene.host.name)}"
+    return _judged_put_back(scene, plan) if plan.put_back else ""
+
+
+def _judged_put_back(scene: Scene, plan: Plan) -> str:
+    """Packages, and the kubelet that runs."""
+    if wrong := wrong_packages(plan.put_back, scene.installed(*plan.put_back)):
+        return wrong
+    running = scene.rig.kubelet(scene.host.name)
+    return "" if running == OLD else f"its kubelet is {running}, and was {OLD}"
+
+
+def _restored(scene: Scene, plan: Plan) -> str:
+    """What is wrong with that; the next plan is played all the same."""
+    try:
+        _heal(scene, plan)
+        scene.restore()
+    except (AssertionError, KubeError, LocalError) as error:
+        return f"not as before: {type(error).__name__}: {error}"[:1200]
     return ""
-
-
-def _restored(scene: Scene, plan: Plan) -> None:
-    _heal(scene, plan)
-    scene.restore()
 
 
 def campaign(rig: Rig, plans: Sequence[Plan], say: Say, over: Callable[[], bool]) -> list[Played]:

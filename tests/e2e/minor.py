@@ -1,5 +1,5 @@
 """One undisturbed upgrade from a minor to the next: three control planes behind haproxy and one worker, while
-somebody uses the cluster."""
+somebody uses the cluster. Then one of the control planes goes to the next patch, and never comes back."""
 
 from __future__ import annotations
 
@@ -11,16 +11,30 @@ import msgspec
 from benchmarks.rollout.timeline import Overhead
 from shiplift.facts import kinds
 from shiplift.local.machines import Machines, kubeadm
+from tests.e2e import campaign, faults
+from tests.e2e.campaign import Played
 from tests.e2e.eyes import Eyes
+from tests.e2e.plans import PLANE, End, Plan
+from tests.e2e.scene import Step
 from tests.machines import traffic
 from tests.machines.bare import Wanted, publish
-from tests.machines.rig import PROGRAMS, Rig
+from tests.machines.rig import NEW, PROGRAMS, Rig
 from tests.machines.traffic import Asked, Asking
 from tests.machines.witness import Witness
 
 FROM, TO = "v1.35.4", "v1.36.3"
 PLANES, WORKER = ("m1", "m2", "m3"), "m4"
 ROLLOUT = "minor"
+LOST = Plan(
+    faults.NEVER_BACK,
+    Step.APPLYING,
+    End.NAMED,
+    rf"{PLANE}.*TimedOut",
+    {"version": NEW, "nodeTimeout": "90s"},
+    machine=PLANE,
+)
+"""Only here do the others answer meanwhile, so that it can be said. No pod leaves a control plane whose API
+server alone is upgraded, so that it is not cordoned."""
 _SECONDS = 1500.0
 _CONFIG = "/etc/haproxy/haproxy.cfg"
 _HAPROXY = """\
@@ -62,6 +76,8 @@ class Minor(msgspec.Struct, frozen=True):
     wrong: tuple[str, ...]
     seen: Asked
     overhead: Overhead | None
+    lost: Played
+    """A control plane that never came back, afterwards."""
 
 
 def play(made: Machines, folder: Path) -> Minor:
@@ -78,7 +94,10 @@ def play(made: Machines, folder: Path) -> Minor:
         wrong = (*_wrong(rig), *_out_of_order(witness))
         if status.get("snapshot", {}).get("machine") not in PLANES:
             wrong = (*wrong, f"etcd was not copied: {status.get('snapshot')}")
-        return Minor(seconds, wrong, asking.stop(), eyes.overhead())
+        seen = asking.stop()  # what runs on a machine that never comes back answers no more
+        rig.forget(ROLLOUT)
+        lost = campaign.play(rig, LOST, 0, last=True)
+        return Minor(seconds, wrong, seen, eyes.overhead(), lost)
 
 
 def _wrong(rig: Rig) -> list[str]:

@@ -9,8 +9,8 @@ from typing import Any
 
 from tests.e2e import faults
 from tests.e2e.faults import Fault
-from tests.e2e.scene import Step
-from tests.machines.rig import NEW
+from tests.e2e.scene import REVISION, Step
+from tests.machines.rig import NEW, PROGRAMS
 
 PLANE, WORKER = "m1", "m2"
 
@@ -37,6 +37,8 @@ class Plan:
     stays_cordoned: bool = False
     """Whether the node is cordoned in the end, as it was before or as it is quarantined."""
     machine: str = WORKER
+    put_back: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Versions that packages have in the end, of a node on which what was before has to be put back."""
 
     @property
     def name(self) -> str:
@@ -45,6 +47,23 @@ class Plan:
 
 def _named(fault: Fault, step: Step, says: str, *, cordoned: bool = False, **spec: Any) -> Plan:
     return Plan(fault, step, End.NAMED, says, {"version": NEW, **spec}, cordoned)
+
+
+def _put_back(fault: Fault, step: Step, name: str, before: str, wanted: str) -> Plan:
+    """With that package everything that was changed along with it becomes what it was."""
+    spec = {"version": NEW, "software": [{"name": name, "version": wanted}]}
+    packages = {**dict.fromkeys(PROGRAMS, REVISION), name: before}
+    return Plan(fault, step, End.NAMED, r"its versions from before were put back", spec, put_back=packages)
+
+
+def wrong_packages(wanted: Mapping[str, str], found: Mapping[str, str]) -> str:
+    """What packages are, where that is not what was before; `found` has those that are installed whole."""
+    wrong = [
+        f"{name} {found.get(name, 'not whole')}"
+        for name, version in wanted.items()
+        if found.get(name) != version
+    ]
+    return f"not put back: {', '.join(wrong)}" if wrong else ""
 
 
 def _plane(fault: Fault, version: str) -> Plan:
@@ -61,6 +80,8 @@ PLANS: tuple[Plan, ...] = (
         Plan(faults.AGENT_KILLED, step)
         for step in (Step.PREPARING, Step.DRAINING, Step.CLAIMED, Step.INSTALLING, Step.ANSWERED)
     ),
+    Plan(faults.AGENT_OLDER, Step.BEFORE),
+    _named(faults.AGENT_NEWER, Step.BEFORE, r"m2.*speaks protocol 2, and the operator 1"),
     Plan(faults.WORK_KILLED, Step.CLAIMED),
     Plan(faults.WORK_KILLED, Step.INSTALLING),
     Plan(faults.POWER_CUT, Step.CLAIMED),
@@ -68,6 +89,7 @@ PLANS: tuple[Plan, ...] = (
     Plan(faults.REBOOTED, Step.INSTALLING),
     Plan(faults.LOCK_HELD, Step.DRAINING),
     Plan(faults.HALF_WAY, Step.BEFORE),
+    _put_back(faults.CANNOT_BE_CONFIGURED, Step.BEFORE, faults.TORN, faults.TORN_OLD, faults.TORN_NEW),
     _named(faults.DISK_FULL, Step.BEFORE, r"no room: fetching packages needs"),
     _named(faults.DISK_FULL, Step.DRAINING, r"m2.*no room: fetching packages needs"),
     Plan(faults.CORDONED, Step.BEFORE, stays_cordoned=True),

@@ -17,7 +17,7 @@ from tests.machines.rig import OLD, PROGRAMS, Rig
 from tests.until import until
 
 Json = dict[str, Any]
-_REVISION = f"{OLD.removeprefix('v')}-1.1"
+REVISION = f"{OLD.removeprefix('v')}-1.1"
 _CHANGE = ("apt-get", "install", "-q", "-y", "--allow-change-held-packages", "--allow-downgrades")
 
 
@@ -106,6 +106,12 @@ class Scene:
     def cordoned(self) -> bool:
         return self.rig.cordoned(self.host.name)
 
+    def installed(self, *packages: str) -> dict[str, str]:
+        """Their versions, of those that are installed whole."""
+        form = "${Package} ${Version} ${db:Status-Status}\n"
+        lines = self.host.run("dpkg-query", "-W", "-f", form, *packages, check=False).stdout.splitlines()
+        return {name: version for name, version, status in map(str.split, lines) if status == "installed"}
+
     # --- back ---
 
     def restore(self) -> None:
@@ -119,8 +125,8 @@ class Scene:
     def _put_back(self) -> None:
         self.host.run("dpkg", "--configure", "-a")
         there = self.host.run("dpkg-query", "-W", "-f", "${Version} ", *PROGRAMS).stdout.split()
-        if there != [_REVISION] * len(PROGRAMS):
-            self.host.run(*_CHANGE, *(f"{name}={_REVISION}" for name in PROGRAMS))
+        if there != [REVISION] * len(PROGRAMS):
+            self.host.run(*_CHANGE, *(f"{name}={REVISION}" for name in PROGRAMS))
             self.host.run("apt-mark", "hold", *PROGRAMS)
         self.host.run("systemctl", "restart", "kubelet", "shiplift-agent")
         until(self._as_before, 120, 0.5)
@@ -133,7 +139,7 @@ class Scene:
     def _as_before(self) -> bool:
         node = self.rig.node(self.host.name)
         states = {one["type"]: one["status"] for one in node["status"]["conditions"]}
-        told = self.rig.versions(self.host.name).get("kubelet") == _REVISION
+        told = self.rig.versions(self.host.name).get("kubelet") == REVISION
         return told and states["Ready"] == "True" and node["status"]["nodeInfo"]["kubeletVersion"] == OLD
 
 

@@ -12,6 +12,7 @@ from shiplift.api.base import ObjectMeta
 from shiplift.api.nodes import NodeRollout, NodeRolloutSpec, NodeRolloutStatus, NodeStatus
 from shiplift.api.upgrade import (
     Desired,
+    Granted,
     HistoryEntry,
     Request,
     UpgradeConfig,
@@ -125,7 +126,14 @@ class Desk:
     def change(self, pod: Pod, **given: Any) -> Pod:
         return self.world.put(msgspec.structs.replace(pod, **given))
 
-    def upgrade(self, *, runs: bool = True, requests: tuple[Request, ...] = (), **status: Any) -> None:
+    def upgrade(
+        self,
+        *,
+        runs: bool = True,
+        requests: tuple[Request, ...] = (),
+        approved: Granted | None = None,
+        **status: Any,
+    ) -> None:
         """The UpgradeConfig, running since the start or over."""
         phase = UpgradePhase.UPGRADING if runs else UpgradePhase.UPGRADED
         entry = HistoryEntry(
@@ -144,7 +152,7 @@ class Desk:
         )
         made = UpgradeConfig(
             metadata=ObjectMeta(name="cluster", uid="u"),
-            spec=UpgradeConfigSpec(desired=Desired(version=NEW), requests=requests),
+            spec=UpgradeConfigSpec(desired=Desired(version=NEW), requests=requests, approved=approved),
             status=told,
         )
         self.world.put_custom(kinds.UPGRADE_CONFIG, "cluster", "", made, uid="u")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shiplift.api.nodes import Blocker, NodeState, NodeStatus, RolloutPhase
-from shiplift.api.upgrade import Request, TurnOf, UpgradeTurn, Verb
+from shiplift.api.upgrade import Granted, Plan, Request, TurnOf, UpgradeTurn, Verb
 from shiplift.api.values import Condition, ConditionStatus
 from shiplift.api.workloads import (
     LastMove,
@@ -22,6 +22,7 @@ from shiplift.api.workloads import (
 )
 from shiplift.facts import kinds
 from shiplift.facts.meta import Owner
+from shiplift.journal.face.report import markdown
 from shiplift.journal.model import Chapter, NodeStory, WorkloadStory
 from tests.journal.desk import START, Desk
 from tests.model.world import NEW, OLD, SPACE
@@ -245,6 +246,34 @@ def test_what_was_asked_for_before_the_start_is_not_told() -> None:
     assert texts(desk.told()) == []
 
 
+def test_an_approval_of_the_beginning_of_all_time_is_told_like_any_other() -> None:
+    desk, digest = Desk(), f"sha256:{'a' * 64}"
+    at = datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=12)))
+    desk.upgrade(
+        approved=Granted(version=NEW, plan_digest=digest, by="ada", at=at),
+        plan=Plan(digest=digest, version=NEW),
+    )
+    (said,) = texts(desk.told())
+    assert said.startswith("the plan was approved by ada at ")
+
+
+def test_who_approved_the_plan_that_runs_is_told_once() -> None:
+    desk = Desk()
+    digest = f"sha256:{'a' * 64}"
+    granted = Granted(
+        version=NEW, plan_digest=digest, by="ada", reason="change 4711", at=START - timedelta(hours=1)
+    )
+    plan = Plan(digest=digest, version=NEW)
+    for words in ("it runs", "again"):
+        desk.upgrade(approved=granted, plan=plan, message=words)
+        desk.look()
+    hour_before = f"{START - timedelta(hours=1):%Y-%m-%d %H:%M} UTC"
+    assert texts(desk.told()) == [f"the plan was approved by ada at {hour_before}: change 4711"]
+    another = Desk()
+    another.upgrade(approved=granted, plan=Plan(digest=f"sha256:{'b' * 64}", version=NEW))
+    assert texts(another.told()) == []
+
+
 def test_a_stalled_upgrade_waits_and_goes_on() -> None:
     desk = Desk()
     desk.upgrade(conditions=(condition("Stalled", "StepStalled"),), message="node a is stuck")
@@ -397,3 +426,26 @@ def test_the_least_is_what_counting_all_pods_each_time_would_say(doings: list[tu
     told = workload(desk.told()).least
     assert told is not None
     assert (told.ready, told.of) == (least, 3)
+
+
+def test_an_upgrade_whose_journal_is_lost_is_not_told_as_one_in_which_nothing_happened() -> None:
+    desk = Desk()
+    desk.node("a")
+    desk.upgrade()
+    desk.look()
+    desk.later(600)
+    desk.node("a", NEW)
+    desk.look()
+    desk.later(600)
+    desk.shelf.text = ""
+    desk.lead()
+    told = desk.told()
+    assert [(one.start, one.end) for one in told.gaps] == [(START, desk.now)]
+    assert "nobody watched from 12:00:00 to 12:20:00" in markdown(told)
+
+
+def test_an_upgrade_that_is_watched_from_its_start_has_no_gap() -> None:
+    desk = Desk()
+    desk.later(10)
+    desk.upgrade()
+    assert desk.told().gaps == ()

@@ -18,14 +18,13 @@ from shiplift.local.ports import free_ports
 from shiplift.quorum.engines.minio import Credentials, MinIO
 from shiplift.quorum.engines.protocol import Server, Told
 from shiplift.quorum.wire import Direct
+from tests.parents import ENDS_WITH_US
 from tests.until import until
 
 COUNT = 4
 _HOST = "127.0.0.1"
 _USER, _PASSWORD = "minio-root", "minio-root-password"
 CREDENTIALS = Credentials(_USER, Hidden(_PASSWORD.encode()))
-ENDS_WITH_US = ("setpriv", "--pdeathsig", "KILL")
-"""Before a command: its process is killed when the one that started it ends, however that ends."""
 
 
 class Servers:

@@ -13,7 +13,7 @@ from typing import Any
 
 from shiplift.local.ports import free_ports
 from tests import debian
-from tests.minio.servers import ENDS_WITH_US
+from tests.parents import ENDS_WITH_US
 from tests.until import until
 
 Json = dict[str, Any]

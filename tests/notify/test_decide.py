@@ -7,8 +7,11 @@ from datetime import timedelta
 import msgspec
 
 from shiplift.engine.step import Outcome, Outcomes
-from shiplift.notify.decide import LASTS, RENEWED, decide
+from shiplift.notify.decide import decide
 from shiplift.notify.model import (
+    LASTS,
+    RENEWED,
+    Address,
     Addressed,
     Deliver,
     EndSilence,
@@ -19,6 +22,7 @@ from shiplift.notify.model import (
     Silence,
     View,
 )
+from shiplift.notify.silences import Silences
 from shiplift.outside.letters import Box, Letter
 from tests.notify.configs import ALERTS, START, WEBHOOK, config, over, running
 
@@ -71,17 +75,39 @@ def test_whoever_is_named_no_more_is_not_told() -> None:
 
 def test_what_could_not_be_delivered_waits_for_as_long_as_was_said() -> None:
     letter = Letter("x", "chat", START)
-    failed = Outcome.refused(Deliver(letter), "away", timedelta(seconds=15))
+    failed = Outcome.refused(Deliver(letter, Address(WEBHOOK["url"])), "away", timedelta(seconds=15))
     outcomes = Outcomes().remember([failed], START)
     view = View(upgrade=config({}, WEBHOOK), box=Box(letters=(letter,)), outcomes=outcomes)
     decision = decide(view, START + timedelta(seconds=5))
     assert decision.steps == ()
     assert decision.look_again_after == timedelta(seconds=10)
+    assert decision.troubles == ("chat cannot be told: away",)
     assert decide(view, START + timedelta(seconds=15)).steps
+    mended = config({}, WEBHOOK | {"url": "https://mended.example/hook"})
+    elsewhere = decide(msgspec.structs.replace(view, upgrade=mended), START)
+    assert elsewhere.steps == (Deliver(letter, Address("https://mended.example/hook")),)
+    assert elsewhere.troubles == ()
+
+
+def test_a_letter_goes_to_where_its_receiver_is_now_and_by_its_own_address_when_nobody_says_so() -> None:
+    box = boxed(View(upgrade=config(running(), WEBHOOK), box=Box()))
+    token = {"name": "chat-token", "key": "token"}
+    mended = WEBHOOK | {"url": "https://mended.example/hook", "token": token}
+    (step,) = decide(View(upgrade=config(running(), mended), box=box), START).steps
+    assert isinstance(step, Deliver)
+    assert step.to is not None
+    assert (step.to.url, step.to.token is not None) == (mended["url"], True)
+    (step,) = decide(View(box=box), START).steps
+    assert step == Deliver(box.letters[0])
+
+
+def test_an_outbox_that_cannot_be_read_is_told() -> None:
+    view = View(upgrade=config(running(), WEBHOOK), trouble="box of ConfigMap x/y is damaged")
+    assert decide(view, START).troubles == ("box of ConfigMap x/y is damaged",)
 
 
 def test_while_nobody_knows_what_there_is_nothing_is_told_and_nothing_ended() -> None:
-    held = {"alerts": Held(HOLDS, START)}
+    held = {HOLDS.place: Held(HOLDS, START)}
     assert names(View(unsure=True, box=Box(letters=(Letter("x", "chat", START),)), held=held)) == []
     assert names(View(upgrade=config(running(), WEBHOOK), box=None)) == []
 
@@ -94,7 +120,7 @@ def test_alerts_are_silenced_while_an_upgrade_runs_and_only_then() -> None:
 
 
 def test_a_silence_is_renewed_long_before_it_ends() -> None:
-    view = View(upgrade=config(running(), ALERTS), box=Box(), held={"alerts": Held(HOLDS, START)})
+    view = View(upgrade=config(running(), ALERTS), box=Box(), held={HOLDS.place: Held(HOLDS, START)})
     assert RENEWED * 3 < LASTS
     early = decide(view, START + RENEWED / 2)
     assert (early.steps, early.look_again_after) == ((), RENEWED / 2)
@@ -103,14 +129,33 @@ def test_a_silence_is_renewed_long_before_it_ends() -> None:
 
 
 def test_it_ends_with_the_upgrade_with_its_receiver_and_with_its_object() -> None:
-    held = {"alerts": Held(HOLDS, START)}
+    held = {HOLDS.place: Held(HOLDS, START)}
     for upgrade in (config(over(), ALERTS), config(running()), None):
         (step,) = decide(View(upgrade=upgrade, box=Box(), held=held), START).steps
         assert step == EndSilence(HOLDS)
 
 
-def test_another_address_is_another_silence() -> None:
+def test_another_address_is_another_silence_and_does_not_wait_for_the_end_of_the_first() -> None:
     elsewhere = ALERTS | {"url": "https://elsewhere.example"}
-    view = View(upgrade=config(running(), elsewhere), box=Box(), held={"alerts": Held(HOLDS, START)})
-    assert names(view) == ["EndSilence"]
-    assert names(View(upgrade=view.upgrade, box=Box())) == ["HoldSilence"]
+    held = {HOLDS.place: Held(HOLDS, START)}
+    view = View(upgrade=config(running(), elsewhere), box=Box(), held=held)
+    ended, holds = decide(view, START).steps
+    assert ended == EndSilence(HOLDS)
+    assert isinstance(holds, HoldSilence)
+    assert ended.lane != holds.lane
+    assert "elsewhere" not in holds.key
+
+
+def test_what_nobody_could_end_is_over_by_itself() -> None:
+    times = [START, START + LASTS / 2, START + LASTS]
+    silences = Silences(lambda: times.pop(0), lambda: None)
+    silences.held(HOLDS)
+    assert list(silences.all()) == [HOLDS.place]
+    assert silences.all() == {}
+
+
+def test_two_receivers_at_one_alertmanager_have_a_silence_each() -> None:
+    other = ALERTS | {"name": "others", "matchers": {"cluster": "two"}}
+    steps = decide(View(upgrade=config(running(), ALERTS, other), box=Box()), START).steps
+    silences = [one.silence for one in steps if isinstance(one, HoldSilence)]
+    assert len({one.comment for one in silences}) == len({one.place for one in silences}) == 2

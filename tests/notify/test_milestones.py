@@ -64,9 +64,85 @@ def test_whoever_was_told_nothing_before_is_not_told_of_what_was() -> None:
     assert kinds(over(phase="Failed"), told(running())) == ["failed"]
 
 
+def test_an_approval_that_is_needed_half_way_is_told_once_each_time_it_is_waited_for() -> None:
+    plan = {"digest": "sha256:" + "a" * 64, "version": "v1.36.3", "creationTime": at(-500)}
+
+    def waits(seconds: int) -> Json:
+        approved = condition("Approved", seconds, holds=False, reason="NeedsApproval")
+        return running(STEP, approved) | {"reason": "NeedsApproval", "plan": plan}
+
+    goes_on = running(STEP, condition("Approved", 40))
+    assert followed(
+        running(), running(STEP), waits(10), waits(10), goes_on, waits(60), waits(60), goes_on, over()
+    ) == ["started", "step-nodesupgraded", "approval-needed", "approval-needed", "upgraded"]
+
+
 def test_the_next_upgrade_is_told_anew() -> None:
     last = told(over(), told(running()))
     assert kinds(running(seconds=500), last) == ["started"]
+
+
+def turn(of: str, seconds: int) -> Json:
+    return running(turn={"of": of, "since": at(seconds)})
+
+
+def followed(*statuses: Json) -> list[str]:
+    """The kinds that are told of one status after the other."""
+    last, seen = "", list[str]()
+    for status in statuses:
+        seen += kinds(status, last)
+        last = told(status, last)
+    return seen
+
+
+def test_two_steps_in_one_second_are_both_told() -> None:
+    assert followed(turn("Ours", 0), turn("ControlPlane", 0), turn("ControlPlane", 0)) == [
+        "started",
+        "turn-ours",
+        "turn-controlplane",
+    ]
+
+
+def test_a_leader_whose_clock_is_behind_loses_neither_start_nor_step_nor_end() -> None:
+    plan = {"digest": "sha256:" + "a" * 64, "version": "v1.36.3", "creationTime": at(4)}
+    steps = (turn("ControlPlane", 10), turn("Nodes", 7), turn("Nodes", 7), over(5), over(5))
+    assert followed({"reason": "NeedsApproval", "plan": plan}, *steps) == [
+        "approval-needed",
+        "started",
+        "turn-controlplane",
+        "turn-nodes",
+        "upgraded",
+    ]
+
+
+def test_a_clock_that_is_behind_the_start_tells_nothing_again_and_again() -> None:
+    behind = running(condition("NodesUpgraded", -3, holds=False))
+    assert followed(running(), behind, behind, behind) == ["started", "step-nodesupgraded"]
+
+
+def next_one(seconds: int) -> Json:
+    """The next upgrade runs, and the one before it is in the history."""
+    found = running(STEP, seconds=seconds)
+    return found | {"history": [*found["history"], *over()["history"]]}
+
+
+@pytest.mark.parametrize("seconds", [100, 500])
+def test_the_end_of_an_upgrade_is_told_also_where_the_next_has_started_already(seconds: int) -> None:
+    found = milestones(config(next_one(seconds)), told(running(STEP)))
+    assert [one.kind for one in found][:2] == ["upgraded", "started"]
+    assert "started" not in kinds(next_one(seconds), found[-1].id)
+    assert "started" in kinds(next_one(seconds), found[0].id)
+    assert "upgraded" not in kinds(next_one(seconds), found[-1].id)
+
+
+def test_an_event_says_from_where_to_where_its_own_upgrade_goes() -> None:
+    past = over()["history"][0] | {"version": "v1.35.4", "precedingVersion": "v1.34.9"}
+    plan = {"digest": "sha256:" + "a" * 64, "version": "v1.36.3", "creationTime": at(200)}
+    waits = {"reason": "NeedsApproval", "plan": plan, "currentVersion": "v1.35.4", "history": [past]}
+    one = config(waits)
+    end, needed = (event(one, each)["data"] for each in milestones(one, told(running())))
+    assert (end["from"], end["to"]) == ("v1.34.9", "v1.35.4")
+    assert (needed["from"], needed["to"]) == ("v1.35.4", "v1.36.3")
 
 
 def test_an_event_is_what_cloud_events_ask_for() -> None:

@@ -162,17 +162,17 @@ def test_alerts_are_silenced_while_it_runs_and_heard_again_after_it(rig: Rig, al
     rig.ask({"name": "alerts", "type": "Alertmanager", "url": alerts.url, "matchers": {"cluster": "one"}})
     rig.start()
     rig.tell(running())
-    (silence,) = until(alerts.silences, 30)
+    (silence,) = until(alerts.silences, 120)
     ends = datetime.fromisoformat(silence["endsAt"])
     assert ends - datetime.now(UTC) < timedelta(minutes=6)
     alerts.fire("Slow", severity="warning", cluster="one")
     alerts.fire("Elsewhere", severity="warning", cluster="two")
     alerts.fire("Dead", severity="critical", cluster="one")
     wanted = {"Slow": "suppressed", "Elsewhere": "active", "Dead": "active"}
-    until(lambda: {name: alerts.heard().get(name) for name in wanted} == wanted, 30)
+    until(lambda: {name: alerts.heard().get(name) for name in wanted} == wanted, 120)
     rig.tell(over())
-    until(lambda: not alerts.silences(), 30)
-    until(lambda: alerts.heard().get("Slow") == "active", 30)
+    until(lambda: not alerts.silences(), 120)
+    until(lambda: alerts.heard().get("Slow") == "active", 120)
 
 
 def test_a_silence_is_renewed_in_place_and_made_anew_where_somebody_ended_it(alerts: Server) -> None:

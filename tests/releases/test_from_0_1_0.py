@@ -25,6 +25,8 @@ from tests.releases.upgraded import (
 )
 from tests.until import until
 
+pytestmark = pytest.mark.long(seconds=26)
+
 RELEASE = "0.1.0"
 LEFT_BEHIND = {
     ("MutatingAdmissionPolicy", "shiplift-echo"),
