@@ -79,7 +79,8 @@ def test_the_fields_keep_the_names_of_the_api() -> None:
             UPGRADE_CONFIG,
             "spec.type",
             "Talos",
-            "UpgradeConfig cluster: spec.type: invalid enum value 'Talos'",
+            "UpgradeConfig cluster: spec.type:"
+            " it has to be one of Kubeadm, OpenShift, External, and is 'Talos'",
         ),
         (
             UPGRADE_CONFIG,
@@ -91,13 +92,14 @@ def test_the_fields_keep_the_names_of_the_api() -> None:
             UPGRADE_CONFIG,
             "metadata.uid",
             5,
-            "UpgradeConfig cluster: metadata.uid: expected `str`, got `int`",
+            "UpgradeConfig cluster: metadata.uid:"
+            " it has to be a text, and is a whole number; put it in quotes",
         ),
         (
             MACHINE_POOL,
             "spec.replicas",
             "3",
-            "MachinePool workers: spec.replicas: expected `int`, got `str`",
+            "MachinePool workers: spec.replicas: it has to be a whole number, and is a text",
         ),
         (
             WORKLOAD_ORDER,
@@ -109,7 +111,8 @@ def test_the_fields_keep_the_names_of_the_api() -> None:
             UPGRADE_CONFIG,
             "metadata.name",
             7,
-            "UpgradeConfig (without a name): metadata.name: expected `str`, got `int`",
+            "UpgradeConfig (without a name): metadata.name:"
+            " it has to be a text, and is a whole number; put it in quotes",
         ),
     ],
 )

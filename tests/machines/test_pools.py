@@ -83,7 +83,7 @@ REFUSED = [
     ),
     (ONE.replace("MachinePool", "NodeRollout"), "document 1 of pools.yaml is a NodeRollout"),
     (ONE.replace("metadata: {name: control-plane}", "metadata: {}"), "a MachinePool has no name"),
-    (ONE.replace("replicas: 1", "replicas: many"), "expected `int`, got `str`"),
+    (ONE.replace("replicas: 1", "replicas: many"), "it has to be a whole number, and is a text"),
     (ONE.replace("version: 1.36.3", "version: latest"), "spec.version"),
     (
         ONE.replace("  role:", "  paced: true\n  role:"),

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from shiplift.machines.decide.recorded import excerpt
+from shiplift.machines.kubeadm import Admission
 from shiplift.machines.model import Purpose
 from shiplift.machines.scripts import admitting, script
 from tests.machines.world import AGENT, wanted
@@ -36,9 +37,18 @@ def test_no_installation_removes_what_others_have_installed(purpose: Purpose) ->
 
 def test_init_prints_no_token() -> None:
     found = script(ASKED, FIRST, Purpose.INIT)
-    assert found.commands[0][:2] == ("kubeadm", "init")
-    assert {"--skip-token-print", "--skip-certificate-key-print"} <= set(found.commands[0])
+    assert found.commands[-1][:2] == ("kubeadm", "init")
+    assert {"--skip-token-print", "--skip-certificate-key-print"} <= set(found.commands[-1])
     assert b'"ttl": "15m0s"' in found.files["init.yaml"]
+
+
+def test_kubeadm_judges_its_documents_before_anything_is_changed(authority: str) -> None:
+    letting_in = Admission(endpoint="192.0.2.11:6443", ca=authority, token="abcdef.0123456789abcdef")
+    init = script(ASKED, FIRST, Purpose.INIT)
+    join = script(ASKED, WORKER, Purpose.JOIN, admission=letting_in, again=True)
+    assert init.commands[0] == ("kubeadm", "config", "validate", "--config=init.yaml")
+    assert join.commands[0] == ("kubeadm", "config", "validate", "--config=join.yaml")
+    assert [one[1] for one in join.commands[1:]] == ["reset", "join"]
 
 
 def test_only_control_planes_ask_for_the_certificates() -> None:

@@ -19,6 +19,7 @@ from shiplift.api.operators import AppType, OperatorCatalog, OperatorVersion
 from shiplift.api.orders import WorkloadOrder
 from shiplift.api.placements import WorkloadPlacement
 from shiplift.api.quorum import QuorumService
+from shiplift.api.shapes import plain
 from shiplift.api.upgrade import UpgradeConfig
 from shiplift.api.workloads import WorkloadMigration
 from shiplift.facts.kinds import Kind
@@ -84,7 +85,8 @@ def unfit(kind: Kind, raw: bytes, error: Exception) -> UnfitObjectError:
     """What is wrong with these bytes, in words."""
     match = _PROBLEM.match(str(error))
     problem, path = (match["problem"], match["path"] or "") if match else (str(error), "")
-    return UnfitObjectError(kind, _metadata_of(raw), path, problem[:1].lower() + problem[1:])
+    told = plain(problem, TYPES[kind], path)
+    return UnfitObjectError(kind, _metadata_of(raw), path, told[:1].lower() + told[1:])
 
 
 class _Name(msgspec.Struct):

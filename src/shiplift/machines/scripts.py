@@ -121,7 +121,13 @@ def _restart(_wanted: Wanted) -> Script:
 
 def _init(wanted: Wanted, machine: Candidate) -> Script:
     words = ("kubeadm", "init", "--config=init.yaml", "--skip-token-print", "--skip-certificate-key-print")
-    return Script((words,), {"init.yaml": init_text(wanted, machine).encode()})
+    return Script((_valid("init.yaml"), words), {"init.yaml": init_text(wanted, machine).encode()})
+
+
+def _valid(name: str) -> Words:
+    """kubeadm overlooks a field that it does not know with a warning that nobody sees: a slip would be found
+    out when the cluster is there. Here it refuses the document."""
+    return ("kubeadm", "config", "validate", f"--config={name}")
 
 
 def _network(wanted: Wanted) -> Script:
@@ -135,7 +141,7 @@ def _join(wanted: Wanted, machine: Candidate, admission: Admission, *, again: bo
     reset = (("kubeadm", "reset", "--force"),) if again else ()
     text = join_text(wanted, machine, admission)
     words = ("kubeadm", "join", "--config=join.yaml")
-    return Script((*reset, words), {"join.yaml": text.encode()}, ("join.yaml",))
+    return Script((_valid("join.yaml"), *reset, words), {"join.yaml": text.encode()}, ("join.yaml",))
 
 
 def admitting(wanted: Wanted, machine: Candidate, via: Candidate) -> Script:

@@ -82,8 +82,8 @@ ALL: tuple[Mutant, ...] = (
         "the token stays on the machine (M4)",
         "a token is short-lived, and kept in no file",
         "scripts.py",
-        'return Script((*reset, words), {"join.yaml": text.encode()}, ("join.yaml",))',
-        'return Script((*reset, words), {"join.yaml": text.encode()})',
+        'return Script((_valid("join.yaml"), *reset, words), {"join.yaml": text.encode()}, ("join.yaml",))',
+        'return Script((_valid("join.yaml"), *reset, words), {"join.yaml": text.encode()})',
         ("init", _CLEAN),
     ),
     _mutant(

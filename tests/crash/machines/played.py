@@ -141,6 +141,8 @@ def kubeadm(words: list[str]) -> None:
         print(token(next(one for one in words if one.startswith("--ttl=")).partition("=")[2]))
     elif words[:3] == ["init", "phase", "upload-certs"]:
         print(uploaded())
+    elif words[:2] == ["config", "validate"]:
+        documents(words[2].removeprefix("--config="))
     else:
         {"init": init, "join": join, "reset": reset}[words[0]]()
 
