@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import RenderableType
+from rich.text import Text
 
-from shiplift.cli.explain import read_name
+from shiplift.cli.explain import explained, read_name
 from shiplift.cli.output import CommandError
+from shiplift.face.parts import ExplainPart, FaceError, Question, Reader
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.kube.client import Client
+from shiplift.kube.errors import Forbidden
 from shiplift.local.cluster import Cluster
 from shiplift.workloads.face.explain import EXPLAIN
 from shiplift.workloads.observe.observer import READS
@@ -308,3 +312,31 @@ def test_who_may_not_read_is_told_at_once(
 
     allow_to_list_migrations(client, "nobody")
     until(lambda: main.run(command) == 1 and "cannot read " in capsys.readouterr().err)
+
+
+NOT_READ = Forbidden("machines is forbidden", status=403)
+NOT_THERE = FaceError("there is no node one", "look")
+
+
+@pytest.mark.parametrize("refusal", [NOT_READ, NOT_THERE])
+def test_what_one_layer_may_not_read_keeps_another_from_nothing(refusal: Exception) -> None:
+    asked = {"silent": part(refusal), "tells": part(None)}
+    assert [str(one) for one in explained(NOBODY, Question("node", "one", ""), asked)] == ["told"]
+    with pytest.raises(type(refusal)):
+        explained(NOBODY, Question("node", "one", ""), {"silent": part(refusal)})
+
+
+NOBODY: Any = None
+"""No layer of these reads anything."""
+
+
+def part(refusal: Exception | None) -> ExplainPart[str]:
+    def told(_reader: Reader, _question: Question, _now: int) -> str:
+        if refusal is not None:
+            raise refusal
+        return "told"
+
+    def drawn(what: str) -> RenderableType:
+        return Text(what)
+
+    return ExplainPart(frozenset({"node"}), ("node/NAME",), "node", told, drawn)

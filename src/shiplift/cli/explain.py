@@ -107,15 +107,16 @@ def read_name(text: str, parts: Iterable[ExplainPart[Any]]) -> tuple[str, str]:
 def explained(
     reader: Reader, question: Question, asked: Mapping[str, ExplainPart[Any]]
 ) -> list[RenderableType]:
-    """The pictures of all that is known of it, layer by layer."""
+    """The pictures of all that is known of it and may be read, layer by layer."""
     from shiplift.face.parts import FaceError
+    from shiplift.kube.errors import Forbidden
 
     told: list[RenderableType] = []
-    refused: list[FaceError | access.UnknownKindError] = []
+    refused: list[Exception] = []
     for part in asked.values():
         try:
             told.append(part.picture(part.explained(reader, question, int(time.time()))))
-        except (FaceError, access.UnknownKindError) as error:
+        except (FaceError, access.UnknownKindError, Forbidden) as error:
             refused.append(error)
     if refused and not told:
         raise refused[0]

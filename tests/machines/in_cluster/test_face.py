@@ -203,6 +203,13 @@ def test_a_machine_is_explained_with_its_pool() -> None:
     assert "burst, which is not there" in explained(world, "machine", "burst-1")
 
 
+def test_a_node_is_explained_by_its_machine() -> None:
+    world = a_world()
+    assert explained(world, "node", "burst-1") == explained(world, "machine", "burst-1")
+    with pytest.raises(FaceError, match="no Machine has node by-hand"):
+        explained(world, "node", "by-hand")
+
+
 @pytest.mark.parametrize(
     ("kind", "name", "hint"),
     [

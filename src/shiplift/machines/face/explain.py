@@ -1,4 +1,5 @@
-"""`shiplift explain machinepool/x` and `machine/x`: where it is, what would help. Nothing is written."""
+"""`shiplift explain machinepool/x`, `machine/x`, and `node/x` for its machine: where it is, what would help.
+Nothing is written."""
 
 from __future__ import annotations
 
@@ -20,12 +21,15 @@ from shiplift.machines.face.standing import (
 
 _POOLS = frozenset({"machinepool", "machinepools", "mpool", "pool"})
 _MACHINES = frozenset({"machine", "machines", "mach"})
+_NODES = frozenset({"no", "node", "nodes"})
 
 
 def explained(reader: Reader, question: Question, _now: int) -> PoolStanding | MachineStanding:
     """All about the pool or the machine that is meant."""
     pools: Sequence[MachinePool] = reader.objects(MACHINE_POOL)
     machines: Sequence[Machine] = reader.objects(MACHINE)
+    if question.kind in _NODES:
+        return _of_node(question.name, pools, machines)
     if question.kind in _MACHINES:
         machine = next((one for one in machines if one.metadata.name == question.name), None)
         if machine is None:
@@ -35,6 +39,13 @@ def explained(reader: Reader, question: Question, _now: int) -> PoolStanding | M
     if pool is None:
         raise _absent("MachinePool", "machinepool", question.name, [one.metadata.name for one in pools])
     return pool_standing(pool, machines)
+
+
+def _of_node(name: str, pools: Sequence[MachinePool], machines: Sequence[Machine]) -> MachineStanding:
+    machine = next((one for one in machines if one.status.node == name), None)
+    if machine is None:
+        raise FaceError(f"no Machine has node {name}", "`kubectl get nodes` lists them")
+    return machine_standing(machine, pools)
 
 
 def _absent(kind: str, word: str, name: str, names: list[str]) -> FaceError:
@@ -48,7 +59,7 @@ def picture(told: PoolStanding | MachineStanding) -> RenderableType:
 
 
 EXPLAIN = ExplainPart[PoolStanding | MachineStanding](
-    words=_POOLS | _MACHINES,
+    words=_POOLS | _MACHINES | _NODES,
     forms=("machinepool/NAME", "machine/NAME"),
     subject="pool or machine",
     explained=explained,
