@@ -85,6 +85,13 @@ def struck(
     return [*told.splitlines(), f"exit {one.returncode}"]
 
 
+def mistyped(words: tuple[str, ...], folder: Path) -> tuple[str, ...]:
+    """The same command, with a field that kubeadm does not know in one of its documents."""
+    text = (folder / "pools.yaml").read_text()
+    (folder / "slip.yaml").write_text(text.replace("skipPhases", "skipFases"))
+    return tuple(one.replace("pools.yaml", "slip.yaml") for one in words)
+
+
 @pytest.mark.long(seconds=75)
 def test_bare_machines_become_one_cluster_though_bootstrap_is_killed(made: Machines, tmp_path: Path) -> None:
     words, before = asked(made, ["m2"], tmp_path, WITHOUT_DNS), boots(made)
@@ -101,14 +108,18 @@ def test_bare_machines_become_one_cluster_though_bootstrap_is_killed(made: Machi
         "interrupted",
         "exit 130",
     ]
-    struck(made, words, signal.SIGKILL, "m1", "init-1")
-    until(lambda: "running" in scopes(made, "m1", "init-1"))
+    refused = run(mistyped(words, tmp_path))
+    assert (refused.returncode, "init-1" in journal(made, "m1")) == (1, True)
+    assert 'unknown field "skipFases"' in refused.stderr, refused.stderr
+    assert made.host("m1").run("test", "-e", "/etc/kubernetes/pki", check=False).returncode == 1
+    struck(made, words, signal.SIGKILL, "m1", "init-2")
+    until(lambda: "running" in scopes(made, "m1", "init-2"))
 
     again = run(words, "--kubeconfig-to", str(tmp_path / "admin.conf"))
     assert again.returncode == 0, again.stderr
     assert "2 of 2 machines are part of the cluster" in again.stderr
     assert ready(made) == {"m1": True, "m2": True}
-    assert [one for one in journal(made, "m1") if one.startswith("init")] == ["init-1"]
+    assert [one for one in journal(made, "m1") if one.startswith("init")] == ["init-1", "init-2"]
     assert journal(made, "m2") == ["agent-1", "join-1", "restart-1", "software-1"]
     assert not set(boots(made)) & set(before)
     until(lambda: agents(made) == {"m1", "m2"}, 60, 0.5)

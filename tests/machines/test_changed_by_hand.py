@@ -555,5 +555,8 @@ def test_of_what_kubeadm_said_the_line_is_told_that_matters() -> None:
     said = excerpt(KUBEADM_SAID)
     assert "[ERROR SystemVerification]: kubelet is configured to not run on" in said
     assert "WARNING" not in said
+    assert "preflight checks failed" not in said
+    assert excerpt("error: error execution phase preflight: preflight checks failed") != ""
     assert excerpt("a\nb\nc\nd") == "b; c; d"
+    assert excerpt("E: a\nE: b\nE: b\nE: c\nE: d\nE: e\n") == "E: c; E: d; E: e (errors before that: 2)"
     assert excerpt("x" * 1000).endswith(" …")

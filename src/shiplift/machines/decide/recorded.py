@@ -23,6 +23,8 @@ _GRACE = timedelta(minutes=1)
 _LINES, _LENGTH = 3, 400
 _WRONG = re.compile(r"\[ERROR|^error|^E: ", re.IGNORECASE)
 """Lines by which kubeadm, apt and others say what went wrong."""
+_GENERAL = re.compile(r"preflight checks failed$")
+"""Says no more than that the lines before it are errors."""
 
 
 class Errand(NamedTuple):
@@ -154,7 +156,10 @@ def given_up(errand: Errand, command: Command) -> Stand:
 
 def excerpt(tail: str) -> str:
     """What went wrong by what a command said, else the end of that, in one line."""
-    lines = [one.strip() for one in tail.splitlines() if one.strip()]
-    wrong = [one for one in lines if _WRONG.search(one)]
+    lines = list(dict.fromkeys(one.strip() for one in tail.splitlines() if one.strip()))
+    errors = [one for one in lines if _WRONG.search(one)]
+    wrong = [one for one in errors if not _GENERAL.search(one)] or errors
     said = "; ".join((wrong or lines)[-_LINES:])
-    return said if len(said) <= _LENGTH else f"{said[:_LENGTH]} …"
+    said = said if len(said) <= _LENGTH else f"{said[:_LENGTH]} …"
+    before = len(wrong) - _LINES
+    return f"{said} (errors before that: {before})" if before > 0 else said

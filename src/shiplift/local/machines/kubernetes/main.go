@@ -19,6 +19,7 @@ import (
 	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 	kubeadm "k8s.io/kubernetes/cmd/kubeadm/app"
+	kubeadmerrors "k8s.io/kubernetes/cmd/kubeadm/app/util/errors"
 	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
 )
 
@@ -38,9 +39,8 @@ func main() {
 		etcdmain.Main(os.Args)
 		return
 	case "kubeadm":
-		if kubeadm.Run() != nil {
-			os.Exit(1)
-		}
+		// it says what went wrong only here, and with which exit code it ends
+		kubeadmerrors.HandleError(kubeadm.Run())
 		return
 	}
 	program, known := programs[name]
