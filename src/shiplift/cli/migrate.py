@@ -14,6 +14,7 @@ from shiplift.cli import access
 from shiplift.cli.access import Context, Kubeconfig
 from shiplift.cli.confirming import Yes, confirm
 from shiplift.cli.output import CommandError, say
+from shiplift.cli.showing import write_over
 
 if TYPE_CHECKING:
     from shiplift.api.workloads import WorkloadMigration
@@ -117,7 +118,7 @@ def _retarget(client: Client, found: WorkloadMigration, wanted: Spec, *, yes: bo
     if not yes:
         refused = CommandError("not changed", "only y or yes changes it")
         confirm("change it?", "shiplift migrate --to VERSION --yes", refused)
-    _write(client, found, wanted)
+    write_over(client, found, wanted, _the_migration)
     say(f"changed WorkloadMigration {_NAME}")
     return _tell_how_it_goes(client)
 
@@ -179,28 +180,3 @@ def shown(found: WorkloadMigration, wanted: Spec) -> list[str]:
 
 def _word(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _write(client: Client, shown_: WorkloadMigration, wanted: Spec) -> None:
-    """Over what was shown: the operator writes to the object all the time, its spec is what counts."""
-    from shiplift.facts.kinds import WORKLOAD_MIGRATION
-    from shiplift.kube.errors import Conflict
-
-    found: WorkloadMigration | None = shown_
-    for _ in range(10):
-        if found is None or found.metadata.uid != shown_.metadata.uid or found.spec != shown_.spec:
-            break
-        about = found.metadata
-        try:
-            client.patch(
-                WORKLOAD_MIGRATION,
-                about.name,
-                {"spec": wanted},
-                uid=about.uid,
-                resource_version=about.resource_version,
-            )
-        except Conflict:
-            found = _the_migration(client)
-        else:
-            return
-    raise CommandError(f"somebody else changed WorkloadMigration {_NAME} meanwhile", "say it again")

@@ -16,6 +16,7 @@ from shiplift.cli.access import Context, Kubeconfig
 from shiplift.cli.confirming import Yes, confirm
 from shiplift.cli.migrate import how_it_goes, read_version
 from shiplift.cli.output import CommandError, say
+from shiplift.cli.showing import write_over
 
 if TYPE_CHECKING:
     from shiplift.api.upgrade import UpgradeConfig
@@ -160,7 +161,7 @@ def _change(
         return None
     if not yes:
         confirm("change it?", _AGAIN, CommandError("not changed", "only y or yes changes it"))
-    _write(client, found, changed)
+    write_over(client, found, changed, upgrade_control.the_upgrade)
     say(f"changed UpgradeConfig {_NAME}")
     if found.spec.approval.value == "Manual":
         say(f"hint: shiplift approve shows the plan and approves it{'; --approve is for new ones' * approve}")
@@ -232,31 +233,6 @@ def _word(value: Any) -> str:
     if value is None or isinstance(value, str):
         return value or "nothing"
     return msgspec.json.encode(value).decode()
-
-
-def _write(client: Client, shown: UpgradeConfig, changed: Spec) -> None:
-    """Over what was shown: the operator writes to the object all the time, its spec is what counts."""
-    from shiplift.facts.kinds import UPGRADE_CONFIG
-    from shiplift.kube.errors import Conflict
-
-    found: UpgradeConfig | None = shown
-    for _ in range(10):
-        if found is None or found.metadata.uid != shown.metadata.uid or found.spec != shown.spec:
-            break
-        about = found.metadata
-        try:
-            client.patch(
-                UPGRADE_CONFIG,
-                about.name,
-                {"spec": changed},
-                uid=about.uid,
-                resource_version=about.resource_version,
-            )
-        except Conflict:
-            found = upgrade_control.the_upgrade(client)
-        else:
-            return
-    raise CommandError(f"somebody else changed UpgradeConfig {_NAME} meanwhile", "say it again")
 
 
 def _tell_how_it_goes(client: Client) -> None:
