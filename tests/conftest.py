@@ -5,12 +5,13 @@ import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import structlog
 
 from shiplift.local import pki
-from tests import examples, timebox
+from tests import examples, rights, timebox
 from tests.timebox import Timebox
 
 pytest_plugins = ["shiplift.local.testing"]
@@ -65,6 +66,21 @@ def pytest_terminal_summary(config: pytest.Config, terminalreporter: pytest.Term
     skipped = terminalreporter.stats.get("skipped", [])
     if left_out := [report.nodeid for report in skipped if timebox.WHY in report.longreprtext]:
         terminalreporter.write_line(timebox.summary(left_out, config.stash[_BOX].pace), red=True)
+    for line in rights.summary():
+        terminalreporter.write_line(line)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker tells what its clusters noted."""
+    output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["rights"] = rights.noted()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    rights.note(getattr(node, "workeroutput", {}).get("rights", {}))
 
 
 def _file(item: pytest.Item) -> str:

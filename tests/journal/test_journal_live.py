@@ -17,11 +17,11 @@ from shiplift.journal.controller import PART as JOURNAL
 from shiplift.journal.names import JOURNAL as NAME
 from shiplift.kube.account import Account
 from shiplift.local.cluster import Cluster
-from shiplift.local.components import Settings
 from shiplift.nodes.controller import PART as NODES
 from shiplift.operator import install
 from shiplift.upgrade.controller import PART as UPGRADE
 from shiplift.workloads.controller import PART as WORKLOADS
+from tests import rights
 from tests.audit import Audit
 from tests.nodes.rig import Rig
 from tests.operated import NEW, OLD, SPACE
@@ -36,10 +36,9 @@ Json = dict[str, Any]
 @pytest.fixture(scope="module")
 def conducted(clusters_folder: Path) -> Iterator[Rig]:
     cluster = Cluster(f"journal-{uuid.uuid4().hex[:8]}", clusters_folder)
-    cluster.up(Settings(audit=True))
-    with Rig(cluster, UPGRADE, WORKLOADS, NODES, JOURNAL) as made:
+    parts = (UPGRADE, WORKLOADS, NODES, JOURNAL)
+    with rights.audited(cluster, *parts), Rig(cluster, *parts) as made:
         yield made
-    cluster.down()
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
 
 from shiplift.cli.access import followed
 from shiplift.facts import kinds
@@ -16,6 +15,7 @@ from shiplift.operator import install
 from tests.audit import Audit
 from tests.nodes.rig import Rig, Scene, scene
 from tests.operated import NEW, OLD, SPACE
+from tests.rights import granted, without_use
 from tests.until import until
 
 PLANE = {"node-role.kubernetes.io/control-plane": ""}
@@ -150,22 +150,8 @@ def test_the_printed_rights_are_enough_and_none_is_without_use(rig: Rig) -> None
         assert one.residue() == []
         assert one.status(rollout)["snapshot"]["machine"]
     assert audit.forbidden() == []
-    unused = _granted() - audit.asked() - LOOKS - SERIES - FORCED - FORGOTTEN
-    # a server that does not stream lists, as 1.33, is asked for pages: `tests/kube/test_store`
-    assert {one for one in unused if not one.startswith("list ")} == set()
-
-
-def _granted() -> set[str]:
-    """By all roles of the account, each right as `verb resource`."""
-    found: list[Any] = [
-        rule
-        for one in install.manifests(SPACE, [PART])
-        if one["kind"] in ("ClusterRole", "Role") and one["metadata"]["name"] == install.ACCOUNT
-        for rule in one["rules"]
-    ]
-    return {
-        f"{verb} {resource}" for rule in found for verb in rule["verbs"] for resource in rule["resources"]
-    }
+    elsewhere = LOOKS | SERIES | FORCED | FORGOTTEN
+    assert without_use(granted(PART), audit.asked() | elsewhere) == set()
 
 
 def test_everything_is_undone_without_an_operator(scene: Scene) -> None:

@@ -26,6 +26,7 @@ from shiplift.notify.names import KEY, OUTBOX
 from shiplift.notify.silences import Alertmanager
 from shiplift.operator import install
 from shiplift.outside.door import Door, Reach
+from tests import rights
 from tests.audit import Audit
 from tests.notify import alertmanager
 from tests.notify.alertmanager import Server
@@ -84,11 +85,10 @@ class Rig(Operated):
 @pytest.fixture(scope="module")
 def _rig(clusters_folder: Path) -> Iterator[Rig]:
     cluster = Cluster(f"notify-{uuid.uuid4().hex[:8]}", clusters_folder)
-    cluster.up(Settings(components=API_ONLY, audit=True))
-    made = Rig(cluster)
-    yield made
-    made.close()
-    cluster.down()
+    with rights.audited(cluster, PART, settings=Settings(components=API_ONLY, audit=True)):
+        made = Rig(cluster)
+        yield made
+        made.close()
 
 
 @pytest.fixture

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from shiplift.local.cluster import Cluster
-from shiplift.local.components import Settings
 from shiplift.local.nodes import Pool
+from shiplift.operators.controller import PART
+from tests import rights
 from tests.operators import rig as rigs
 from tests.operators.rig import Rig, Scene
 
@@ -18,11 +19,10 @@ from tests.operators.rig import Rig, Scene
 @pytest.fixture(scope="session")
 def operated(clusters_folder: Path) -> Iterator[Rig]:
     cluster = Cluster(f"operators-{uuid.uuid4().hex[:8]}", clusters_folder)
-    cluster.up(Settings(), pools=[Pool("w", 2)])
-    made = Rig(cluster)
-    yield made
-    made.close()
-    cluster.down()
+    with rights.audited(cluster, PART, pools=[Pool("w", 2)]):
+        made = Rig(cluster)
+        yield made
+        made.close()
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from tests.policy.held import TOKEN
 from tests.policy.ocm_server import AUTH, failure
 from tests.policy.rig import AT, Rig, document
 from tests.policy.views import over
+from tests.rights import granted, without_use
 from tests.until import until
 
 NEW, LATER = "v1.36.3", "v1.36.9"
@@ -308,19 +309,8 @@ def test_the_printed_rights_are_enough_and_none_is_without_use(rig: Rig) -> None
     rig.begin(section)
     until(lambda: "there is no ClusterVersion" in rig.record().get("trouble", ""))
     assert audit.forbidden() == []
-    unused = granted() - audit.asked() - GIVEN - LOOKS - MAKING - SERIES
-    assert {one for one in unused if not one.startswith("list ")} == set()
-
-
-def granted() -> set[str]:
-    """By all roles of the account, each right as `verb resource`."""
-    roles = [
-        one
-        for one in install.manifests(SPACE, [PART])
-        if one["kind"] in ("ClusterRole", "Role") and one["metadata"]["name"] == install.ACCOUNT
-    ]
-    rules = [rule for one in roles for rule in one["rules"]]
-    return {f"{verb} {resource}" for one in rules for verb in one["verbs"] for resource in one["resources"]}
+    elsewhere = GIVEN | LOOKS | MAKING | SERIES
+    assert without_use(granted(PART), audit.asked() | elsewhere) == set()
 
 
 def test_a_secret_that_nobody_granted_is_named_with_the_command_that_grants_it(rig: Rig) -> None:

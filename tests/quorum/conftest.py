@@ -12,9 +12,10 @@ import msgspec
 import pytest
 
 from shiplift.local.cluster import Cluster
-from shiplift.local.components import Settings
+from shiplift.quorum.controller import PART
 from shiplift.quorum.serving import Artifact, ArtifactServer
 from tests import registry as registries
+from tests import rights
 from tests.minio import builds
 from tests.minio.keys import Key
 from tests.quorum.images_made import Made
@@ -73,15 +74,17 @@ def rig(
     """A cluster of its own with the operator's account, and a registry that the operator trusts."""
     folder = tmp_path_factory.mktemp("quorum")
     cluster = Cluster(f"quorum-{uuid.uuid4().hex[:8]}", clusters_folder)
-    cluster.up(Settings(audit=True))
     (folder / "registry").mkdir()
-    with registries.running(folder / "registry") as registry, pytest.MonkeyPatch.context() as patch:
+    with (
+        rights.audited(cluster, PART),
+        registries.running(folder / "registry") as registry,
+        pytest.MonkeyPatch.context() as patch,
+    ):
         patch.setenv("SSL_CERT_FILE", str(folder / "registry" / "ca.crt"))
         registry.put(REPOSITORY, builds.NEW.tag, new_image)
         made = Rig(cluster, registry, folder, key)
         yield made
         made.close()
-    cluster.down()
 
 
 @pytest.fixture

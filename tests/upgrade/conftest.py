@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from shiplift.local.cluster import Cluster
-from shiplift.local.components import Settings
 from shiplift.nodes.controller import PART as NODES
 from shiplift.operators.controller import PART as OPERATORS
 from shiplift.upgrade.controller import PART as UPGRADE
 from shiplift.workloads.controller import PART as WORKLOADS
+from tests import rights
 from tests.nodes.rig import Rig
 from tests.upgrade import rig as rigs
 from tests.upgrade.rig import Upgrading
@@ -22,10 +22,9 @@ from tests.upgrade.rig import Upgrading
 @pytest.fixture(scope="session")
 def conducted(clusters_folder: Path) -> Iterator[Rig]:
     cluster = Cluster(f"upgrade-{uuid.uuid4().hex[:8]}", clusters_folder)
-    cluster.up(Settings(audit=True))
-    with Rig(cluster, UPGRADE, WORKLOADS, NODES, OPERATORS) as made:
+    parts = (UPGRADE, WORKLOADS, NODES, OPERATORS)
+    with rights.audited(cluster, *parts), Rig(cluster, *parts) as made:
         yield made
-    cluster.down()
 
 
 @pytest.fixture

@@ -30,6 +30,7 @@ from shiplift.workloads.memory import InForce
 from shiplift.workloads.steps import Force, Replace
 from tests.audit import Audit
 from tests.operated import NEW, OLD, SPACE
+from tests.rights import granted, without_use
 from tests.until import until
 from tests.workloads import rig as rigs
 from tests.workloads.halfway import autoscaler
@@ -266,21 +267,7 @@ def test_12_the_printed_rights_are_enough_and_none_is_without_use(rig: Rig) -> N
         with rigs.scene(rig) as scene:
             play(scene)
     assert audit.forbidden() == []
-    unused = _granted() - audit.asked() - LOOKS - SERIES
-    # a server that does not stream lists, as 1.33, is asked for pages: `tests/kube/test_store`
-    assert {one for one in unused if not one.startswith("list ")} == set()
-
-
-def _granted() -> set[str]:
-    """By all roles of the account, each right as `verb resource`."""
-    bound = ("ClusterRole", "shiplift"), ("ClusterRole", "shiplift-templates"), ("Role", "shiplift")
-    printed = install.manifests(SPACE, [PART], templates=True)
-    rules = [
-        rule for one in printed if (one["kind"], one["metadata"]["name"]) in bound for rule in one["rules"]
-    ]
-    return {
-        f"{verb} {resource}" for rule in rules for verb in rule["verbs"] for resource in rule["resources"]
-    }
+    assert without_use(granted(PART, templates=True), audit.asked() | LOOKS | SERIES) == set()
 
 
 def _by_inject(scene: Scene) -> None:

@@ -23,6 +23,7 @@ from tests.audit import Audit, events
 from tests.machines.in_cluster.rig import Rig
 from tests.machines.in_cluster.world import hosts, spec
 from tests.operated import SPACE
+from tests.rights import granted, without_use
 from tests.until import until
 
 Json = dict[str, Any]
@@ -208,19 +209,7 @@ def test_the_printed_rights_are_enough_and_none_is_without_use(rig: Rig) -> None
     rig.says("burst", "RemovalNotDone", "Stalled")
     until(lambda: "create events" in audit.asked())
     assert audit.forbidden() == []
-    unused = granted() - audit.asked() - LOOKS - SERIES
-    assert {one for one in unused if not one.startswith("list ")} == set()
-
-
-def granted() -> set[str]:
-    """By all roles of the account, each right as `verb resource`."""
-    roles = [
-        one
-        for one in install.manifests(SPACE, [PART])
-        if one["kind"] in ("ClusterRole", "Role") and one["metadata"]["name"] == install.ACCOUNT
-    ]
-    rules = [rule for one in roles for rule in one["rules"]]
-    return {f"{verb} {resource}" for one in rules for verb in one["verbs"] for resource in one["resources"]}
+    assert without_use(granted(PART), audit.asked() | LOOKS | SERIES) == set()
 
 
 def test_the_account_can_make_no_other_nodes_and_cannot_touch_those_that_are_there(rig: Rig) -> None:
