@@ -21,8 +21,6 @@ from tests.until import until
 PLANE = {"node-role.kubernetes.io/control-plane": ""}
 LOOKS = {"get nodes", "get pods", "get noderollouts"}
 """Used only to see what became of a write whose answer was lost: `tests/kube/test_client_failures`."""
-SERIES = {"get events", "patch events"}
-"""Used where an Event happens again: `tests/kube/test_events`."""
 FORCED = {"delete pods"}
 """Used where somebody asked for `onBlocked: Force`: `test_force_ends_what_a_budget_keeps_and_only_then`."""
 FORGOTTEN = {"get poddisruptionbudgets", "patch poddisruptionbudgets/status"}
@@ -150,7 +148,7 @@ def test_the_printed_rights_are_enough_and_none_is_without_use(rig: Rig) -> None
         assert one.residue() == []
         assert one.status(rollout)["snapshot"]["machine"]
     assert audit.forbidden() == []
-    elsewhere = LOOKS | SERIES | FORCED | FORGOTTEN
+    elsewhere = LOOKS | FORCED | FORGOTTEN
     assert without_use(granted(PART), audit.asked() | elsewhere) == set()
 
 

@@ -292,8 +292,6 @@ LOOKS = {"get upgradeconfigs"}
 """Used only to see what became of a write whose answer was lost: `tests/kube/test_client_failures`."""
 MAKING = {"create upgradeconfigs"}
 """Asked for by an apply that makes an object, and noted as that apply."""
-SERIES = {"patch events", "get events"}
-"""The same thing told again and again."""
 
 
 def test_the_printed_rights_are_enough_and_none_is_without_use(rig: Rig) -> None:
@@ -309,7 +307,7 @@ def test_the_printed_rights_are_enough_and_none_is_without_use(rig: Rig) -> None
     rig.begin(section)
     until(lambda: "there is no ClusterVersion" in rig.record().get("trouble", ""))
     assert audit.forbidden() == []
-    elsewhere = GIVEN | LOOKS | MAKING | SERIES
+    elsewhere = GIVEN | LOOKS | MAKING
     assert without_use(granted(PART), audit.asked() | elsewhere) == set()
 
 

@@ -254,8 +254,6 @@ LOOKS = {
     )
 }
 """Used only to see what became of a write whose answer was lost: `tests/kube/test_client_failures`."""
-SERIES = {"get events", "patch events"}
-"""Used where an Event happens again: `tests/kube/test_events`."""
 
 
 def test_12_the_printed_rights_are_enough_and_none_is_without_use(rig: Rig) -> None:
@@ -267,7 +265,7 @@ def test_12_the_printed_rights_are_enough_and_none_is_without_use(rig: Rig) -> N
         with rigs.scene(rig) as scene:
             play(scene)
     assert audit.forbidden() == []
-    assert without_use(granted(PART, templates=True), audit.asked() | LOOKS | SERIES) == set()
+    assert without_use(granted(PART, templates=True), audit.asked() | LOOKS) == set()
 
 
 def _by_inject(scene: Scene) -> None:
