@@ -87,13 +87,14 @@ class Upgrading(Scene):
 
     def close(self) -> None:
         self.rig.stop()
-        for one in list(self.client.list(kinds.APP_TYPE)):
-            # nobody is there any more who would take it off, and its namespace has to go
-            about = one["metadata"]
-            free = {"metadata": {"finalizers": None}}
-            self.client.patch(kinds.APP_TYPE, about["name"], free, about["namespace"], uid=about["uid"])
-            with contextlib.suppress(NotFound):  # whoever deletes namespaces may be slow, or not there
-                self.client.delete(kinds.APP_TYPE, about["name"], about["namespace"], uid=about["uid"])
+        for kind in (kinds.APP_TYPE, kinds.QUORUM_SERVICE):
+            for one in list(self.client.list(kind)):
+                # nobody is there any more who would take it off, and its namespace has to go
+                about = one["metadata"]
+                free = {"metadata": {"finalizers": None}}
+                self.client.patch(kind, about["name"], free, about["namespace"], uid=about["uid"])
+                with contextlib.suppress(NotFound):  # whoever deletes namespaces may be slow, or not there
+                    self.client.delete(kind, about["name"], about["namespace"], uid=about["uid"])
         for kind, name in ((kinds.UPGRADE_CONFIG, UPGRADE), (kinds.WORKLOAD_MIGRATION, MIGRATION)):
             with contextlib.suppress(NotFound, Conflict):
                 uid = self.client.get(kind, name)["metadata"]["uid"]

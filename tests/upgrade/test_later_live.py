@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from shiplift.api.marks import UPGRADE_HOLD
-from shiplift.facts.kinds import APP_TYPE
+from shiplift.facts.kinds import APP_TYPE, QUORUM_SERVICE, Kind
 from shiplift.kube.account import Account
 from shiplift.operator import install
 from tests.audit import Audit
@@ -16,6 +16,12 @@ from tests.upgrade.rig import Upgrading
 
 Json = dict[str, Any]
 NAME = "beacon"
+STORE = {
+    "statefulSets": ["minio"],
+    "image": "registry.example/minio:new",
+    "credentialsSecret": "root",
+    "trust": {"minisignKey": f"RW{'A' * 54}"},
+}
 
 
 def test_an_operator_has_its_turn_after_the_workloads_and_is_waited_for(scene: Upgrading) -> None:
@@ -43,20 +49,22 @@ def test_an_operator_has_its_turn_after_the_workloads_and_is_waited_for(scene: U
     assert audit.forbidden() == []
 
 
-def test_an_operator_that_was_held_for_an_upgrade_is_let_go_where_it_is_aborted(scene: Upgrading) -> None:
+def test_what_was_held_for_an_upgrade_is_let_go_where_that_is_aborted(scene: Upgrading) -> None:
     _, _, space = scene.cluster()
     spec = {"package": NAME, "serviceAccountName": "default"}
     scene.client.create(APP_TYPE, {"metadata": {"name": NAME}, "spec": spec}, space)
+    scene.client.create(QUORUM_SERVICE, {"metadata": {"name": NAME}, "spec": STORE}, space)
     scene.ask()
     scene.rig.start()
-    until(lambda: UPGRADE_HOLD in marks(scene, space), 60)
+    for kind in (APP_TYPE, QUORUM_SERVICE):
+        until(lambda kind=kind: UPGRADE_HOLD in marks(scene, space, kind), 60)
     scene.edit(abort=True)
     scene.come_to(90, reason="Aborted")
-    assert UPGRADE_HOLD not in marks(scene, space)
+    assert [UPGRADE_HOLD in marks(scene, space, kind) for kind in (APP_TYPE, QUORUM_SERVICE)] == [False] * 2
 
 
-def marks(scene: Upgrading, space: str) -> Json:
-    return scene.client.get(APP_TYPE, NAME, space)["metadata"].get("annotations") or {}
+def marks(scene: Upgrading, space: str, kind: Kind = APP_TYPE) -> Json:
+    return scene.client.get(kind, NAME, space)["metadata"].get("annotations") or {}
 
 
 def said(scene: Upgrading, space: str) -> dict[str, str]:
