@@ -286,8 +286,6 @@ def test_no_token_is_in_anything_that_is_told(rig: Rig, provider: str) -> None:
 
 # --- rights ---
 
-GIVEN = {"provide upgradeconfigs"}
-"""Asked for by the policy of the conductor's that guards approvals: `tests/api/test_authors`."""
 LOOKS = {"get upgradeconfigs"}
 """Used only to see what became of a write whose answer was lost: `tests/kube/test_client_failures`."""
 MAKING = {"create upgradeconfigs"}
@@ -307,8 +305,7 @@ def test_the_printed_rights_are_enough_and_none_is_without_use(rig: Rig) -> None
     rig.begin(section)
     until(lambda: "there is no ClusterVersion" in rig.record().get("trouble", ""))
     assert audit.forbidden() == []
-    elsewhere = GIVEN | LOOKS | MAKING
-    assert without_use(granted(PART), audit.asked() | elsewhere) == set()
+    assert without_use(granted(PART), audit.asked() | LOOKS | MAKING) == set()
 
 
 def test_a_secret_that_nobody_granted_is_named_with_the_command_that_grants_it(rig: Rig) -> None:
