@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from shiplift.kube.client import Client
+from shiplift.kube.errors import BadAnswer
 from shiplift.kube.rbac import rule
-from shiplift.kube.rights import KEPT_MISSING_SECONDS, KEPT_SECONDS, Rights
+from shiplift.kube.rights import KEPT_MISSING_SECONDS, KEPT_SECONDS, Rights, allowed
 from tests.kube.answering import answer, answering
 
 YES = answer(b'{"status": {"allowed": true}}', Connection="close")
@@ -48,3 +51,17 @@ def test_where_nobody_can_be_asked_the_last_answer_counts() -> None:
         now[0] = KEPT_MISSING_SECONDS
         assert rights.missing() == ("patch deployments.apps",)
         assert len(server.requests) == 2
+
+
+PAGES = [b"<html>the service is away</html>", b"[]", b"{}", b'{"status": {"allowed": "yes"}}', b"\xff"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_of_what_is_before_the_server_is_no_answer(page: bytes) -> None:
+    with (
+        answering(answer(page, Connection="close")) as server,
+        Client(server.credentials) as client,
+        pytest.raises(BadAnswer, match="not what an API server says") as caught,
+    ):
+        allowed(client, "get", "", "pods")
+    assert "load balancer" in caught.value.hint

@@ -96,6 +96,6 @@ def test_what_answers_and_is_no_api_server_is_named() -> None:
     with (
         answering(page) as server,
         Client(server.credentials) as client,
-        pytest.raises(BadAnswer, match="is this the address of an API server"),
+        pytest.raises(BadAnswer, match="does something before the API server"),
     ):
         as_asked(client, [MUTATING_ADMISSION_POLICY])

@@ -7,7 +7,7 @@ import copy
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -42,6 +42,7 @@ from tests.operators.bundles import in_maps
 from tests.operators.observe.test_shelf import AtOnce
 
 Json = dict[str, Any]
+T = TypeVar("T")
 Place = tuple[str, str, str]
 """Plural, namespace and name of an object."""
 SPACE, CATALOGS = "ops", "fleet"
@@ -144,10 +145,10 @@ class FakeClient:
     def acting_as(self, _: object) -> FakeClient:
         return self
 
-    def raw(self, _: str, path: str, **__: object) -> bytes:
+    def ask(self, _: str, path: str, what: type[T], **__: object) -> T:
         if "selfsubjectaccessreviews" in path:
-            return b'{"status": {"allowed": true}}'
-        return b'{"major": "1", "minor": "36", "gitVersion": "v1.36.3"}'
+            return msgspec.convert({"status": {"allowed": True}}, what)
+        return msgspec.convert({"major": "1", "minor": "36", "gitVersion": "v1.36.3"}, what)
 
     def get(self, kind: Kind, name: str, namespace: str = "") -> Json:
         place = (kind.plural, namespace if kind.namespaced else "", name)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -34,6 +34,7 @@ from shiplift.kube.errors import (
 from shiplift.kube.transport import LIST_LIMIT, Lost, Request, Transport
 from shiplift.kube.unsettled import VERSION_PATH, Change, Object, Removal, Unsettled, metadata
 
+T = TypeVar("T")
 APPLY_MANAGER = "shiplift"  # one for ever: under another name we would conflict with our own fields
 DEFAULT_MANAGER = "shiplift-client"
 """The field manager of who has not said another: one that no fence lets pass."""
@@ -304,6 +305,16 @@ class Client:
             if request.changes_nothing:
                 raise Unreachable(lost.message) from lost
             raise Unknown(lost.message) from lost
+
+    def ask(self, method: str, path: str, what: type[T], *, body: bytes = b"") -> T:
+        """An answer that is no object, such as a review or what discovery says: whatever is before an API
+        server may answer in its place."""
+        try:
+            return msgspec.json.decode(self.raw(method, path, body=body), type=what)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise BadAnswer(
+                f"{method} {path}: the answer is not what an API server says: {error}", hint=NOT_THE_SERVER
+            ) from error
 
     def _why_invalid(self, error: Invalid, change: Change) -> Invalid | PreconditionFailed:
         """A failed `test` of a JSON patch says nothing about which one: look whether it was the uid."""

@@ -114,7 +114,7 @@ class Reviews:
             return self._without_answer(kept)
         try:
             verdict = self._ask(token)
-        except (KubeError, msgspec.MsgspecError):
+        except KubeError:
             return self._without_answer(kept)
         finally:
             self._asking.release()
@@ -151,7 +151,7 @@ class Reviews:
 
     def _review(self, path: str, spec: dict[str, Any], what: type[_R]) -> _R:
         body = msgspec.json.encode({"spec": spec})
-        return msgspec.json.decode(self._client.raw("POST", path, body=body), type=what)
+        return self._client.ask("POST", path, what, body=body)
 
 
 def _lasting(verdict: Verdict) -> float:

@@ -35,7 +35,7 @@ class Rights:
         """Where nobody can be asked now, as it was last answered: a write that is refused says it too."""
         if self._clock() >= self._next:
             kept = KEPT_MISSING_SECONDS
-            with contextlib.suppress(KubeError, msgspec.MsgspecError):
+            with contextlib.suppress(KubeError):
                 self._missing = tuple(self._ask())
                 kept = KEPT_MISSING_SECONDS if self._missing else KEPT_SECONDS
             self._next = self._clock() + kept
@@ -61,7 +61,7 @@ def allowed(client: Client, verb: str, group: str, resource: str, namespace: str
     asked = {"verb": verb, "group": group, "resource": plural, "subresource": subresource}
     where = {"namespace": namespace} if namespace else {}
     body = msgspec.json.encode({"spec": {"resourceAttributes": asked | where}})
-    return _read(client.raw("POST", _REVIEW, body=body)).status.allowed
+    return client.ask("POST", _REVIEW, _Review, body=body).status.allowed
 
 
 def _said(verb: str, group: str, resource: str) -> str:
@@ -74,6 +74,3 @@ class _Status(msgspec.Struct):
 
 class _Review(msgspec.Struct):
     status: _Status
-
-
-_read = msgspec.json.Decoder(_Review).decode

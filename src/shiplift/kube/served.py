@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import msgspec
 
 from shiplift.facts.kinds import MUTATING_ADMISSION_POLICY, MUTATING_ADMISSION_POLICY_BINDING, Kind
 from shiplift.kube.client import Client
-from shiplift.kube.errors import BadAnswer, NotFound
+from shiplift.kube.errors import NotFound
 from shiplift.kube.manifests import kind_of
 
 Manifest = Mapping[str, Any]
 Knows = Callable[[Kind], bool]
-T = TypeVar("T")
 
 OLDEST = 33
 """The minor version before which nothing is tested; all kinds but those below were there by then."""
@@ -57,7 +56,7 @@ def by_version(text: str) -> Server:
 
 def as_asked(client: Client, kinds: Iterable[Kind]) -> Server:
     """The server that answers, and which of these kinds it says that it serves."""
-    minor = _minor(_decoded(client.raw("GET", "/version"), _Version).behaves_as)
+    minor = _minor(client.ask("GET", "/version", _Version).behaves_as)
     by_group = {kind.api_version: kind for kind in kinds}
     served = {one: _served(client, kind) for one, kind in by_group.items()}
 
@@ -69,7 +68,7 @@ def as_asked(client: Client, kinds: Iterable[Kind]) -> Server:
 
 def version(client: Client) -> str:
     """The version of the server that answers."""
-    return _decoded(client.raw("GET", "/version"), _Version).git_version
+    return client.ask("GET", "/version", _Version).git_version
 
 
 def told_apart(manifests: Iterable[Manifest], knows: Knows) -> tuple[list[Manifest], list[Manifest]]:
@@ -94,7 +93,7 @@ def _minor(text: str) -> int:
 def _served(client: Client, kind: Kind) -> frozenset[str]:
     root = f"/apis/{kind.api_version}" if kind.group else f"/api/{kind.version}"
     try:
-        found = _decoded(client.raw("GET", root), _Resources)
+        found = client.ask("GET", root, _Resources)
     except NotFound:
         return frozenset()
     return frozenset(one.name for one in found.resources)
@@ -118,13 +117,3 @@ class _Resource(msgspec.Struct):
 
 class _Resources(msgspec.Struct):
     resources: list[_Resource] = []
-
-
-def _decoded(body: bytes, what: type[T]) -> T:
-    try:
-        return msgspec.json.decode(body, type=what)
-    except msgspec.MsgspecError as error:
-        raise BadAnswer(
-            f"the server's answer is not what an API server says: {error}",
-            hint="is this the address of an API server?",
-        ) from error

@@ -98,7 +98,7 @@ class _Resources(msgspec.Struct):
 def _stores_as(client: Client, kind: Kind, storage: str) -> bool:
     """Who does not answer may store as before."""
     try:
-        found = msgspec.json.decode(client.raw("GET", f"/apis/{kind.group}/{kind.version}"), type=_Resources)
+        found = client.ask("GET", f"/apis/{kind.group}/{kind.version}", _Resources)
     except KubeError:
         return False
     told = {one.name: one.storage_version_hash for one in found.resources}
