@@ -49,9 +49,21 @@ def test_what_an_older_server_does_not_know_is_left_out_and_named(
     minor = ".".join(version.lstrip("v").split(".")[:2])
     assert left_out == f"left out, because Kubernetes {minor} does not serve it: {POLICIES}"
     assert hint.startswith("hint: mode Inject needs them, in Kubernetes 1.36 and newer; mode Template")
-    assert "shiplift manifests --template" in hint
+    assert hint.endswith(", and takes `--template` beside the options of this command")
     _, hint = Printed(capsys, "--kubernetes", version, "--template").err.splitlines()
     assert hint.endswith("mode Template moves workloads without them")
+
+
+def test_layers_may_be_written_as_people_write_lists(capsys: pytest.CaptureFixture[str]) -> None:
+    spellings = [
+        ("nodes,workloads",),
+        ("nodes, workloads",),
+        ("nodes", "workloads"),
+        ("nodes,", ",workloads"),
+    ]
+    found = {Printed(capsys, "--kubernetes", "1.36", "--layers", *one).out for one in spellings}
+    assert len(found) == 1
+    assert "" not in found
 
 
 def test_a_new_server_gets_all_and_nothing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,7 +126,7 @@ def test_with_one_replica_it_says_what_that_means(capsys: pytest.CaptureFixture[
         (("--in-cluster",), "error: --in-cluster needs an image\nhint: --image REGISTRY/shiplift:TAG"),
         (
             ("--in-cluster", "--image", "shiplift"),
-            "error: 'shiplift' is no image with a tag or a digest\nhint:",
+            "error: 'shiplift' is no image with a tag or a digest: it has none\nhint:",
         ),
         (("--in-cluster", "--image", IMAGE, "--replicas", "0"), "error: 0 replicas cannot be\nhint: 1 to 9"),
         (("--in-cluster", "--image", IMAGE, "--api-port", "0"), "error: 0 is no port\nhint: --api-port 6443"),
@@ -136,6 +148,17 @@ def test_with_one_replica_it_says_what_that_means(capsys: pytest.CaptureFixture[
             "error: --image is about the operator inside the cluster\nhint: add --in-cluster",
         ),
         (("--replicas", "2"), "error: --replicas is about the operator inside the cluster"),
+        (
+            ("--grant", "ops/token", "--in-cluster", "--image", IMAGE),
+            "error: a single right is printed alone, and --in-cluster says what else is to be printed\nhint:",
+        ),
+        (
+            ("--hooks", "ops", "--layers", "nodes"),
+            "error: a single right is printed alone, and --layers says",
+        ),
+        (("--catalogs", "ops", "--replicas", "0"), "error: a single right is printed alone, and --replicas"),
+        (("--grant", "ops/"), "error: 'ops/' is not NAMESPACE/SECRET\nhint: for example ops/chat-token"),
+        (("--account", "/x"), "error: '/x' is not NAMESPACE/ACCOUNT\nhint: for example ops/installer"),
     ],
 )
 def test_what_cannot_run_inside_a_cluster_is_named(
@@ -163,6 +186,13 @@ def test_what_is_printed_applies_on_every_supported_server(
     with cluster.client() as client:
         for manifest in [*crd.manifests(), *asked.manifests]:
             client.create(kind_of(manifest), manifest)
+    again = Printed(capsys, *words, "--kubeconfig", str(cluster.kubeconfig))
+    assert (again.out, again.err) == (asked.out, asked.err)
+    elsewhere = Printed(capsys, "--namespace", "team", "--kubeconfig", str(cluster.kubeconfig))
+    assert (
+        "note: shiplift is installed in namespace shiplift-system; what is printed takes the rights from it"
+        in elsewhere.err
+    )
 
 
 def test_a_server_that_is_away_is_an_error_with_a_way_out(

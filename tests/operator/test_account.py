@@ -97,6 +97,17 @@ def test_where_nothing_is_installed_it_says_so(cluster: Cluster) -> None:
     )
 
 
+def test_where_it_is_installed_elsewhere_that_namespace_is_named(rig: Rig) -> None:
+    """What is applied for a second namespace would take the rights from the first."""
+    assert run(rig.cluster.kubeconfig, "--namespace", "team") == (
+        1,
+        [
+            "error: there is no ServiceAccount team/shiplift",
+            "hint: shiplift is installed in namespace shiplift-system: --namespace shiplift-system",
+        ],
+    )
+
+
 def test_a_fence_for_one_user_and_the_kubeconfig_of_another_are_named_both(cluster: Cluster) -> None:
     code, said = run(cluster.kubeconfig, "--user", "jane")
     assert (code, len(said)) == (1, 2), said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import ssl
 import threading
@@ -41,19 +42,24 @@ def test_a_name_is_read_as_runtimes_read_it(
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "why"),
     [
-        "",
-        "quay.io/minio/minio",
-        "quay.io/../x:1",
-        "quay.io/x:1@sha256:0",
-        "q.io/X:1",
-        "q.io/a//b:1",
-        "q.io/x:",
+        ("", "it has none"),
+        ("quay.io/minio/minio", "it has none"),
+        ("q.io/x:", "it has none"),
+        ("quay.io/../x:1", "'../x' is no repository"),
+        ("q.io/a//b:1", "'a//b' is no repository"),
+        ("quay.io/x:1@sha256:0", "a digest is sha256: and 64 hexadecimal digits"),
+        ("q.io/X:1", "its repository has capital letters"),
+        ("https://q.io/x:1", "no http:// or https:// goes before it"),
+        ("q.io/a b:1", "it has blanks"),
+        ("q.io/x:a/b", "'a/b' is no tag"),
+        ("-.io/x:1", "'-.io' is no registry"),
+        (f"q.io/{'x' * 256}:1", "its repository has more than 255 characters"),
     ],
 )
-def test_what_names_no_image_is_refused(text: str) -> None:
-    with pytest.raises(NotAllowed, match="is no image with a tag or a digest"):
+def test_what_names_no_image_is_refused(text: str, why: str) -> None:
+    with pytest.raises(NotAllowed, match=f"is no image with a tag or a digest: {re.escape(why)}$"):
         Reference.read(text)
 
 

@@ -69,18 +69,11 @@ class Ear:
         return heard
 
     def _installed_in(self) -> str:
-        """Whoever may not read the binding, or has none, is told of where it is installed by default."""
+        """Whoever may not see where it is installed is told of where it is by default."""
         from shiplift.cli.operator import NAMESPACE
-        from shiplift.facts.kinds import CLUSTER_ROLE_BINDING
-        from shiplift.kube.errors import Forbidden, NotFound
+        from shiplift.operator.account import installed_in
 
-        try:
-            binding = self._client.get(CLUSTER_ROLE_BINDING, NAME)
-        except (Forbidden, NotFound):
-            return NAMESPACE
-        subjects: list[dict[str, str]] = binding.get("subjects") or []
-        spaces = [one["namespace"] for one in subjects if one.get("name") == NAME and one.get("namespace")]
-        return next(iter(spaces), NAMESPACE)
+        return installed_in(self._client) or NAMESPACE
 
     def _is_doubtful(self, heard: Heard) -> bool:
         if heard.gone:

@@ -25,7 +25,7 @@ def split(layers: Iterable[str]) -> list[str]:
     """`--layers a,b` and `--layers a b` are the same; one that names none, as an empty variable of a script
     does, does not mean all."""
     groups = tuple(layers)
-    names = [name for group in groups for name in group.split(",") if name]
+    names = [name for group in groups for word in group.split(",") if (name := word.strip())]
     if groups and not names:
         raise CommandError("no layer is named by --layers", "leave it out for all of them")
     return names

@@ -17,6 +17,7 @@ from shiplift.cli.operator import NAMESPACE, User
 from shiplift.cli.output import CommandError, say
 
 if TYPE_CHECKING:
+    from shiplift.kube.client import Client
     from shiplift.kube.part import LayerPart
     from shiplift.kube.served import Server
     from shiplift.operator.inside import Inside
@@ -53,13 +54,15 @@ def manifests(  # noqa: PLR0913 - what an administrator can choose
     grant: Annotated[
         tuple[str, ...],
         Parameter(
-            help="Only the right to read one Secret: NAMESPACE/SECRET.", negative="", show_default=False
+            help="Only the right to read one Secret: NAMESPACE/SECRET. May be given again.",
+            negative="",
+            show_default=False,
         ),
     ] = (),
     hooks: Annotated[
         tuple[str, ...],
         Parameter(
-            help="Only the right to run hooks, which are Jobs, in one namespace.",
+            help="Only the right to run hooks, which are Jobs, in one namespace. May be given again.",
             negative="",
             show_default=False,
         ),
@@ -67,7 +70,8 @@ def manifests(  # noqa: PLR0913 - what an administrator can choose
     account: Annotated[
         tuple[str, ...],
         Parameter(
-            help="Only the right to install operators as one ServiceAccount: NAMESPACE/ACCOUNT.",
+            help="Only the right to install operators as one ServiceAccount: NAMESPACE/ACCOUNT. May be given"
+            " again.",
             negative="",
             show_default=False,
         ),
@@ -75,7 +79,8 @@ def manifests(  # noqa: PLR0913 - what an administrator can choose
     catalogs: Annotated[
         tuple[str, ...],
         Parameter(
-            help="Only the right to read catalogs of operators from the ConfigMaps of one namespace.",
+            help="Only the right to read catalogs of operators from the ConfigMaps of one namespace. May be"
+            " given again.",
             negative="",
             show_default=False,
         ),
@@ -83,7 +88,7 @@ def manifests(  # noqa: PLR0913 - what an administrator can choose
     quorum: Annotated[
         tuple[str, ...],
         Parameter(
-            help="Only the right to swap the binary of quorum services in one namespace.",
+            help="Only the right to swap the binary of quorum services in one namespace. May be given again.",
             negative="",
             show_default=False,
         ),
@@ -111,8 +116,8 @@ def manifests(  # noqa: PLR0913 - what an administrator can choose
     api_port: Annotated[
         tuple[int, ...],
         Parameter(
-            help="Where pods reach the API server, for the NetworkPolicy; with --in-cluster."
-            " Default: 443 and 6443.",
+            help="Where pods reach the API server, for the NetworkPolicy; with --in-cluster. May be given"
+            " again. Default: 443 and 6443.",
             negative="",
             show_default=False,
         ),
@@ -120,7 +125,8 @@ def manifests(  # noqa: PLR0913 - what an administrator can choose
     egress_port: Annotated[
         tuple[int, ...],
         Parameter(
-            help="What else its pods reach, such as a proxy, for the NetworkPolicy; with --in-cluster.",
+            help="What else its pods reach, such as a proxy, for the NetworkPolicy; with --in-cluster. May be"
+            " given again.",
             negative="",
             show_default=False,
         ),
@@ -143,6 +149,8 @@ def manifests(  # noqa: PLR0913 - what an administrator can choose
 
     _space(namespace)
     if grant or hooks or quorum or account or catalogs:
+        more = {"--layers": layers, "--user": user, "--template": template, "--in-cluster": in_cluster}
+        _alone(more | _of_cluster(image, replicas, api_port, egress_port))
         _print([*_grants(grant, hooks, quorum, namespace), *_for_operators(account, catalogs, namespace)])
         return
     parts = chosen(split(layers))
@@ -154,7 +162,7 @@ def manifests(  # noqa: PLR0913 - what an administrator can choose
     else:
         _only_in_cluster(image, replicas, api_port, egress_port)
         wanted = install.manifests(namespace, parts, user, templates=template)
-    server = by_version(kubernetes) if kubernetes else _asked(wanted, kubeconfig, context)
+    server = by_version(kubernetes) if kubernetes else _asked(wanted, namespace, kubeconfig, context)
     known, unknown = told_apart(wanted, server.knows)
     for line in _left_out(unknown, server.version, parts, template=template):
         say(line)
@@ -181,16 +189,32 @@ def _inside(
     return asked.checked()
 
 
-def _only_in_cluster(
+def _alone(given: Mapping[str, object]) -> None:
+    """Whoever asks for one right and for more gets to know that it is printed alone."""
+    for option, said in given.items():
+        if said:
+            raise CommandError(
+                f"a single right is printed alone, and {option} says what else is to be printed",
+                f"leave {option} out, and print the rest by a command of its own",
+            )
+
+
+def _of_cluster(
     image: str, replicas: int | None, api_port: tuple[int, ...], egress_port: tuple[int, ...]
-) -> None:
-    given = {
+) -> dict[str, object]:
+    """What is about the operator inside the cluster, and whether it was said."""
+    return {
         "--image": image,
         "--replicas": replicas is not None,
         "--api-port": api_port,
         "--egress-port": egress_port,
     }
-    for option, said in given.items():
+
+
+def _only_in_cluster(
+    image: str, replicas: int | None, api_port: tuple[int, ...], egress_port: tuple[int, ...]
+) -> None:
+    for option, said in _of_cluster(image, replicas, api_port, egress_port).items():
         if said:
             raise CommandError(f"{option} is about the operator inside the cluster", "add --in-cluster")
 
@@ -228,7 +252,7 @@ def _secret(text: str) -> tuple[str, str]:
 
 def _both(text: str, shape: str, example: str) -> tuple[str, str]:
     space, slash, name = text.partition("/")
-    if not slash:
+    if not (space and slash and name):
         raise CommandError(f"{text!r} is not {shape}", f"for example {example}")
     return _space(space), _named(name)
 
@@ -247,19 +271,35 @@ def _named(text: str) -> str:
     return text
 
 
-def _asked(manifests: Iterable[Mapping[str, Any]], kubeconfig: Path | None, context: str | None) -> Server:
+def _asked(
+    manifests: Iterable[Mapping[str, Any]], namespace: str, kubeconfig: Path | None, context: str | None
+) -> Server:
     from shiplift.kube.errors import CredentialsError, Unreachable
     from shiplift.kube.manifests import kind_of
     from shiplift.kube.served import as_asked
 
     try:
         with client_of(kubeconfig, context) as client:
-            return as_asked(client, map(kind_of, manifests))
+            server = as_asked(client, map(kind_of, manifests))
+            _tell_of_another(client, namespace)
+            return server
     except (CredentialsError, Unreachable) as error:
         raise CommandError(
             f"no server can be asked what it knows: {error.message}",
             "say its version, as in --kubernetes 1.36, or name it by --kubeconfig",
         ) from error
+
+
+def _tell_of_another(client: Client, namespace: str) -> None:
+    """There is one shiplift a cluster: what is printed for another namespace takes its rights over."""
+    from shiplift.operator.account import installed_in
+
+    there = installed_in(client)
+    if there not in ("", namespace):
+        say(
+            f"note: shiplift is installed in namespace {there}; what is printed takes the rights from it and"
+            f" gives them to namespace {namespace}. If that is not meant: --namespace {there}"
+        )
 
 
 def _left_out(
@@ -278,7 +318,11 @@ def _left_out(
 
 def _instead(part: LayerPart, template: bool) -> str:
     """What cannot work, what to do instead, and what that takes, unless it was said already."""
-    takes = ", and takes `shiplift manifests --template`" if part.template_rules and not template else ""
+    takes = (
+        ", and takes `--template` beside the options of this command"
+        if part.template_rules and not template
+        else ""
+    )
     return f"{part.without_manifests}{takes}"
 
 

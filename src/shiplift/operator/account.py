@@ -7,12 +7,14 @@ theirs; where that is missing, nothing is begun and the command that grants it i
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
 import time
 
 import structlog
 
+from shiplift.facts.kinds import CLUSTER_ROLE_BINDING
 from shiplift.kube.account import Account, account_of, acting_as
 from shiplift.kube.client import Client
 from shiplift.kube.credentials import Credentials
@@ -81,7 +83,7 @@ def _of_account(account: Account, given: Credentials, me: str) -> Credentials:
     except Forbidden as error:
         raise _no_right(account, me) from error
     except NotFound as error:
-        raise AccountError(f"there is no {account}", hint=_how_to_install(account)) from error
+        raise AccountError(f"there is no {account}", hint=_what_helps(account, given)) from error
 
 
 def _taken_for(credentials: Credentials) -> str:
@@ -106,6 +108,28 @@ def how_to_grant(account: Account, user: str) -> str:
 def _as_name(user: str) -> str:
     """As much of it as the name of an object may hold."""
     return re.sub(r"[^a-z0-9]+", "-", user.lower())[:200].strip("-") or "user"
+
+
+def installed_in(client: Client) -> str:
+    """The namespace of the account that has the rights, as its ClusterRoleBinding has it, which only
+    administrators write; empty where there is none, or whoever asks may not see it."""
+    try:
+        binding = client.get(CLUSTER_ROLE_BINDING, install.ACCOUNT)
+    except (Forbidden, NotFound):
+        return ""
+    subjects: list[dict[str, str]] = binding.get("subjects") or []
+    spaces = (one.get("namespace", "") for one in subjects if one.get("name") == install.ACCOUNT)
+    return next(filter(None, spaces), "")
+
+
+def _what_helps(account: Account, given: Credentials) -> str:
+    """What installs it there; or that another namespace may be meant: there is one shiplift a cluster."""
+    there = ""
+    with contextlib.suppress(KubeError), Client(given, timeout=_ASK_SECONDS) as client:
+        there = installed_in(client)
+    if there not in ("", account.namespace):
+        return f"shiplift is installed in namespace {there}: --namespace {there}"
+    return _how_to_install(account)
 
 
 def _how_to_install(account: Account) -> str:

@@ -24,6 +24,7 @@ _COMPANIONS = {
     "ghcr.io": ("pkg-containers.githubusercontent.com",),
 }
 """Where well-known registries give out tokens and keep layers: who trusts one has to reach these."""
+_LONGEST = 255
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _HOST = re.compile(r"(?:[A-Za-z0-9]+(?:[.-]+[A-Za-z0-9]+)*|\[[0-9a-fA-F:]+\])(?::[0-9]{1,5})?")
@@ -45,8 +46,8 @@ class Reference(msgspec.Struct, frozen=True):
         host, path = _split_host(name)
         repository, _, tag = path.partition(":")
         found = cls(host, repository, tag, digest)
-        if not found._well_formed():
-            raise NotAllowed(f"{text[:200]!r} is no image with a tag or a digest")
+        if why := found._wrong(text):
+            raise NotAllowed(f"{text[:200]!r} is no image with a tag or a digest: {why}")
         return found
 
     @property
@@ -59,15 +60,20 @@ class Reference(msgspec.Struct, frozen=True):
         """What is asked for: the digest, where there is one."""
         return self.digest or self.tag
 
-    def _well_formed(self) -> bool:
-        return bool(
-            _HOST.fullmatch(self.host)
-            and _REPOSITORY.fullmatch(self.repository)
-            and len(self.repository) <= 255
-            and (self.tag or self.digest)
-            and (not self.tag or _TAG.fullmatch(self.tag))
-            and (not self.digest or _DIGEST.fullmatch(self.digest))
+    def _wrong(self, text: str) -> str:
+        """What is wrong with it, of several things the one that explains most; empty where nothing is."""
+        faults = (
+            ("://" in text, "no http:// or https:// goes before it"),
+            (any(map(str.isspace, text)), "it has blanks"),
+            (any(map(str.isupper, self.repository)), "its repository has capital letters"),
+            (not self.tag and not self.digest, "it has none"),
+            (self.tag and not _TAG.fullmatch(self.tag), f"{self.tag[:60]!r} is no tag"),
+            (self.digest and not is_digest(self.digest), "a digest is sha256: and 64 hexadecimal digits"),
+            (not _HOST.fullmatch(self.host), f"{self.host[:60]!r} is no registry"),
+            (not _REPOSITORY.fullmatch(self.repository), f"{self.repository[:60]!r} is no repository"),
+            (len(self.repository) > _LONGEST, f"its repository has more than {_LONGEST} characters"),
         )
+        return next((words for wrong, words in faults if wrong), "")
 
     def __str__(self) -> str:
         tag = f":{self.tag}" if self.tag else ""
