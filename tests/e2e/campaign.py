@@ -141,6 +141,6 @@ def campaign(rig: Rig, plans: Sequence[Plan], say: Say, over: Callable[[], bool]
         say(f"{number}/{len(plans)} {plan.name}")
         found.append(play(rig, plan, number))
         one = found[-1]
-        ended = f"WRONG: {one.wrong}" if one.wrong else f"{plan.end.value}: {one.said}"
+        ended = f"{f'WRONG: {one.wrong}' if one.wrong else plan.end.value}: {one.said}"
         say(f"  after {one.seconds:.0f} s {ended}")
     return found

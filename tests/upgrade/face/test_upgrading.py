@@ -198,3 +198,21 @@ def test_every_field_is_on_the_page_and_nothing_else_is() -> None:
     end = datetime.fromtimestamp(NOW, UTC)
     data = upgrade_data(view(running(eta=Estimate(likely=end))))
     assert named(own) - {"steps", "eta"} == set(fields(data))
+
+
+def test_of_one_that_was_aborted_without_an_operator_nothing_is_told_that_is_over_by_that() -> None:
+    """As `shiplift undo` leaves it: nobody has to approve it any more, nor wait for an operator."""
+    before: dict[str, Any] = {
+        "reason": "NeedsApproval",
+        "message": "somebody has to approve the plan to v1.36.3; `shiplift approve` does",
+        "findings": (Finding(code="AGENTS", severity=Severity.WARNING, message="no agent"),),
+        "plan": Plan(digest="0" * 64, version=NEW, summary="two nodes"),
+    }
+    silent = Heard(NOW - 600, gone=True)
+    asked = view(upgrade(**before), silent)
+    assert (asked.stalled, asked.plan, len(asked.findings)) == (before["message"], "two nodes", 1)
+    told = view(upgrade(spec={"abort": True}, about={"generation": 2}, **before), silent)
+    assert (told.phase, told.message, told.stalled, told.plan, told.findings) == ("aborting", "", "", "", ())
+    assert told.hints == (
+        "an operator that runs again ends it, and `shiplift operator` runs one; `shiplift undo` does without",
+    )

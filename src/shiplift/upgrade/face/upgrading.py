@@ -65,11 +65,12 @@ def upgrade_view(found: Sequence[UpgradeConfig], now: int, heard: Heard | None) 
     last = status.history[0] if status.history else None
     runs = status.target_version is not None
     over = last is not None and not runs and versions.goal(last.version) == wanted(one)
+    planned = not over and not one.spec.abort
     return UpgradeView(
         phase=_phase(one),
         came_from=_came_from(one, told=runs or over),
         target=status.target_version or wanted(one),
-        message=plain(status.message),
+        message="" if _unheard(one) else plain(status.message),
         seconds=_elapsed(one, now, over=over),
         eta=Eta.of(status.eta, now) if status.eta else None,
         nodes=Share.of(status.nodes),
@@ -77,9 +78,9 @@ def upgrade_view(found: Sequence[UpgradeConfig], now: int, heard: Heard | None) 
         findings=tuple(
             plain(f"{one.code} ({one.severity.value}): {one.message}")
             for one in status.findings
-            if not runs and not over and one.severity is not Severity.INFO
+            if planned and not runs and one.severity is not Severity.INFO
         ),
-        plan=plain(status.plan.summary) if status.plan and not over else "",
+        plan=plain(status.plan.summary) if status.plan and planned else "",
         digest=status.plan.digest if status.plan else "",
         stalled=plain(_stalled(one)),
         arrival=_arrival(one),
@@ -109,6 +110,11 @@ def _phase(one: UpgradeConfig) -> str:
     return status.phase.value.lower() if status.phase else "not begun"
 
 
+def _unheard(one: UpgradeConfig) -> bool:
+    """Whether it was aborted, and the operator has not said anything since: what it said before is over."""
+    return one.spec.abort and one.status.observed_generation < one.metadata.generation
+
+
 def _elapsed(one: UpgradeConfig, now: int, *, over: bool) -> int | None:
     status = one.status
     if status.target_version is not None:
@@ -124,6 +130,8 @@ def _steps(said: Iterable[Condition]) -> tuple[tuple[str, bool], ...]:
 
 
 def _stalled(one: UpgradeConfig) -> str:
+    if _unheard(one):
+        return ""
     true = (each for each in one.status.conditions if each.status is ConditionStatus.TRUE)
     found = next((each for each in true if each.type == "Stalled"), None)
     return (found.message or found.reason) if found else _resting(one)
@@ -146,7 +154,10 @@ def _arrival(one: UpgradeConfig) -> Arrival:
 
 def _hints(one: UpgradeConfig, now: int, heard: Heard | None) -> Iterable[str]:
     status = one.status
-    if heard is not None and heard.silent(now) is not None:
+    silent = heard is not None and heard.silent(now) is not None
+    if silent and one.spec.abort:
+        yield f"an operator that runs again ends it, and {RUN_ONE}; `shiplift undo` does without"
+    elif silent:
         yield f"nothing happens until an operator runs again; {RUN_ONE} from here"
     elif not status.observed_generation:
         yield f"no operator with the layer upgrade has looked at it yet; {RUN_ONE}"
