@@ -9,9 +9,9 @@ from shiplift.engine.versions import parse
 from shiplift.upgrade.names import FINALIZER
 from tests.crash.facts import Json, kind, labels, notes
 from tests.crash.nodes import facts as nodes
-from tests.crash.recorder import Change, State, Trace, moments
+from tests.crash.recorder import Change, Key, State, Trace, moments
 from tests.crash.upgrade import facts
-from tests.crash.upgrade.scenarios import HalfWay, Scenario
+from tests.crash.upgrade.scenarios import PATIENT, WORKERS, HalfWay, Scenario
 
 Rule = Callable[[Scenario, Change, State], Iterator[str]]
 
@@ -103,9 +103,17 @@ def _of_the_whole(scenario: Scenario, trace: Trace) -> Iterator[str]:
     most = 2 if scenario.half_way is HalfWay.ANOTHER else 1
     if began > most:
         yield f"the upgrade started {began} times"
+    if scenario.half_way is HalfWay.STRATEGY and not any(_is_patient(one) for one in trace.changes):
+        yield "the strategy was changed half-way, and the NodeRollout of the workers kept the one from before"
     end = trace.end()
     if not scenario.interrupted and facts.versions(end) != {scenario.version}:
         yield f"nodes run {sorted(facts.versions(end))} at the end"
     planes = [nodes.version(one) for one in kind(end, "Node") if nodes.is_control_plane(one)]
     if len({parse(one) for one in planes}) > 1:
         yield "the control plane is left half way"
+
+
+def _is_patient(change: Change) -> bool:
+    """Whether it is the NodeRollout of the workers with the strategy that a user changed to."""
+    is_of_workers = change.key == Key("NodeRollout", "", WORKERS) and not change.gone
+    return is_of_workers and _same(change.object["spec"], PATIENT["nodes"])

@@ -1,5 +1,5 @@
-"""Bugs of the conductor, and the plans that are likeliest to catch each: start, order, freezing, holds, what
-is a user's own, ends."""
+"""Bugs of the conductor, and the plans that are likeliest to catch each: start, order, freezing,
+settings, holds, what is a user's own, ends."""
 
 from __future__ import annotations
 
@@ -108,5 +108,13 @@ ALL: tuple[Mutant, ...] = (
             ("own-migration", Crash(Spot(STATUS, "cluster", 8), CrashPoint.AFTER_REPLY)),
             ("own-migration", _CLEAN),
         ),
+    ),
+    Mutant(
+        "settings are not kept (U2)",
+        "a strategy that is changed half-way reaches no NodeRollout",
+        "upgrade/decide/decision.py",
+        "    kept = (*rolling.settings(course), *held)\n",
+        "    kept = (*held,)\n",
+        (("strategy", _CLEAN),),
     ),
 )

@@ -31,6 +31,7 @@ class HalfWay(StrEnum):
     ABORT = "a user aborts once workers are begun"
     DELETE = "a user deletes the UpgradeConfig once workers are begun"
     ANOTHER = "a user asks for another version once the control plane is begun"
+    STRATEGY = "a user changes the strategy for nodes once workers are begun"
 
 
 class Scenario(suite.Scenario, frozen=True):
@@ -91,6 +92,8 @@ def _ours(kind: str, about: Json, spec: Json) -> Json:
 _QUICK: Json = {"waitForNodes": {"settle": "0s"}}
 _SPEC: Json = {"desired": {"version": NEW}, "strategy": {"workloads": _QUICK}}
 LATER = "v1.36.9"
+PATIENT: Json = {"nodes": {"nodeTimeout": "40m"}}
+"""The strategy that a user changes to half-way."""
 
 _ALL = (
     Scenario("upgrade", _SPEC, outages=(Spot(MAKE_ROLLOUT), Spot(STATUS))),
@@ -99,6 +102,7 @@ _ALL = (
     Scenario("abort", _SPEC, HalfWay.ABORT, "Failed", migration=_QUICK, repeats="upgrade"),
     Scenario("delete", _SPEC, HalfWay.DELETE, "", repeats="upgrade"),
     Scenario("another", _SPEC, HalfWay.ANOTHER, version=LATER, repeats="upgrade", takes=2),
+    Scenario("strategy", _SPEC, HalfWay.STRATEGY, repeats="upgrade"),
 )
 ALL = tuple(
     msgspec.structs.replace(one, companions=(AGENTS,), layers=LAYERS, leaves_others=True) for one in _ALL

@@ -10,7 +10,7 @@ from shiplift.api.marks import UPGRADE_HOLD, UPGRADE_LEDGER, UPGRADE_UID
 from shiplift.upgrade.names import FINALIZER
 from tests.crash.recorder import Change, Key, State, Trace
 from tests.crash.upgrade import facts, invariants
-from tests.crash.upgrade.scenarios import LATER, PLANE, WORKERS, HalfWay, Scenario
+from tests.crash.upgrade.scenarios import LATER, PATIENT, PLANE, WORKERS, HalfWay, Scenario
 from tests.crash.workloads.shape import NEW, OLD
 
 Json = dict[str, Any]
@@ -108,6 +108,14 @@ def test_an_upgrade_starts_once_and_ends_where_it_should() -> None:
     assert found(another, (CONFIG, config("1")), again) == []
     old = {CONFIG: config(), **dict([node("n-0", OLD)])}
     assert invariants.broken(SCENARIO, trace(old)) == [f"nodes run {[OLD, NEW]} at the end"]
+
+
+def test_a_strategy_that_is_changed_half_way_reaches_the_rollout() -> None:
+    scenario = Scenario(name="made up", spec=SPEC, half_way=HalfWay.STRATEGY)
+    key, thing = rollout()
+    kept = "the strategy was changed half-way, and the NodeRollout of the workers kept the one from before"
+    assert found(scenario, (key, thing)) == [kept]
+    assert found(scenario, (key, thing | {"spec": thing["spec"] | PATIENT["nodes"]})) == []
 
 
 def test_what_is_left_is_named() -> None:

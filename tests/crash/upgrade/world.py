@@ -10,7 +10,7 @@ from tests.crash.nodes import facts as nodes
 from tests.crash.recorder import State
 from tests.crash.stage import Stage
 from tests.crash.upgrade import facts
-from tests.crash.upgrade.scenarios import LATER, PLANE, UPGRADE, HalfWay, Scenario
+from tests.crash.upgrade.scenarios import LATER, PATIENT, PLANE, UPGRADE, HalfWay, Scenario
 
 _AT_REST = ("Failed", "Quarantined", "Skipped")
 
@@ -27,6 +27,7 @@ class World:
             HalfWay.ABORT: self._abort,
             HalfWay.DELETE: self._delete,
             HalfWay.ANOTHER: self._another,
+            HalfWay.STRATEGY: self._change_strategy,
         }
 
     @property
@@ -83,6 +84,9 @@ class World:
     def _another(self, state: State) -> bool:
         begun = bool(facts.rollout(state, PLANE))
         return begun and self._edit(state, desired={"version": LATER})
+
+    def _change_strategy(self, state: State) -> bool:
+        return self._begun(state) and self._edit(state, strategy=PATIENT)
 
     def _edit(self, state: State, **spec: Any) -> bool:
         uid = facts.upgrade(state)["metadata"]["uid"]
