@@ -2,16 +2,19 @@
 
 It is checked before each step, and by the client (`may_write`) whenever a change is about to be sent, retries
 included. What slips through in the moment between is refused by the fence.
+
+A Lease may be renewed late, and we lead again as if nothing had been: what was not told meanwhile is decided
+anew a moment later, since no event may come that asks for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
 from shiplift.engine.barrier import Barrier
-from shiplift.engine.decision import Decision, Requeue
+from shiplift.engine.decision import Decision, Requeue, requeue
 from shiplift.engine.layer import Layer
 from shiplift.engine.step import Outcome, Outcomes, Step
 from shiplift.kube.lease import NotLeading
@@ -19,6 +22,8 @@ from shiplift.kube.lease import NotLeading
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 D = TypeVar("D", bound=Decision)
+_LATE = timedelta(seconds=1)
+"""Until what could not be told is looked at again."""
 
 
 class Led(Generic[K, V, D]):
@@ -44,5 +49,5 @@ class Led(Generic[K, V, D]):
         try:
             self._check()
         except NotLeading:
-            return ()
+            return (requeue(_LATE),)
         return self._layer.publish(key, decision)
