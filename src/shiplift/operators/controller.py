@@ -43,7 +43,7 @@ class Operators:
         client, store = context.client, context.store
         checks = Checks()
         self._changes = contested.Memory()
-        shelf = Shelf(client, store, context.probing)
+        self._shelf = shelf = Shelf(client, store, context.probing)
         self._observer = Observer(store, client, shelf, checks, lambda: _version(client))
         self._actor = Actor(client, shelf, checks, f"term-{context.epoch}")
         self._publisher = Publisher(client, context.recorder, context.wake)
@@ -65,7 +65,9 @@ class Operators:
         return outcome
 
     def publish(self, key: Key, decision: Decided) -> Iterable[Barrier | Requeue]:
-        return self._publisher.publish(decision)
+        yield from self._publisher.publish(decision)
+        if decision.news:
+            self._shelf.spread(key.name, decision.news)
 
 
 def _version(client: Client) -> str:

@@ -218,9 +218,15 @@ class Decided(Decision, frozen=True):
 
     told: tuple[Told, ...] = ()
     wake: tuple[Key, ...] = ()
+    news: int = 0
+    """Those of a catalog that are spread once all of this was told."""
 
 
 # --- what is seen ---
+
+
+ANSWERS_WITHIN = timedelta(minutes=2)
+"""A catalog that is still being read after that cannot be read: whoever waits for it goes on without."""
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -240,14 +246,16 @@ class Reading(msgspec.Struct, frozen=True):
     taken: datetime | None = None
     ended: datetime | None = None
     pending: bool = False
+    since: datetime | None = None
+    """When what is pending began."""
     trouble: str = ""
     attempts: int = 0
     failures: int = 0
     """Attempts in a row that got nothing."""
     digest: str = ""
     catalog: Catalog | None = None
-    news: bool = False
-    """What was read is other than before: whoever goes by it is woken."""
+    news: int = 0
+    """The attempt that read something other than before, until whoever goes by it was woken; else none."""
 
 
 class SourceView(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,6 +18,8 @@ from shiplift.facts.selectors import Requirement, Selector
 from shiplift.kube.client import Client
 from shiplift.kube.errors import Forbidden, NotFound
 from shiplift.kube.store import Store
+from shiplift.operators.decide.decision import decide
+from shiplift.operators.model import Decided, Key, Loop, SourceView
 from shiplift.operators.observe import shelf as shelves
 from shiplift.operators.observe.shelf import NoPayloadError, Shelf, label_selector
 from tests.operators.bundles import in_maps
@@ -139,6 +141,90 @@ def test_another_catalog_of_the_same_name_was_not_read_yet() -> None:
     made.want("main")
     assert [one.name for one in made.held()] == ["main"]
     assert made.reading(again).news
+
+
+def test_news_stay_news_until_whoever_goes_by_them_was_woken() -> None:
+    """A round may end without telling anybody: the Lease was late, a status could not be written."""
+    of, maps = catalog(), offered("1.0.0")
+    made = shelf(maps, of)
+    first = made.reading(of).news
+    assert first
+    assert made.reading(of).news == first
+    maps.found = offered("1.0.0", "1.1.0").found
+    made.want("main")
+    made.spread("main", first)
+    second = made.reading(of).news
+    assert second, "what was read meanwhile is not spread yet"
+    made.spread("main", second)
+    assert not made.reading(of).news
+
+
+class Ending:
+    """A question whose answer comes while somebody looks at it."""
+
+    def __init__(self, question: Question[Any]) -> None:
+        self._asked = _Asked(question)
+
+    @property
+    def pending(self) -> bool:
+        self._asked.again()
+        return True
+
+    @property
+    def probe(self) -> Probe[Any]:
+        return self._asked.probe
+
+    def again(self) -> None:
+        """It is being asked already."""
+
+
+class WhileLooked:
+    def open(self, question: Question[Any]) -> Asked[Any]:
+        return cast("Asked[Any]", Ending(question))
+
+
+def test_what_ends_while_it_is_looked_at_has_its_content() -> None:
+    of = catalog()
+    made = Shelf(cast("Client", offered("1.0.0")), cast("Store", Rows(of)), WhileLooked())
+    made.want("main")
+    reading = made.reading(of)
+    assert reading.ended is not None
+    assert reading.catalog is not None, "it would be told as being read until it is read again"
+
+
+class Silent:
+    """A question that is asked, and never answered."""
+
+    def __init__(self, question: Question[Any]) -> None:
+        self.probe: Probe[Any] = Probe(question.name, timedelta(hours=1))
+        self.pending = False
+
+    def again(self) -> None:
+        self.pending = True
+
+
+class Nobody:
+    def open(self, question: Question[Any]) -> Asked[Any]:
+        return cast("Asked[Any]", Silent(question))
+
+
+def test_a_catalog_that_never_answers_holds_nobody_up_for_ever() -> None:
+    of, now = catalog(), [NOW]
+    made = Shelf(cast("Client", offered("1.0.0")), cast("Store", Rows(of)), Nobody(), lambda: now[0])
+    made.want("main")
+
+    def decided() -> Decided:
+        return decide(SourceView(row=of, reading=made.reading(of)), now[0], Loop.SOURCE)
+
+    ready = {one.type: one for one in decided().told[0].status.conditions}["Ready"]
+    assert (ready.reason, made.is_reading((of,))) == ("Reading", True)
+    assert decided().look_again_after == timedelta(minutes=2)
+    now[0] += timedelta(minutes=2)
+    decision = decided()
+    said = {one.type: one for one in decision.told[0].status.conditions}
+    assert (said["Stalled"].status, said["Ready"].reason) == ("True", "Unreadable")
+    assert "has not answered" in said["Ready"].message
+    assert (made.is_reading((of,)), decision.wake) == (False, (Key(Loop.USHER),))
 
 
 def test_manifests_that_are_not_there_are_named() -> None:

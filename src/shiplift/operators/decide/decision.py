@@ -75,10 +75,11 @@ def _of_the_cluster(view: View, now: datetime) -> Decided:
             return Decided(wake=view.keys)
         case SourceView():
             line = source.read(view, now)
-            never = bool(view.reading.failures) and view.reading.catalog is None
+            lost = bool(view.reading.failures) or source.is_late(view.reading, now)
+            never = lost and view.reading.catalog is None
             wake = (Key(Loop.USHER),) if view.reading.news or never else ()
             told = (report.source_told(view, now, line),)
-            return Decided(line.steps, _look_again(line), told=told, wake=wake)
+            return Decided(line.steps, _look_again(line), told=told, wake=wake, news=view.reading.news)
         case CrdView():
             step = crd.owned(view)
             return Decided((step,) if step is not None else ())

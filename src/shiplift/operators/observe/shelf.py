@@ -11,7 +11,7 @@ import binascii
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import msgspec
 
 from shiplift.api.operators import CatalogFormat, ConfigMapSource, OperatorCatalog
 from shiplift.api.values import selector_of
+from shiplift.engine import clock
 from shiplift.engine.probes import Asked, Probing, Question, Unanswered
 from shiplift.facts.custom import Custom
 from shiplift.facts.kinds import CONFIG_MAP, OPERATOR_CATALOG
@@ -34,7 +35,7 @@ from shiplift.operators.catalog.graph import ChannelGraph
 from shiplift.operators.catalog.manifests import CATALOG_LABEL
 from shiplift.operators.catalog.model import Bundle, Catalog, Fault, FaultKind, Package
 from shiplift.operators.catalog.payload import Payloads
-from shiplift.operators.model import Held, Key, Loop, Provider, Reading, catalog_of
+from shiplift.operators.model import ANSWERS_WITHIN, Held, Key, Loop, Provider, Reading, catalog_of
 from shiplift.operators.sources import Imported, SourceError
 
 Json = dict[str, Any]
@@ -74,16 +75,20 @@ class Content(msgspec.Struct, frozen=True):
 class Shelf:
     """All catalogs; for many threads."""
 
-    def __init__(self, client: Client, store: Store, probing: Probing) -> None:
-        self._client, self._store, self._probing = client, store, probing
+    def __init__(
+        self, client: Client, store: Store, probing: Probing, now: Callable[[], datetime] = clock.now
+    ) -> None:
+        self._client, self._store, self._probing, self._now = client, store, probing, now
         self._lock = threading.Lock()
         self._asked: dict[str, Asked[str]] = {}
         self._contents: dict[str, Content] = {}
         self._attempts: dict[str, int] = {}
+        self._since: dict[str, datetime] = {}
+        """Since when those are asked that have not answered yet."""
         self._generations: dict[str, tuple[str, int]] = {}
         """Of the OperatorCatalog that was tried last: its uid, and the generation of its spec."""
-        self._news: set[str] = set()
-        """Catalogs that nobody was told of since they have changed."""
+        self._news: dict[str, int] = {}
+        """Catalogs that have changed, by the attempt that saw it, until whoever goes by them was woken."""
         self._manifests: OrderedDict[str, list[Json]] = OrderedDict()
 
     # --- for who acts ---
@@ -94,6 +99,7 @@ class Shelf:
             asked = self._asked.get(name)
             if asked is None:
                 asked = self._asked[name] = self._probing.open(self._question(name))
+            self._since.setdefault(name, self._now())
         asked.again()
 
     def _question(self, name: str) -> Question[str]:
@@ -104,25 +110,36 @@ class Shelf:
             keys=(Key(Loop.SOURCE, "", name),),
         )
 
+    def spread(self, name: str, news: int) -> None:
+        """Whoever goes by it was woken; what is newer than those news is still to be spread."""
+        with self._lock:
+            if self._news.get(name) == news:
+                del self._news[name]
+
     # --- for who observes ---
 
     def reading(self, row: Custom) -> Reading:
-        """How far reading it has come."""
+        """How far reading it has come: first whether it has ended, then what came of it, which is there by
+        then."""
         with self._lock:
-            asked, content = self._asked.get(row.name), self._content_of(row)
-            attempts, tried = self._attempts.get(row.name, 0), self._generations.get(row.name)
-            news = row.name in self._news
-            self._news.discard(row.name)
+            asked = self._asked.get(row.name)
         if asked is None:
             return Reading()
-        probe, pending = asked.probe, asked.pending
+        pending = asked.pending
+        probe = asked.probe
+        with self._lock:
+            content, since = self._content_of(row), self._since.get(row.name)
+            attempts, tried = self._attempts.get(row.name, 0), self._generations.get(row.name)
+            news = self._news.get(row.name, 0)
+        since = since if pending else None
         if tried is not None and tried[0] != row.uid:
-            return Reading(attempts=attempts, pending=pending)
+            return Reading(attempts=attempts, pending=pending, since=since)
         return Reading(
             generation=tried[1] if tried is not None else 0,
             taken=probe.taken,
             ended=probe.ended,
             pending=pending,
+            since=since,
             trouble=probe.error if probe.failures else "",
             attempts=attempts,
             failures=probe.failures,
@@ -135,7 +152,11 @@ class Shelf:
         """Whether one of these was neither read nor found unreadable so far."""
         with self._lock:
             unknown = [row for row in rows if self._content_of(row) is None]
-            return any(not self._failed(row) for row in unknown)
+            return any(not self._failed(row) and not self._is_late(row) for row in unknown)
+
+    def _is_late(self, row: Custom) -> bool:
+        since = self._since.get(row.name)
+        return since is not None and self._now() - since >= ANSWERS_WITHIN
 
     def _failed(self, row: Custom) -> bool:
         asked, (uid, _) = self._asked.get(row.name), self._generations.get(row.name, ("", 0))
@@ -217,6 +238,15 @@ class Shelf:
     # --- the question's own thread ---
 
     def _ask(self, name: str) -> str:
+        with self._lock:
+            self._since[name] = self._now()
+        try:
+            return self._asked_now(name)
+        finally:
+            with self._lock:
+                self._since.pop(name, None)
+
+    def _asked_now(self, name: str) -> str:
         row = self._store.snapshot(OPERATOR_CATALOG).custom(OPERATOR_CATALOG, name)
         with self._lock:
             self._attempts[name] = self._attempts.get(name, 0) + 1
@@ -227,7 +257,7 @@ class Shelf:
         with self._lock:
             before = self._contents.get(name)
             if before is None or before.read_from != content.read_from:
-                self._news.add(name)
+                self._news[name] = self._attempts[name]
             self._contents[name] = content
         return content.digest
 
