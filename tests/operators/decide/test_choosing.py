@@ -282,7 +282,24 @@ def test_while_a_catalog_is_read_for_the_first_time_nothing_is_told_of_what_it_m
     of = app()
     view = app_view(site(RUNS, of=of), None, reading=True)
     assert decide(view, NOW, Loop.CATALOG).told == ()
-    first_look = app_view(site(of=of), None, reading=True)
+    known = msgspec.structs.replace(
+        of, object=msgspec.structs.replace(of.object, status=told_of(app_view(site(of=of), THREE), of))
+    )
+    first_look = app_view(site(of=known), None, reading=True)
     assert decide(first_look, NOW, Loop.APP_TYPE).told == ()
     going = app(deleting=5)
     assert decide(app_view(site(RUNS, of=going), None, reading=True), NOW, Loop.APP_TYPE).steps
+
+
+def told_of(view: AppView, of: Custom) -> AppTypeStatus:
+    (told,) = decide(view, NOW, Loop.APP_TYPE).told
+    assert told.row is of
+    assert isinstance(told.status, AppTypeStatus)
+    return told.status
+
+
+def test_an_app_type_of_which_nothing_was_told_yet_says_that_the_catalogs_are_being_read() -> None:
+    of = app()
+    status = told_of(app_view(site(of=of), None, reading=True), of)
+    said = {one.type: (one.status, one.reason) for one in status.conditions}
+    assert said["Resolved"] == ("Unknown", "Reading")

@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from shiplift.engine import contested, retries
+from shiplift.engine.conditions import Status as Holds
 from shiplift.engine.decision import LookAgain, await_change, earliest, requeue
 from shiplift.engine.step import Outcomes
+from shiplift.facts.custom import Custom
 from shiplift.operators.decide import (
     app_type,
     choosing,
@@ -34,6 +36,7 @@ from shiplift.operators.model import (
     Told,
     UsherView,
     View,
+    app_of,
 )
 from shiplift.operators.tell import report
 
@@ -113,12 +116,22 @@ def _refusal(said: str) -> Reason:
 
 def _app_type(view: AppView, now: datetime) -> Decided:
     app = view.site.app
-    if app is None or (view.reading and not app.deleting and not view.site.versions):
+    if app is None:
         return Decided()
+    if view.reading and not app.deleting and not view.site.versions:
+        return _until_read(view, app, now)
     line = _answered(app_type.resolved(view, app, now), view.outcomes)
     found = choosing.chosen(view, app)
     catalog = "" if isinstance(found, Line) or app.deleting else found.held.name
     return _of(line, (report.resolved_told(app, now, line, view, catalog),))
+
+
+def _until_read(view: AppView, app: Custom, now: datetime) -> Decided:
+    """Told only where nothing was told before: what was, stands until more is known."""
+    if app_of(app).status.conditions:
+        return Decided()
+    line = Line(Reason.READING, "the catalogs are being read", Holds.UNKNOWN)
+    return Decided(told=(report.resolved_told(app, now, line, view, ""),))
 
 
 def _successor(view: AppView, now: datetime) -> Decided:
