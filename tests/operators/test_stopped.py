@@ -16,25 +16,34 @@ from tests.operators.world import World
 BROKEN = "boats.v1.1.0"
 
 
+FIRST = "boats.v1.0.0"
+
+
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> World:
-    """Pods of 1.1.0 come up once, and crash from then on."""
+def crashes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The versions whose pods crash from now on."""
     made = worlds._deployment  # pyright: ignore[reportPrivateUsage]
 
     def crashing(one: dict[str, Any]) -> Deployment:
         row = made(one)
-        broken = crashes and (one["metadata"].get("annotations") or {}).get(BUNDLE) == BROKEN
+        broken = (one["metadata"].get("annotations") or {}).get(BUNDLE) in found
         return msgspec.structs.replace(row, available_replicas=0) if broken else row
 
-    crashes: list[bool] = []
+    found: list[str] = []
     monkeypatch.setattr(worlds, "_deployment", crashing)
+    return found
+
+
+@pytest.fixture
+def world(crashes: list[str]) -> World:
+    """Pods of 1.1.0 come up once, and crash from then on."""
     found = World()
     found.offer(*THREE[:2])
     found.ask("boats", version="1.0.0")
     found.settle()
     found.edit("boats", version=None)
     found.settle()
-    crashes.append(True)
+    crashes.append(BROKEN)
     found.settle()
     assert condition(found, "Installed") == ("False", "WaitingForPods")
     return found
@@ -65,3 +74,17 @@ def test_a_pin_below_it_goes_back(world: World) -> None:
 
 def test_without_another_version_it_is_waited_for(world: World) -> None:
     assert condition(world, "UpToDate") == ("Unknown", "Upgrading")
+
+
+def test_a_first_version_that_ran_and_crashes_now_and_again_is_left_for_the_next(crashes: list[str]) -> None:
+    """It never takes over from anybody, and is never down for as long as a version may take to come up."""
+    found = World()
+    found.offer(*THREE[:1])
+    found.ask("boats")
+    found.settle()
+    crashes.append(FIRST)
+    found.settle()
+    assert condition(found, "Installed") == ("False", "WaitingForPods")
+    found.offer(*THREE[:2])
+    found.settle()
+    assert installed(found) == "1.1.0"

@@ -422,6 +422,8 @@ class OperatorVersionStatus(Status, frozen=True, kw_only=True):
     """Objects that nobody took over; they are left alone."""
     replaced_by: Name | None = None
     """The OperatorVersion that takes over from it."""
+    first_run_time: Time | None = None
+    """When it was first seen to run; that it did stays true, whatever becomes of it."""
     operation: Operation | None = None
     """What is being done now."""
 

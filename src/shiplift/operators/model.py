@@ -539,6 +539,11 @@ def holds(row: Custom, about: str) -> bool:
     return any(one.type == about and one.status is ConditionStatus.TRUE for one in conditions)
 
 
+def has_run(row: Custom) -> bool:
+    """Whether it ever ran; of one that took over, an earlier release noted only that."""
+    return version_of(row).status.first_run_time is not None or holds(row, About.HANDED_OVER)
+
+
 def denies(row: Custom, about: str) -> str | None:
     """What a condition that is false says; None where it is not false."""
     return denied(row.object.status, about)

@@ -34,7 +34,9 @@ Json = dict[str, Any]
 ROLE = Kind("Role", "roles", rbac.GROUP)
 BINDING = Kind("RoleBinding", "rolebindings", rbac.GROUP)
 _REVISION = "deployment.kubernetes.io/revision"
-_FREE_STATUS = frozenset({"message", "observedGeneration", "lastSyncTime", "adopted", "crdFindings"})
+_FREE_STATUS = frozenset(
+    {"message", "observedGeneration", "lastSyncTime", "firstRunTime", "adopted", "crdFindings"}
+)
 _TOLD = ("AppType", "OperatorVersion", "OperatorCatalog")
 
 

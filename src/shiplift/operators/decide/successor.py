@@ -25,7 +25,7 @@ from shiplift.operators.model import (
     Reason,
     app_of,
     denies,
-    holds,
+    has_run,
     is_paused,
     is_untouched,
     version_of,
@@ -82,7 +82,7 @@ def _may_be_left(app: Custom, only: Custom, now: datetime) -> bool:
     """It ran once, somebody pins another, or it has not come to run for as long as it may take."""
     pin = (app_of(app).spec.version or "").removeprefix("v")
     other = bool(pin) and pin != version_of(only).spec.version.removeprefix("v")
-    return holds(only, About.HANDED_OVER) or other or _has_to_run(only) <= now
+    return has_run(only) or other or _has_to_run(only) <= now
 
 
 def _has_to_run(one: Custom) -> datetime:

@@ -159,7 +159,13 @@ def install_told(row: Custom, now: datetime, line: Line, case: Case) -> Told:
         crd_findings=_findings(row, line, case),
         deployments=counts,
         replaced_by=heir.name if heir is not None else None,
+        first_run_time=_first_run(row, line, now),
     )
+
+
+def _first_run(row: Custom, line: Line, now: datetime) -> datetime | None:
+    known = version_of(row).status.first_run_time
+    return now.replace(microsecond=0) if known is None and line.holds is Holds.TRUE else known
 
 
 def _findings(row: Custom, line: Line, case: Case) -> tuple[CrdFinding, ...]:
