@@ -44,14 +44,19 @@ def test_an_apptype_wakes_its_two_loops() -> None:
     ]
 
 
-def test_only_deployments_of_operators_wake_somebody() -> None:
+def test_deployments_of_operators_wake_somebody_and_those_that_may_be_one() -> None:
     ours = deployment(version("1.0.0"))
     assert list(wakes(DEPLOYMENT, None, ours)) == [Key(Loop.USHER, "ops", "app.v1.0.0")]
     same = msgspec.structs.replace(ours, resource_version=9, ready_replicas=0)
     assert list(wakes(DEPLOYMENT, ours, same)) == []
-    theirs = msgspec.structs.replace(ours, annotations=NO_LABELS)
-    assert list(wakes(DEPLOYMENT, None, theirs)) == []
     assert BUNDLE in ours.annotations
+    stripped = msgspec.structs.replace(ours, annotations=NO_LABELS)
+    assert list(wakes(DEPLOYMENT, ours, stripped)) == [Key(Loop.USHER, "ops", "app.v1.0.0")]
+    assert list(wakes(DEPLOYMENT, None, stripped)) == [Key(Loop.USHER, "ops")], "replaced whole"
+    rolled = msgspec.structs.replace(stripped, generation=9, updated_replicas=0)
+    assert list(wakes(DEPLOYMENT, stripped, rolled)) == [], "anybody's, as any day"
+    scaled = msgspec.structs.replace(stripped, replicas=3)
+    assert list(wakes(DEPLOYMENT, stripped, scaled)) == [Key(Loop.USHER, "ops")]
 
 
 def crd(**more: object) -> CustomResourceDefinition:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from datetime import datetime
 from typing import cast
 
@@ -39,11 +39,11 @@ from shiplift.operators.tell.publish import Publisher
 class Operators:
     """The layer, for one term of leading."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, now: Callable[[], datetime] = clock.now) -> None:
         client, store = context.client, context.store
         checks = Checks()
-        self._changes = contested.Memory()
-        self._shelf = shelf = Shelf(client, store, context.probing)
+        self._now, self._changes = now, contested.Memory()
+        self._shelf = shelf = Shelf(client, store, context.probing, now)
         self._observer = Observer(store, client, shelf, checks, lambda: _version(client))
         self._actor = Actor(client, shelf, checks, f"term-{context.epoch}")
         self._publisher = Publisher(client, context.recorder, context.wake)
@@ -61,7 +61,7 @@ class Operators:
     def act(self, step: Step) -> Outcome:
         outcome = self._actor.act(step)
         if outcome.ok:
-            self._changes.note(step, clock.now())
+            self._changes.note(step, self._now())
         return outcome
 
     def publish(self, key: Key, decision: Decided) -> Iterable[Barrier | Requeue]:
@@ -135,9 +135,8 @@ def _served(row: Row) -> object:
 def _of_others(kind: Kind, old: Row | None, new: Row | None, row: Row) -> Iterable[Key]:
     """Deployments of operators, the upgrade of the cluster, and namespaces that go."""
     match kind:
-        case kinds.DEPLOYMENT if BUNDLE in row.annotations:
-            changed = old is None or new is None or _running(old) != _running(new)
-            return (Key(Loop.USHER, row.namespace, row.annotations[BUNDLE]),) if changed else ()
+        case kinds.DEPLOYMENT:
+            return _of_deployment(old, new)
         case kinds.UPGRADE_CONFIG:
             before, after = (matters_to_turn(cast("Custom", one)) if one else None for one in (old, new))
             return (Key(Loop.USHER),) if before != after else ()
@@ -145,6 +144,22 @@ def _of_others(kind: Kind, old: Row | None, new: Row | None, row: Row) -> Iterab
             return (Key(Loop.USHER, row.name),)
         case _:
             return ()
+
+
+def _of_deployment(old: Row | None, new: Row | None) -> Iterable[Key]:
+    """That of an operator; and one that says nothing may be one off which somebody took our marks, or that
+    was replaced whole."""
+    for row in (new, old):
+        if row is not None and BUNDLE in row.annotations:
+            changed = old is None or new is None or _running(old) != _running(new)
+            return (Key(Loop.USHER, row.namespace, row.annotations[BUNDLE]),) if changed else ()
+    if new is None or (old is not None and _wanted(old) == _wanted(new)):
+        return ()
+    return (Key(Loop.USHER, new.namespace),)
+
+
+def _wanted(row: Row) -> int:
+    return cast("Deployment", row).replicas
 
 
 def _running(row: Row) -> object:

@@ -303,6 +303,8 @@ class Live(msgspec.Struct, frozen=True):
     version: str
     owner_uid: str = ""
     """The OperatorVersion that it belongs to."""
+    labelled: bool = True
+    """It has the label by which it is found."""
     manifest: str = ""
     bundle: str = ""
     leaving: bool = False

@@ -334,6 +334,8 @@ class StopDeployment(Account, frozen=True):
     uid: str
     version: str
     """The version of the operator that it is of."""
+    owner: Owner
+    """The same: it is marked as its own again where somebody has taken our marks off it."""
 
     @property
     def key(self) -> str:
@@ -341,12 +343,14 @@ class StopDeployment(Account, frozen=True):
 
     @property
     def change(self) -> str:
-        return self.key
+        """Whoever replaces it whole undoes it just as well."""
+        return f"stop {self.namespace} {self.name}"
 
     def undone_by_others(self) -> str:
         return (
-            f"somebody scales Deployment {self.namespace}/{self.name} of {self.version} up again, which"
-            " another version takes over from; keep them from it until that is through"
+            f"somebody scales Deployment {self.namespace}/{self.name} of {self.version} up again, or takes"
+            " our marks off it, though another version takes over from it; keep them from it until that is"
+            " through"
         )
 
     def describe(self) -> str:

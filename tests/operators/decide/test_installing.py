@@ -18,7 +18,7 @@ from shiplift.facts.pods import PodSpec
 from shiplift.facts.workloads import Deployment
 from shiplift.operators.decide.decision import decide
 from shiplift.operators.decide.install import check_token, installed
-from shiplift.operators.handing.ownership import OWNER_UID
+from shiplift.operators.handing.ownership import OWNER, OWNER_UID
 from shiplift.operators.model import (
     Checked,
     InstallView,
@@ -31,6 +31,7 @@ from shiplift.operators.model import (
     Site,
     Tried,
     Trouble,
+    owner_of,
 )
 from shiplift.operators.names import BUNDLE, ORDER, UNTOUCHED
 from shiplift.operators.steps import Begin, CheckCrd, PutPiece, RemovePiece, StopDeployment, StoreAnew, TryOut
@@ -61,7 +62,7 @@ def deployment(of: Custom, name: str = "app", **more: Any) -> Deployment:
         generation=2,
         created=1,
         deleting=0,
-        labels=NO_LABELS,
+        labels=Labels({OWNER: owner_of(of).label}),
         annotations=Labels({OWNER_UID: of.uid, BUNDLE: of.name}),
         owners=(),
         finalizers=(),
@@ -367,6 +368,49 @@ def test_the_old_one_ends_before_one_of_another_name_begins() -> None:
     (begun,) = said(view(fresh, where=BOTH, of=NEXT, deployments={"app": ended})).steps
     assert isinstance(begun, PutPiece)
     assert begun.name == "fleet"
+
+
+def unmarked(row: Deployment, **more: Any) -> Deployment:
+    """As somebody applies it who knows nothing of us, over it or anew."""
+    return msgspec.structs.replace(row, labels=NO_LABELS, annotations=NO_LABELS, uid="uid-anew", **more)
+
+
+RAN = version("1.0.0", 1, "", "Installed", "HandedOver")
+
+
+@pytest.mark.parametrize("replicas", [1, 0])
+def test_an_old_one_off_which_somebody_took_our_marks_is_found_by_name_stopped_and_marked(
+    replicas: int,
+) -> None:
+    row = unmarked(deployment(RAN), replicas=replicas, current_replicas=replicas)
+    where = site(RAN, NEXT)
+    for pieces in ((piece(DEPLOYMENT, "fleet"),), (runs_as("fleet"),)):
+        rows = {"app": row, "fleet": deployment(NEXT, name="fleet")}
+        (step,) = said(view(*pieces, where=where, of=NEXT, deployments=rows)).steps
+        assert isinstance(step, StopDeployment)
+        assert (step.name, step.uid, step.owner) == ("app", "uid-anew", owner_of(RAN))
+
+
+def test_a_deployment_of_that_name_that_the_old_version_may_never_have_made_is_somebody_elses() -> None:
+    never = version("1.0.0", 1)
+    rows = {"app": unmarked(deployment(never))}
+    (step,) = said(view(piece(DEPLOYMENT, "fleet"), where=site(never, NEXT), of=NEXT, deployments=rows)).steps
+    assert isinstance(step, PutPiece)
+
+
+def test_what_somebody_replaced_whole_is_still_of_the_version_that_ran() -> None:
+    anew = piece(DEPLOYMENT, "app", uid="uid-anew")
+    (step,) = said(view(anew, where=site(RAN), of=RAN)).steps
+    assert isinstance(step, PutPiece)
+    assert (step.uid, step.seen_owner) == ("uid-anew", "")
+    (step,) = said(view(anew, where=site(RAN, NEXT), of=NEXT)).steps
+    assert isinstance(step, PutPiece), "both versions have it"
+    assert said(view(piece(uid="u"), where=site(RAN, NEXT), of=NEXT)).reason is Reason.OWNER_CONFLICT
+
+
+def test_what_has_lost_the_label_by_which_it_is_found_is_put_again() -> None:
+    (step,) = said(view(piece(**mine(NEW, labelled=False)))).steps
+    assert isinstance(step, PutPiece)
 
 
 def test_one_that_selects_other_pods_is_stopped_and_removed_first() -> None:

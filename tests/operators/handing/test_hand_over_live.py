@@ -123,7 +123,7 @@ class Harbour:
     def _found(self, made: list[Made]) -> dict[str, Owned]:
         """All that belongs to either, by uid."""
         kinds = sorted({kind for kind, _, _ in made})
-        owned = pieces.owned(self.client, kinds, [self.old, self.new])
+        owned = pieces.owned(self.client, kinds, {self.old: (), self.new: ()})
         every = [one for listed in owned.values() for one in listed if one.meta["name"] != "sentinel"]
         return {one.meta["uid"]: one for one in every}
 

@@ -15,9 +15,15 @@ from shiplift.kube.rights import allowed
 from shiplift.operators import steps
 from shiplift.operators.crds.definition import content_of
 from shiplift.operators.handing import acting
-from shiplift.operators.handing.ownership import OWNER_UID, owned_meta, released, taken_meta
+from shiplift.operators.handing.ownership import (
+    OWNER_UID,
+    marked_again,
+    owned_meta,
+    released,
+    taken_meta,
+)
 from shiplift.operators.model import Refused, Tried
-from shiplift.operators.names import CONTENT, MANIFEST
+from shiplift.operators.names import BUNDLE, CONTENT, MANIFEST
 
 Json = dict[str, Any]
 
@@ -33,7 +39,7 @@ def take(client: Client, step: steps.Account) -> Outcome:
             return acting.act(client, step.write)
         case steps.StopDeployment():
             subject = Subject(DEPLOYMENT, step.name, step.namespace, step.uid, "Deployment")
-            return change(client, step, subject, lambda _: Edit(_STOPPED))
+            return change(client, step, subject, lambda live: Edit(_stopped(live, step)))
         case steps.RemovePiece():
             return _removed(client, step)
         case steps.ReleasePiece():
@@ -41,6 +47,14 @@ def take(client: Client, step: steps.Account) -> Outcome:
             return change(client, step, subject, lambda live: Edit(_released(live, step)))
         case _:
             raise TypeError(f"{type(step).__name__} is no step of this layer")
+
+
+def _stopped(live: Json, step: steps.StopDeployment) -> Json:
+    """It stays what its version owns: it is removed, or taken back, by that."""
+    marks = marked_again(live["metadata"], step.owner)
+    notes: Json = {**_STOPPED["metadata"]["annotations"], **marks.pop("annotations", {})}
+    noted = {BUNDLE: step.version} if BUNDLE not in (live["metadata"].get("annotations") or {}) else {}
+    return {**_STOPPED, "metadata": {**marks, "annotations": {**notes, **noted}}}
 
 
 def tried(client: Client, puts: Iterable[steps.PutPiece], rights: Iterable[steps.Right] = ()) -> Tried:

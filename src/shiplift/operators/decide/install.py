@@ -24,11 +24,10 @@ from shiplift.facts.kinds import (
     POD,
     SERVICE_ACCOUNT,
 )
-from shiplift.facts.workloads import Deployment
 from shiplift.operators.catalog import semver
 from shiplift.operators.crds.definition import listed, served_by
 from shiplift.operators.decide import hooking, lineage, requirements
-from shiplift.operators.handing.ownership import OWNER_UID
+from shiplift.operators.decide.former import Former, former, names_of
 from shiplift.operators.model import (
     About,
     Checked,
@@ -40,13 +39,14 @@ from shiplift.operators.model import (
     actions_of,
     app_of,
     denies,
+    has_run,
     holds,
     is_paused,
     is_untouched,
     owner_of,
     version_of,
 )
-from shiplift.operators.names import BUNDLE, FINALIZER, RIGHTS, UPGRADEABLE
+from shiplift.operators.names import FINALIZER, RIGHTS, UPGRADEABLE
 from shiplift.operators.steps import (
     Begin,
     CheckCrd,
@@ -196,7 +196,16 @@ def _conflict(case: Case, piece: Piece) -> str:
     if live.owner_uid and live.owner_uid not in ours and live.owner_uid in case.view.alive:
         return f"belongs to {live.bundle or 'another OperatorVersion'}"
     free = live.owner_uid or live.bundle or piece.kind == CUSTOM_RESOURCE_DEFINITION
-    return "" if free else "is there, and was not made by us: remove it, or install elsewhere"
+    if free or _was_ours(case, piece):
+        return ""
+    return "is there, and was not made by us: remove it, or install elsewhere"
+
+
+def _was_ours(case: Case, piece: Piece) -> bool:
+    """All that a version consists of was its own when it ran: somebody has taken our marks off, or replaced
+    the object whole."""
+    by_name = piece.kind == DEPLOYMENT and any(piece.name in names_of(one) for one in case.before)
+    return has_run(case.version) or by_name
 
 
 def _is_used(piece: Piece) -> bool:
@@ -404,7 +413,7 @@ def _is_put(case: Case, piece: Piece) -> bool:
     live = piece.live
     if live is None:
         return False
-    same = live.manifest == piece.digest and live.owner_uid == case.version.uid
+    same = live.manifest == piece.digest and live.owner_uid == case.version.uid and live.labelled
     return (same and not live.leaving) or _is_used(piece)
 
 
@@ -431,13 +440,14 @@ def _old_acts(case: Case) -> Line | None:
         return None
     steps: list[Step] = []
     waiting: list[str] = []
-    for row, live in _others(case):
-        if row.replicas:
-            steps.append(_stop(case, row))
+    for one, live in _others(case):
+        row = one.row
+        if row.replicas or not one.is_marked:
+            steps.append(_stop(case, one))
         elif row.current_replicas or row.observed_generation < row.generation or row.name in case.view.ending:
             waiting.append(row.name)
         elif live is not None:
-            steps.append(_remove(case, row, live))
+            steps.append(_remove(case, one, live))
     if not steps and not waiting:
         return None
     told = steps[0].describe() if steps else f"pods of Deployment {waiting[0]} end first"
@@ -445,44 +455,37 @@ def _old_acts(case: Case) -> Line | None:
 
 
 def _started_again(case: Case) -> Iterator[Step]:
-    """What ran of the old version and somebody has scaled up, once the new one is there: it is removed when
-    all is handed over, and must not act until then."""
-    return (_stop(case, row) for row, _ in _others(case) if row.replicas)
+    """What ran of the old version and somebody has scaled up, or taken our marks off, once the new one is
+    there: it is removed when all is handed over, and must not act until then."""
+    return (_stop(case, one) for one, _ in _others(case) if one.row.replicas or not one.is_marked)
 
 
-def _others(case: Case) -> Iterator[tuple[Deployment, Live | None]]:
+def _others(case: Case) -> Iterator[tuple[Former, Live | None]]:
     """Deployments of the old version that do not become those of the new one; with what is there of a piece
     of that name."""
     replaced = {one.name: one.live for one in case.deployments if one.live is not None}
-    for row in _old_deployments(case):
-        live = replaced.get(row.name)
+    for one in former(case.before, case.view.deployments.values()):
+        live = replaced.get(one.row.name)
         if live is None or live.other_selector:
-            yield row, live
+            yield one, live
 
 
-def _old_deployments(case: Case) -> list[Deployment]:
-    uids = {one.uid for one in case.before}
-    rows = [one for one in case.view.deployments.values() if one.annotations.get(OWNER_UID) in uids]
-    return sorted(rows, key=lambda one: one.name)
+def _stop(case: Case, one: Former) -> StopDeployment:
+    owner = owner_of(one.of)
+    return StopDeployment(case.version.namespace, case.account, one.row.name, one.row.uid, one.of.name, owner)
 
 
-def _stop(case: Case, row: Deployment) -> StopDeployment:
-    told = row.annotations.get(BUNDLE, "the version before")
-    return StopDeployment(case.version.namespace, case.account, row.name, row.uid, told)
-
-
-def _remove(case: Case, row: Deployment, live: Live) -> RemovePiece:
+def _remove(case: Case, one: Former, live: Live) -> RemovePiece:
     """It is made anew: what it selects cannot be changed."""
-    before = next(one for one in case.before if one.uid == row.annotations.get(OWNER_UID))
     return RemovePiece(
         namespace=case.version.namespace,
         account=case.account,
         kind=DEPLOYMENT,
-        where=row.namespace,
-        name=row.name,
+        where=one.row.namespace,
+        name=one.row.name,
         uid=live.uid,
         version=live.version,
-        owner=owner_of(before),
+        owner=owner_of(one.of),
     )
 
 

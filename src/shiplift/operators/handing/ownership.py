@@ -101,6 +101,16 @@ def owned_meta(meta: Json, owner: Owner) -> Json:
     return {**meta, **marked, **refers}
 
 
+def marked_again(meta: Json, owner: Owner) -> Json:
+    """The part of a merge patch by which an object says again whose it is; empty where it does."""
+    missing: Json = {} if is_marked(meta, owner) else marks(owner)
+    references = _references(meta)
+    if _can_refer(meta, owner) and _find(references, owner) is None:
+        controlled = any(one.get("controller") for one in references)
+        missing["ownerReferences"] = [*references, reference(owner, controller=not controlled)]
+    return missing
+
+
 def taken_meta(live: Json, wanted: Json, before: Sequence[Owner], new: Owner) -> Json:
     """Metadata of an object that becomes what the new owner wants and its own in one write. Earlier owners
     stay beside it, without control, until they let go."""

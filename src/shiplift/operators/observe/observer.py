@@ -20,8 +20,8 @@ from shiplift.kube.store import Snapshot, Store
 from shiplift.operators.catalog.installation import NotInstallableError
 from shiplift.operators.catalog.model import Bundle
 from shiplift.operators.decide import hooking, lineage
+from shiplift.operators.decide.former import former, names_of
 from shiplift.operators.decide.install import check_token, trial_token
-from shiplift.operators.handing.ownership import OWNER_UID
 from shiplift.operators.model import (
     About,
     AppView,
@@ -229,20 +229,23 @@ class Observer:
 
     def _ending(self, snapshot: Snapshot, site: Site, row: Custom) -> tuple[frozenset[str], Trouble | None]:
         """Of the Deployments that this version ends: those of which pods are still there."""
-        uids = {one.uid for one in lineage.predecessors(site, row)}
-        if site.app is None or site.going or row.deleting or not uids:
+        before = lineage.predecessors(site, row)
+        if site.app is None or site.going or row.deleting or not before:
             return frozenset(), None
         account = app_of(site.app).spec.service_account_name
         client = pieces.as_account(self._client, row.namespace, account)
         found: set[str] = set()
-        for one in snapshot.all(Deployment):
-            stopped = one.namespace == row.namespace and not one.replicas and one.selector is not None
-            if stopped and one.annotations.get(OWNER_UID) in uids and one.selector is not None:
-                look = partial(pieces.has_pods, client, one.namespace, one.name, label_selector(one.selector))
-                try:
-                    found |= {one.name} if self._as_account(row, account, look) else set()
-                except TroubledError as error:
-                    return frozenset(), error.trouble
+        here = [
+            one for one in snapshot.all(Deployment) if one.namespace == row.namespace and not one.replicas
+        ]
+        for one in (each.row for each in former(before, here)):
+            if one.selector is None:
+                continue
+            look = partial(pieces.has_pods, client, one.namespace, one.name, label_selector(one.selector))
+            try:
+                found |= {one.name} if self._as_account(row, account, look) else set()
+            except TroubledError as error:
+                return frozenset(), error.trouble
         return frozenset(found), None
 
     def _wanted(self, app: Custom, row: Custom) -> list[pieces.Json]:
@@ -289,7 +292,7 @@ class Observer:
         client = pieces.as_account(self._client, row.namespace, account)
         every = (row, *others)
         of = sorted(frozenset[Kind]().union(*(pieces.kinds_of(one.annotations) for one in every)))
-        owners = [owner_of(one) for one in every]
+        owners = {owner_of(one): names_of(one) for one in every}
         return self._as_account(row, account, lambda: pieces.owned(client, of, owners))
 
     def _brings(self, site: Site, row: Custom) -> frozenset[tuple[str, str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -87,6 +87,7 @@ def _live(found: Json, manifest: Json, kind: Kind) -> Live:
         uid=meta["uid"],
         version=meta["resourceVersion"],
         owner_uid=notes.get(OWNER_UID, ""),
+        labelled=OWNER in (meta.get("labels") or {}),
         manifest=notes.get(MANIFEST, ""),
         bundle=notes.get(BUNDLE, ""),
         leaving="deletionTimestamp" in meta,
@@ -127,24 +128,45 @@ def _selects(deployment: Json) -> Json:
     return {key: value for key, value in selector.items() if value}
 
 
-def owned(client: Client, kinds: Iterable[Kind], owners: Sequence[Owner]) -> dict[str, tuple[Owned, ...]]:
-    """By uid of each owner: all that says that it belongs to it, or refers to it."""
+def owned(
+    client: Client, kinds: Iterable[Kind], owners: Mapping[Owner, Collection[str]]
+) -> dict[str, tuple[Owned, ...]]:
+    """By uid of each owner: all that says that it belongs to it, or refers to it; and of the Deployments that
+    are given by name those off which somebody has taken our marks."""
     found: dict[str, list[Owned]] = {one.uid: [] for one in owners}
     selector = f"{OWNER} in ({','.join(sorted({one.label for one in owners}))})"
+    space = next(iter(owners)).namespace
     for kind in kinds:
-        space = owners[0].namespace if kind.namespaced else ""
-        for live in client.list(kind, space, selector):
+        for live in client.list(kind, space if kind.namespaced else "", selector):
             _sort_in(found, kind, live["metadata"])
+    marked = {one.meta["name"] for listed in found.values() for one in listed if one.kind == DEPLOYMENT}
+    for owner, names in owners.items():
+        for name in sorted(set(names) - marked):
+            found[owner.uid] += _unmarked(client, owner, name)
     return {uid: tuple(listed) for uid, listed in found.items()}
+
+
+def _unmarked(client: Client, owner: Owner, name: str) -> Iterator[Owned]:
+    """A Deployment of that name that does not say whose it is, or not so that it is found."""
+    try:
+        meta: Json = client.get(DEPLOYMENT, name, owner.namespace)["metadata"]
+    except NotFound:
+        return
+    notes: Mapping[str, str] = meta.get("annotations") or {}
+    if notes.get(OWNER_UID, owner.uid) == owner.uid:
+        yield Owned(DEPLOYMENT, _slim(meta), owner.name)
 
 
 def _sort_in(found: dict[str, list[Owned]], kind: Kind, meta: Json) -> None:
     notes: Mapping[str, str] = meta.get("annotations") or {}
     references: list[Json] = meta.get("ownerReferences") or []
     belongs = {notes.get(OWNER_UID, ""), *(one.get("uid", "") for one in references)}
-    slim = {key: meta[key] for key in _KEPT if key in meta}
     for uid in belongs & found.keys():
-        found[uid].append(Owned(kind, slim, notes.get(BUNDLE, "")))
+        found[uid].append(Owned(kind, _slim(meta), notes.get(BUNDLE, "")))
+
+
+def _slim(meta: Json) -> Json:
+    return {key: meta[key] for key in _KEPT if key in meta}
 
 
 _KEPT = (
