@@ -65,3 +65,54 @@ def test_an_operator_whose_deployment_was_replaced_whole_is_uninstalled_with_it(
     world.settle()
     assert not world.of("deployments")
     assert not world.of("apptypes")
+
+
+# --- a catalog changes ---
+
+
+def stopped_for_the_next(world: World) -> bool:
+    """The old version was stopped, and nothing of the new one runs yet."""
+    replicas = deployment(world, "boats").get("spec", {}).get("replicas")
+    return replicas == 0 and "fleet" not in world.of("deployments")
+
+
+def test_a_version_that_is_taken_out_of_the_catalog_in_a_hand_over_leaves_somebody_running() -> None:
+    world, done, said = running(), list[str](), set[str]()
+
+    def bystander() -> None:
+        (app,) = world.of("apptypes").values()
+        said.update(one["message"] for one in app["status"]["conditions"] if one["reason"] == "GoingBack")
+        if stopped_for_the_next(world) and not done:
+            done.append("withdrawn")
+            world.offer(*renamed()[:1])
+            world.restart()
+
+    world.edit("boats", version=None)
+    world.settle(between=bystander)
+    assert done
+    assert deployment(world, "boats")["spec"]["replicas"] == 1
+    assert world.installed("boats") == "1.0.0"
+    assert list(world.of("operatorversions")) == ["boats.v1.0.0"]
+    assert said == {"boats.v1.1.0 goes: no catalog has it any more; boats.v1.0.0 runs again"}
+
+
+def test_manifests_that_cannot_be_had_for_a_while_take_nothing_back() -> None:
+    """The catalog names the version, and whoever has the manifests may give them again."""
+    world, hidden = running(), dict[Any, Json]()
+
+    def bystander() -> None:
+        if stopped_for_the_next(world) and not hidden:
+            payloads = [place for place in world.server.objects if is_payload(place)]
+            hidden.update({place: world.server.objects.pop(place) for place in payloads})
+            world.restart()
+
+    world.edit("boats", version=None)
+    world.settle(between=bystander)
+    assert len(world.of("operatorversions")) == 2
+    world.server.objects.update(hidden)
+    world.settle()
+    assert world.installed("boats") == "1.1.0"
+
+
+def is_payload(place: tuple[str, str, str]) -> bool:
+    return place[0] == "configmaps" and place[2].startswith("main-") and "index" not in place[2]

@@ -422,6 +422,10 @@ class World:
         )
         return Operators(context, lambda: self.now)
 
+    def restart(self) -> None:
+        """Another operator, which knows nothing."""
+        self._layer = self._operator()
+
     # --- what people do ---
 
     def offer(self, *versions: Bundle) -> None:

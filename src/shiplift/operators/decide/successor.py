@@ -51,8 +51,8 @@ def followed(view: AppView, app: Custom, now: datetime) -> Course:
     installed = lineage.current(view.site)
     if not view.site.versions:
         return Course(Line(Reason.NOTHING_YET, "there is no version yet", Holds.UNKNOWN))
-    if withdrawn := _withdrawn(view, app, installed):
-        return Course(withdrawn)
+    if back := _withdrawn(view, app, installed) or _taken_out(view, app, installed):
+        return Course(back)
     found = choosing.chosen(view, app)
     if installed is None:
         led_out = None if isinstance(found, Line) else _out_of(view, app, found, now)
@@ -105,8 +105,43 @@ def _withdrawn(view: AppView, app: Custom, installed: Custom | None) -> Line | N
     if not unwanted:
         return None
     why = f"{pin} is pinned" if pin else "nothing is pinned any more"
+    return _goes(unwanted, why)
+
+
+def _goes(unwanted: list[Custom], why: str) -> Line:
     steps = tuple(app_type.deleted(one, why) for one in unwanted)
     return Line(Reason.GOING_BACK, f"{unwanted[0].name} goes: {why}", steps=steps)
+
+
+def _taken_out(view: AppView, app: Custom, installed: Custom | None) -> Line | None:
+    """A version that never ran, and of which no catalog has the manifests any more, gives way to the one
+    before it, of which one does: that may have been stopped for it."""
+    before = installed or _left_behind(view)
+    newest = lineage.newest(view.site)
+    if before is None or newest is None or is_paused(app) or version_of(newest).spec.replaces != before.name:
+        return None
+    lost = not has_run(newest) and _lacks_manifests(newest) and not _is_offered(view, newest)
+    if not lost or not _is_known(view, app) or not _is_offered(view, before):
+        return None
+    return _goes([newest], f"no catalog has it any more; {before.name} runs again")
+
+
+def _lacks_manifests(one: Custom) -> bool:
+    said = (each for each in version_of(one).status.conditions if each.type == About.INSTALLED)
+    return any(each.reason == Reason.NO_PAYLOAD for each in said)
+
+
+def _is_offered(view: AppView, one: Custom) -> bool:
+    spec = version_of(one).spec
+    packages = (held.catalog.package(spec.package) for held in view.held)
+    return any(each.payload == spec.bundle for found in packages if found for each in found.bundles)
+
+
+def _is_known(view: AppView, app: Custom) -> bool:
+    """Whether what it came from was read: otherwise nobody knows what is offered."""
+    known = {held.name for held in view.held}
+    came_from = app_of(app).status.catalog
+    return came_from in known or (came_from is None and all(one.name in known for one in view.catalogs))
 
 
 def _is_unwanted(one: Custom, before: Custom, pin: str) -> bool:
