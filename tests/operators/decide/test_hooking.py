@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from shiplift.api.hooks import JobState
 from shiplift.facts.custom import Custom
-from shiplift.facts.kinds import DEPLOYMENT
+from shiplift.facts.kinds import CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT
 from shiplift.operators.act.hooks import job_of
 from shiplift.operators.decide.install import installed
-from shiplift.operators.model import Job, Reason
-from shiplift.operators.names import HOOKED, ORDER
-from shiplift.operators.steps import HookDone, PutPiece, RunHook
+from shiplift.operators.model import Checked, Job, Piece, Reason, Tried
+from shiplift.operators.names import HOOKED, ORDER, UNTOUCHED
+from shiplift.operators.steps import Begin, HookDone, PutPiece, RunHook, StoreAnew
 from tests.operators.decide.views import install_view, mine, piece, site, version
 
 TEMPLATE = {
@@ -46,6 +47,24 @@ def test_it_runs_before_anything_is_taken_over_as_the_account_that_it_names() ->
     assert made["spec"]["activeDeadlineSeconds"] == 600
     assert made["metadata"]["name"] == step.job
     assert said(new()).steps[0].job == step.job, "its name is fixed, so that it is never made twice"
+
+
+def test_it_has_succeeded_before_anything_is_begun_from_which_there_is_no_way_back() -> None:
+    waits = new(**{UNTOUCHED: "true"})
+    versions = [{"name": "v2", "served": True, "storage": True}]
+    stored = piece(CUSTOM_RESOURCE_DEFINITION, "c", **mine(OLD, "old", stored=("v1", "v2"), storage="v2"))
+    crd = msgspec.structs.replace(stored, manifest={**stored.manifest, "spec": {"versions": versions}})
+    known: dict[str, Any] = {"tried": Tried(), "checked": {"c": Checked()}}
+
+    def next_of(of: Custom, *pieces: Piece) -> type:
+        (step,) = installed(install_view(site(OLD, of), of, *pieces, **known))[0].steps
+        return type(step)
+
+    assert next_of(waits, crd) is RunHook
+    assert next_of(waits, piece()) is RunHook
+    hooked = new(**{UNTOUCHED: "true", HOOKED: "backup-1"})
+    assert next_of(hooked, crd) is StoreAnew
+    assert next_of(hooked, piece()) is Begin
 
 
 @pytest.mark.parametrize(

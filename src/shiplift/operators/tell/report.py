@@ -59,6 +59,8 @@ _WAITING = frozenset(
         Reason.PAUSED,
         Reason.CHECKING_CRDS,
         Reason.CHECKING_RIGHTS,
+        Reason.HOOK_RUNNING,
+        Reason.HOOK_FAILED,
         Reason.STORING_ANEW,
     }
 )
