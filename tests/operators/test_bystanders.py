@@ -4,10 +4,15 @@ real layer."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
+from shiplift.engine.step import Answer
 from shiplift.facts.kinds import DEPLOYMENT
-from shiplift.operators.handing.ownership import OWNER_UID
+from shiplift.kube.client import Client
+from shiplift.operators.act import objects
+from shiplift.operators.handing.ownership import OWNER_UID, Owner
+from shiplift.operators.model import Live
+from shiplift.operators.steps import PutPiece
 from tests.operators.test_interrupted import Judge, renamed
 from tests.operators.world import World
 
@@ -65,6 +70,29 @@ def test_an_operator_whose_deployment_was_replaced_whole_is_uninstalled_with_it(
     world.settle()
     assert not world.of("deployments")
     assert not world.of("apptypes")
+
+
+def test_a_write_that_was_decided_before_the_next_version_stopped_it_does_not_start_it_again() -> None:
+    world = running()
+    place = ("deployments", "ops", "boats")
+    before = world.server.objects[place]
+    live = Live(uid=before["metadata"]["uid"], version="7", generation=before["metadata"]["generation"])
+    late = PutPiece(
+        namespace="ops",
+        account="installer",
+        kind=DEPLOYMENT,
+        where="ops",
+        name="boats",
+        manifest={**before, "metadata": {"name": "boats", "namespace": "ops"}},
+        digest="d",
+        owner=Owner("ops", "boats.v1.0.0", before["metadata"]["annotations"][OWNER_UID]),
+        uid=live.uid,
+        seen_generation=live.generation,
+    )
+    world.server.put(DEPLOYMENT, "ops", {**before, "spec": {**before["spec"], "replicas": 0}})
+    outcome = objects.take(cast("Client", world.client), late)
+    assert outcome.answer is Answer.REFUSED
+    assert deployment(world, "boats")["spec"]["replicas"] == 0
 
 
 # --- a catalog changes ---

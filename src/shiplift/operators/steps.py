@@ -270,6 +270,8 @@ class PutPiece(Account, frozen=True):
     """Of the object that is there; empty where there is none."""
     seen_owner: str = ""
     """The uid of the version that it belonged to when it was looked at."""
+    seen_generation: int = 0
+    """Of what it said when it was looked at: another version may have stopped it since."""
     content_stays: bool = False
     """Only whose it is changes."""
 

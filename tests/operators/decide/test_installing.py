@@ -23,6 +23,7 @@ from shiplift.operators.model import (
     Checked,
     InstallView,
     Line,
+    Live,
     Loop,
     Needed,
     Piece,
@@ -342,16 +343,35 @@ def test_a_veto_holds_until_the_first_write_and_not_after() -> None:
     assert said(begun).reason is Reason.INSTALLING
 
 
-@pytest.mark.parametrize(("begun", "expected"), [(False, [PutPiece]), (True, [])])
-def test_while_the_next_version_waits_what_somebody_deletes_of_the_old_one_is_made_again(
-    begun: bool, expected: list[type]
-) -> None:
-    notes = {ORDER: "2"} if begun else {ORDER: "2", UNTOUCHED: "true"}
-    waits = version("1.1.0", 2, "1.0.0", notes=notes)
-    where = site(OLD, waits)
-    line = said(view(piece(DEPLOYMENT, "app"), piece(**mine(OLD)), where=where, of=OLD))
-    assert (line.reason, line.holds) == (Reason.BEING_REPLACED, Holds.TRUE)
-    assert [type(one) for one in line.steps] == expected
+def waits(**notes: str) -> Custom:
+    return version("1.1.0", 2, "1.0.0", notes={ORDER: "2", **notes})
+
+
+def test_while_the_next_version_waits_the_old_one_is_what_runs_and_is_kept_so() -> None:
+    """Whatever somebody does to it, and whatever becomes of its pods, is seen; once the next has begun it is
+    judged no more."""
+    waiting, begun = waits(**{UNTOUCHED: "true"}), waits()
+    runs = runs_as("app", OLD)
+    gone, stripped = piece(DEPLOYMENT, "app"), msgspec.structs.replace(runs, live=stripped_live(runs))
+    for lost in (gone, stripped):
+        (step,) = said(view(lost, where=site(OLD, waiting), of=OLD)).steps
+        assert isinstance(step, PutPiece)
+        over = said(view(lost, where=site(OLD, begun), of=OLD))
+        assert (over.reason, over.holds, over.steps) == (Reason.BEING_REPLACED, Holds.TRUE, ())
+    for available, reason in ((1, Reason.INSTALLED), (0, Reason.WAITING_FOR_PODS)):
+        rows = {"app": deployment(OLD, available_replicas=available)}
+        assert said(view(runs, where=site(OLD, waiting), of=OLD, deployments=rows)).reason is reason
+
+
+def stripped_live(one: Piece) -> Live:
+    assert one.live is not None
+    return msgspec.structs.replace(one.live, owner_uid="", manifest="")
+
+
+def test_one_that_never_ran_does_not_begin_while_the_next_waits() -> None:
+    never = version("1.0.0", 1, notes={ORDER: "1", UNTOUCHED: "true"})
+    line = said(view(piece(), where=site(never, waits(**{UNTOUCHED: "true"})), of=never))
+    assert (line.reason, line.steps) == (Reason.BEING_REPLACED, ())
 
 
 def test_the_old_one_ends_before_one_of_another_name_begins() -> None:
@@ -421,8 +441,8 @@ def test_one_that_selects_other_pods_is_stopped_and_removed_first() -> None:
         assert isinstance(step, expected)
 
 
-def runs_as(name: str) -> Piece:
-    made = piece(DEPLOYMENT, name, **mine(NEXT))
+def runs_as(name: str, of: Custom = NEXT) -> Piece:
+    made = piece(DEPLOYMENT, name, **mine(of))
     return msgspec.structs.replace(made, manifest={**made.manifest, "spec": {}})
 
 

@@ -98,6 +98,8 @@ def _changed(client: Client, step: steps.PutPiece, *, dry_run: bool = False) -> 
         return Outcome.refused(step, f"another {step.kind} has its name now", SOON)
     if notes.get(OWNER_UID, "") not in (step.seen_owner, step.owner.uid):
         return Outcome.refused(step, "it belongs to another version now", SOON)
+    if live["metadata"].get("generation", 0) != step.seen_generation:
+        return Outcome.refused(step, "somebody has changed it meanwhile", SOON)
     meta = taken_meta(live["metadata"], _marked(step), step.before, step.owner)
     if step.kind == SERVICE_ACCOUNT or step.content_stays:
         # others add secrets to an account; only whose it is changes

@@ -126,15 +126,15 @@ def _untaken(case: Case) -> Line | None:
 
 def _being_replaced(case: Case) -> Line | None:
     """It is no longer judged: what the next version changes must not make it fail. As long as that has not
-    begun, for want of something perhaps, what somebody deletes of this one is made again."""
+    begun, for want of something perhaps, this one is what runs, and is kept so."""
     following = lineage.heir(case.view.site, case.version)
     if following is None:
         return None
-    runs, app = holds(case.version, About.INSTALLED), case.view.site.app
+    runs = holds(case.version, About.INSTALLED)
+    if is_untouched(following) and (runs or has_run(case.version)):
+        return None
     stands = Holds.TRUE if runs else Holds.FALSE
-    guarded = runs and is_untouched(following) and app is not None and not is_paused(app)
-    steps = tuple(_put(case, one) for one in case.view.pieces if one.live is None) if guarded else ()
-    return Line(Reason.BEING_REPLACED, f"{following.name} takes over from it", stands, steps=steps)
+    return Line(Reason.BEING_REPLACED, f"{following.name} takes over from it", stands)
 
 
 def _paused(case: Case) -> Line | None:
@@ -430,6 +430,7 @@ def _put(case: Case, piece: Piece) -> PutPiece:
         before=tuple(owner_of(one) for one in case.before),
         uid=piece.live.uid if piece.live is not None else "",
         seen_owner=piece.live.owner_uid if piece.live is not None else "",
+        seen_generation=piece.live.generation if piece.live is not None else 0,
         content_stays=_content_stays(case, piece),
     )
 
