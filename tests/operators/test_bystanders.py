@@ -13,6 +13,7 @@ from shiplift.operators.act import objects
 from shiplift.operators.handing.ownership import OWNER_UID, Owner
 from shiplift.operators.model import Live
 from shiplift.operators.steps import PutPiece
+from tests.operators.bundles import Written
 from tests.operators.test_interrupted import Judge, renamed
 from tests.operators.world import World
 
@@ -140,6 +141,45 @@ def test_manifests_that_cannot_be_had_for_a_while_take_nothing_back() -> None:
     world.server.objects.update(hidden)
     world.settle()
     assert world.installed("boats") == "1.1.0"
+
+
+def uninstalled_provider() -> World:
+    """An operator requires a definition, and somebody has uninstalled the one that provided it."""
+    world = World()
+    nets = Written(package="nets", version="1.0.0", required=(("boats", "v1"),))
+    world.offer(nets, *renamed()[:1])
+    world.copy_catalog("main", "spare")
+    world.ask("nets")
+    world.settle()
+    assert world.installed("boats") == "1.0.0"
+    world.delete("boats")
+    world.settle()
+    assert list(world.of("apptypes")) == ["nets"]
+    return world
+
+
+def test_what_somebody_uninstalled_stays_so_when_its_catalog_goes() -> None:
+    world = uninstalled_provider()
+    world.server.remove(("operatorcatalogs", "", "main"))
+    world.settle()
+    assert list(world.of("apptypes")) == ["nets"]
+    world.copy_catalog("spare", "third")
+    world.settle()
+    graves = world.of("operatorcatalogs")["third"]["status"]["tombstones"]
+    assert [(one["namespace"], one["package"]) for one in graves] == [("ops", "boats")]
+
+
+def test_what_somebody_uninstalled_stays_so_when_all_catalogs_go_and_come_again() -> None:
+    world = uninstalled_provider()
+    world.copy_catalog("main", "later")
+    for name in ("main", "spare"):
+        world.server.remove(("operatorcatalogs", "", name))
+    world.settle()
+    assert list(world.of("apptypes")) == ["nets"]
+    world.ask("boats")
+    world.settle()
+    assert world.installed("boats") == "1.0.0", "but for who wants it again"
+    assert "uninstalled" not in str(world.of("customresourcedefinitions"))
 
 
 def is_payload(place: tuple[str, str, str]) -> bool:

@@ -449,6 +449,11 @@ class World:
         uid = self._quiet.get(APP_TYPE, name, SPACE)["metadata"]["uid"]
         self._quiet.patch(APP_TYPE, name, {"spec": spec}, SPACE, uid=uid)
 
+    def copy_catalog(self, of: str, name: str) -> None:
+        """Another catalog that reads the same."""
+        spec = self.of(OPERATOR_CATALOG.plural)[of]["spec"]
+        self._quiet.create(OPERATOR_CATALOG, {"metadata": {"name": name}, "spec": spec})
+
     def delete(self, name: str) -> None:
         self.server.remove((APP_TYPE.plural, SPACE, name))
 

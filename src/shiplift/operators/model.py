@@ -22,6 +22,7 @@ from shiplift.api.operators import (
     OperatorCatalogStatus,
     OperatorVersion,
     RuleAction,
+    Tombstone,
 )
 from shiplift.api.upgrade import UpgradeConfig
 from shiplift.api.values import ConditionStatus, Status
@@ -229,6 +230,10 @@ ANSWERS_WITHIN = timedelta(minutes=2)
 """A catalog that is still being read after that cannot be read: whoever waits for it goes on without."""
 
 
+MOST_GRAVES = 1000
+"""So many AppTypes that somebody deleted a catalog remembers."""
+
+
 class Held(msgspec.Struct, frozen=True):
     """A catalog that was read."""
 
@@ -265,6 +270,8 @@ class SourceView(msgspec.Struct, frozen=True, kw_only=True):
     reading: Reading
     app_types: frozenset[tuple[str, str]] = frozenset()
     """Namespace and package of every AppType that nobody deletes."""
+    buried: tuple[Tombstone, ...] = ()
+    """What the other catalogs know of AppTypes that somebody deleted."""
     outcomes: Outcomes = Outcomes()
 
 

@@ -24,6 +24,9 @@ CONTENT = "operators.shiplift.dev/content"
 """The annotation on a CustomResourceDefinition that has the sha256 of the spec that it was made from."""
 REQUIRED = "operators.shiplift.dev/required"
 """The label on a CustomResourceDefinition that was made because some version requires it."""
+UNINSTALLED = "operators.shiplift.dev/uninstalled"
+"""The annotation on such a definition that has, as JSON, namespace and package of those who owned it and were
+uninstalled: whatever becomes of catalogs, it brings none of them back. Whoever owns it anew takes it off."""
 RIGHTS = ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
 """The kinds of objects that do nothing but let an operator act."""
 UPGRADEABLE = "Upgradeable"
@@ -46,6 +49,7 @@ __all__ = [
     "ORDER",
     "REQUIRED",
     "RIGHTS",
+    "UNINSTALLED",
     "UNTOUCHED",
     "UPGRADE",
     "UPGRADEABLE",

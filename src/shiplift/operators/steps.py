@@ -386,6 +386,8 @@ class ReleasePiece(Account, frozen=True):
     name: str
     uid: str
     owner: Owner
+    package: str = ""
+    """What is uninstalled: a definition brings it back no more."""
 
     @property
     def key(self) -> str:

@@ -124,8 +124,8 @@ ALL: tuple[Mutant, ...] = (
         "no grave (O3)",
         "that somebody uninstalled an operator is not noted",
         "operators/decide/app_type.py",
-        "    if view.site.going or app_of(app).status.catalog is None:\n",
-        "    if view.site.going or app_of(app).status.catalog is not None:\n",
+        "    if view.site.going or not _comes_from(app):\n",
+        "    if view.site.going or _comes_from(app):\n",
         (("uninstall", _CLEAN),),
     ),
     Mutant(

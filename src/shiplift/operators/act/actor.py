@@ -23,14 +23,13 @@ from shiplift.operators.crds import existing, rules
 from shiplift.operators.crds.definition import DefinitionError, content_of, read, storage_of
 from shiplift.operators.crds.existing import ExistingError
 from shiplift.operators.crds.storing import StoringError, store_anew
-from shiplift.operators.model import Checked
+from shiplift.operators.model import MOST_GRAVES, Checked
 from shiplift.operators.names import BUNDLE, CONTENT, FINALIZER, REQUIRED
 from shiplift.operators.observe.checks import Checks
 from shiplift.operators.observe.pieces import as_account, forbidden
 from shiplift.operators.observe.shelf import NoPayloadError, Shelf
 
 Json = dict[str, Any]
-_MOST_GRAVES = 1000
 _MOST_SECONDS = 60.0
 """For all objects of one definition. Whoever has more of them checks with `shiplift catalog crds`, and allows
 `ExistingObjects` in the AppType."""
@@ -134,7 +133,7 @@ class Actor:
         written = self._client.patch(
             OPERATOR_CATALOG,
             step.catalog,
-            {"status": {"tombstones": [*kept, grave][-_MOST_GRAVES:]}},
+            {"status": {"tombstones": [*kept, grave][-MOST_GRAVES:]}},
             uid=step.uid,
             resource_version=version_of(live),
             subresource="status",

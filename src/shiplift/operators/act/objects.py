@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from shiplift.engine.step import Outcome
@@ -23,7 +23,8 @@ from shiplift.operators.handing.ownership import (
     taken_meta,
 )
 from shiplift.operators.model import Refused, Tried
-from shiplift.operators.names import BUNDLE, CONTENT, MANIFEST
+from shiplift.operators.names import BUNDLE, CONTENT, MANIFEST, REQUIRED, UNINSTALLED
+from shiplift.operators.observe.pieces import and_uninstalled
 
 Json = dict[str, Any]
 
@@ -101,6 +102,7 @@ def _changed(client: Client, step: steps.PutPiece, *, dry_run: bool = False) -> 
     if live["metadata"].get("generation", 0) != step.seen_generation:
         return Outcome.refused(step, "somebody has changed it meanwhile", SOON)
     meta = taken_meta(live["metadata"], _marked(step), step.before, step.owner)
+    meta["annotations"].pop(UNINSTALLED, None)
     if step.kind == SERVICE_ACCOUNT or step.content_stays:
         # others add secrets to an account; only whose it is changes
         written = client.patch(
@@ -125,7 +127,11 @@ def _removed(client: Client, step: steps.RemovePiece) -> Outcome:
 
 
 def _released(live: Json, step: steps.ReleasePiece) -> Json:
-    patch = released(live["metadata"], step.owner)
-    if patch and MANIFEST in (live["metadata"].get("annotations") or {}):
-        patch["metadata"].setdefault("annotations", {})[MANIFEST] = None
+    patch, about = released(live["metadata"], step.owner), live["metadata"]
+    notes: Mapping[str, str] = about.get("annotations") or {}
+    said: dict[str, str | None] = {MANIFEST: None} if MANIFEST in notes else {}
+    if REQUIRED in (about.get("labels") or {}):
+        said[UNINSTALLED] = and_uninstalled(notes, step.namespace, step.package)
+    if patch and said:
+        patch["metadata"].setdefault("annotations", {}).update(said)
     return patch

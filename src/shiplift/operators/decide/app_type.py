@@ -115,13 +115,18 @@ def deleted(one: Custom, why: str) -> DeleteVersion:
     return DeleteVersion(one.namespace, one.name, one.uid, str(one.resource_version), why)
 
 
+def _comes_from(app: Custom) -> str:
+    """The catalog; of one that was made for a definition also before it was looked up there."""
+    return app_of(app).status.catalog or app_of(app).spec.catalog or ""
+
+
 def _graves(view: AppView, app: Custom, now: datetime) -> Iterator[Step]:
-    """In the catalog that it came from, so that no definition brings it back."""
+    """In every catalog, since any of them may go, so that no definition brings it back."""
     package = app_of(app).spec.package
-    if view.site.going or app_of(app).status.catalog is None:
+    if view.site.going or not _comes_from(app):
         return
     for row in view.catalogs:
         known = {(one.namespace, one.package) for one in catalog_status_of(row).tombstones}
-        if row.name == app_of(app).status.catalog and (app.namespace, package) not in known:
+        if (app.namespace, package) not in known:
             at = now.replace(microsecond=0).isoformat()
             yield Bury(row.name, row.uid, app.namespace, package, at)

@@ -16,7 +16,17 @@ from shiplift.facts.custom import Custom
 from shiplift.facts.kinds import CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT, OPERATOR_VERSION, SERVICE_ACCOUNT
 from shiplift.operators.decide import lineage
 from shiplift.operators.decide.taking_over import removed
-from shiplift.operators.model import Line, Owned, OwnedView, Reason, app_of, is_paused, is_untouched, owner_of
+from shiplift.operators.model import (
+    Line,
+    Owned,
+    OwnedView,
+    Reason,
+    app_of,
+    is_paused,
+    is_untouched,
+    owner_of,
+    version_of,
+)
 from shiplift.operators.names import FINALIZER, RIGHTS
 from shiplift.operators.steps import DeleteVersion, ReleasePiece, SetFinalizer
 
@@ -123,4 +133,5 @@ def _released(view: OwnedView, one: Owned, account: str) -> ReleasePiece:
         name=one.meta["name"],
         uid=one.meta["uid"],
         owner=owner_of(view.version),
+        package=version_of(view.version).spec.package,
     )

@@ -111,7 +111,14 @@ class Observer:
             return NothingView()
         reading = self._shelf.reading(row)
         staying = [one for one in snapshot.customs(kinds.APP_TYPE) if not one.deleting]
-        return SourceView(row=row, reading=reading, app_types=_packages(staying), outcomes=outcomes)
+        others = [one for one in snapshot.customs(kinds.OPERATOR_CATALOG) if one.uid != row.uid]
+        return SourceView(
+            row=row,
+            reading=reading,
+            app_types=_packages(staying),
+            buried=tuple(grave for one in others for grave in catalog_status_of(one).tombstones),
+            outcomes=outcomes,
+        )
 
     def _app_type(self, snapshot: Snapshot, key: Key, outcomes: Outcomes) -> View:
         row = snapshot.custom(kinds.APP_TYPE, key.name, key.namespace)
@@ -165,7 +172,7 @@ class Observer:
             providers=tuple(providers.values()),
             app_types=_packages(snapshot.customs(kinds.APP_TYPE)),
             names=frozenset((one.namespace, one.name) for one in snapshot.customs(kinds.APP_TYPE)),
-            buried=frozenset(graves),
+            buried=frozenset(graves) | pieces.uninstalled(row.annotations),
             outcomes=outcomes,
         )
 

@@ -21,7 +21,7 @@ from shiplift.operators.catalog.model import Bundle
 from shiplift.operators.crds.definition import served_by, storage_of, stored_in
 from shiplift.operators.handing.ownership import OWNER, OWNER_UID, Owner
 from shiplift.operators.model import Job, Live, Owned, Piece, Reason, Trouble
-from shiplift.operators.names import BUNDLE, INVENTORY, MANIFEST
+from shiplift.operators.names import BUNDLE, INVENTORY, MANIFEST, UNINSTALLED
 
 Json = dict[str, Any]
 
@@ -197,6 +197,20 @@ def kinds_of(annotations: Mapping[str, str]) -> frozenset[Kind]:
         return frozenset(msgspec.json.decode(annotations.get(INVENTORY, ""), type=list[Kind])) or _ALL
     except msgspec.MsgspecError:
         return _ALL
+
+
+def uninstalled(annotations: Mapping[str, str]) -> frozenset[tuple[str, str]]:
+    """Namespace and package of those who owned a definition and were uninstalled; what nobody can read says
+    nothing."""
+    try:
+        return frozenset(msgspec.json.decode(annotations.get(UNINSTALLED, ""), type=list[tuple[str, str]]))
+    except msgspec.MsgspecError:
+        return frozenset()
+
+
+def and_uninstalled(annotations: Mapping[str, str], namespace: str, package: str) -> str:
+    """What the annotation says with one more of them."""
+    return msgspec.json.encode(sorted(uninstalled(annotations) | {(namespace, package)})).decode()
 
 
 _ALL = frozenset(

@@ -33,6 +33,7 @@ from shiplift.operators.decide.install import Case, findings, is_available
 from shiplift.operators.decide.successor import Course
 from shiplift.operators.decide.taking_over import Taken
 from shiplift.operators.model import (
+    MOST_GRAVES,
     NEED_SOMEBODY,
     About,
     AppView,
@@ -319,5 +320,11 @@ def _broken(faults: Iterable[Fault]) -> tuple[BrokenPackage, ...]:
 
 
 def _graves(before: OperatorCatalogStatus, view: SourceView) -> tuple[Tombstone, ...]:
-    """Whoever makes an AppType again takes back that it was deleted."""
-    return tuple(one for one in before.tombstones if (one.namespace, one.package) not in view.app_types)
+    """With what other catalogs know: any of them may go. Whoever makes an AppType again takes back that it
+    was deleted."""
+    known = {(one.namespace, one.package): one for one in (*view.buried, *before.tombstones)}
+    ours = [(one.namespace, one.package) for one in before.tombstones]
+    places = [place for place in dict.fromkeys([*ours, *sorted(known)]) if place not in view.app_types]
+    if len(places) > MOST_GRAVES:
+        places = sorted(places, key=lambda place: (known[place].deletion_time, place))[-MOST_GRAVES:]
+    return tuple(known[place] for place in places)
