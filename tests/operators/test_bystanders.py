@@ -7,11 +7,12 @@ from __future__ import annotations
 from typing import Any, cast
 
 from shiplift.engine.step import Answer
-from shiplift.facts.kinds import DEPLOYMENT
+from shiplift.facts.kinds import APP_TYPE, DEPLOYMENT, OPERATOR_VERSION
 from shiplift.kube.client import Client
 from shiplift.operators.act import objects
 from shiplift.operators.handing.ownership import OWNER_UID, Owner
 from shiplift.operators.model import Live
+from shiplift.operators.names import FINALIZER, ORDER
 from shiplift.operators.steps import PutPiece
 from tests.operators.bundles import Written
 from tests.operators.test_interrupted import Judge, renamed
@@ -94,6 +95,31 @@ def test_a_write_that_was_decided_before_the_next_version_stopped_it_does_not_st
     outcome = objects.take(cast("Client", world.client), late)
     assert outcome.answer is Answer.REFUSED
     assert deployment(world, "boats")["spec"]["replicas"] == 0
+
+
+def test_all_that_we_note_is_taken_off_the_versions_in_a_hand_over() -> None:
+    """Our finalizers, and what says which version comes after which."""
+    world, stripped = running(), list[str]()
+
+    def bystander() -> None:
+        if stopped_for_the_next(world) and not stripped:
+            for place, one in list(world.server.objects.items()):
+                if place[0] in ("operatorversions", "apptypes"):
+                    stripped.append(place[2])
+                    meta = {**one["metadata"], "finalizers": [], "annotations": {}}
+                    world.server.put(KINDS[place[0]], "ops", {**one, "metadata": meta})
+
+    world.edit("boats", version=None)
+    world.settle(between=bystander)
+    assert sorted(stripped) == ["boats", "boats.v1.0.0", "boats.v1.1.0"]
+    assert world.installed("boats") == "1.1.0"
+    assert list(world.of("operatorversions")) == ["boats.v1.1.0"]
+    for one in (world.of("apptypes")["boats"], world.of("operatorversions")["boats.v1.1.0"]):
+        assert one["metadata"]["finalizers"] == [FINALIZER]
+    assert world.of("operatorversions")["boats.v1.1.0"]["metadata"]["annotations"][ORDER] == "2"
+
+
+KINDS = {one.plural: one for one in (APP_TYPE, OPERATOR_VERSION)}
 
 
 # --- a catalog changes ---

@@ -531,10 +531,10 @@ def owner_of(row: Custom) -> Owner:
     return Owner(row.namespace, row.name, row.uid)
 
 
-def order_of(row: Custom) -> tuple[int, int]:
-    """Later versions of an AppType are higher; those that somebody made by hand go by their age."""
+def order_of(row: Custom) -> int:
+    """Later versions of an AppType are higher; 0 where nobody says."""
     text = row.annotations.get(ORDER, "")
-    return (int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0, row.created)
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
 def is_untouched(row: Custom) -> bool:

@@ -73,6 +73,22 @@ class Begin(Step, frozen=True):
         return f"begin to install OperatorVersion {self.namespace}/{self.name}"
 
 
+class NoteOrder(Step, frozen=True):
+    """Note, where that was lost, which version of its AppType comes after which."""
+
+    namespace: str
+    name: str
+    uid: str
+    order: int
+
+    @property
+    def key(self) -> str:
+        return f"order {self.uid}"
+
+    def describe(self) -> str:
+        return f"note that OperatorVersion {self.namespace}/{self.name} is number {self.order} of its AppType"
+
+
 class NoteKinds(Step, frozen=True):
     """Note that a version may own objects of these kinds: what it takes over is none of its own manifests."""
 

@@ -92,8 +92,8 @@ ALL: tuple[Mutant, ...] = (
         "not taken up (O1)",
         "an AppType goes before what was installed for it",
         "operators/decide/app_type.py",
-        "    if FINALIZER not in app.finalizers and not app_of(app).spec.paused:\n",
-        "    if FINALIZER in app.labels and not app_of(app).spec.paused:\n",
+        "    if FINALIZER not in app.finalizers and (view.site.versions or not app_of(app).spec.paused):\n",
+        "    if FINALIZER in app.labels and (view.site.versions or not app_of(app).spec.paused):\n",
         (("uninstall", _CLEAN),),
     ),
     Mutant(

@@ -17,7 +17,7 @@ from shiplift.operators.decide import app_type, successor
 from shiplift.operators.decide.decision import decide
 from shiplift.operators.model import About, AppView, Line, Loop, Reason
 from shiplift.operators.names import ORDER, UNTOUCHED
-from shiplift.operators.steps import DeleteVersion, MakeVersion
+from shiplift.operators.steps import DeleteVersion, MakeVersion, SetFinalizer
 from shiplift.operators.tell import report
 from tests.operators.decide.views import NOW, app, app_view, held, line, row, site, version
 
@@ -289,6 +289,13 @@ def test_while_a_catalog_is_read_for_the_first_time_nothing_is_told_of_what_it_m
     assert decide(first_look, NOW, Loop.APP_TYPE).told == ()
     going = app(deleting=5)
     assert decide(app_view(site(RUNS, of=going), None, reading=True), NOW, Loop.APP_TYPE).steps
+
+
+@pytest.mark.parametrize("paused", [True, False])
+def test_our_finalizer_is_put_back_on_an_app_type_that_has_a_version(paused: bool) -> None:
+    of = msgspec.structs.replace(app(paused=paused), finalizers=())
+    (step,) = decide(app_view(site(RUNS, of=of), THREE), NOW, Loop.APP_TYPE).steps
+    assert isinstance(step, SetFinalizer)
 
 
 def told_of(view: AppView, of: Custom) -> AppTypeStatus:

@@ -88,6 +88,11 @@ def test_once_it_is_on_record_it_does_not_run_again() -> None:
     assert isinstance(step, PutPiece)
 
 
+def test_who_ran_already_runs_none_whoever_took_the_note_off() -> None:
+    ran = version("1.1.0", 2, "1.0.0", "Installed", "HandedOver", spec={"handOver": HOOK})
+    assert said(ran).reason is not Reason.HOOK_RUNNING
+
+
 def test_who_takes_over_from_nobody_runs_none() -> None:
     alone = version("1.1.0", 2, spec={"handOver": HOOK})
     assert said(alone, None, alone).reason is not Reason.HOOK_RUNNING

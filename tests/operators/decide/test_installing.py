@@ -35,7 +35,17 @@ from shiplift.operators.model import (
     owner_of,
 )
 from shiplift.operators.names import BUNDLE, ORDER, UNTOUCHED
-from shiplift.operators.steps import Begin, CheckCrd, PutPiece, RemovePiece, StopDeployment, StoreAnew, TryOut
+from shiplift.operators.steps import (
+    Begin,
+    CheckCrd,
+    NoteOrder,
+    PutPiece,
+    RemovePiece,
+    SetFinalizer,
+    StopDeployment,
+    StoreAnew,
+    TryOut,
+)
 from tests.operators.decide.views import NOW, SPACE, app, install_view, mine, piece, site, version
 
 NEW = version("1.0.0")
@@ -361,6 +371,20 @@ def test_while_the_next_version_waits_the_old_one_is_what_runs_and_is_kept_so() 
     for available, reason in ((1, Reason.INSTALLED), (0, Reason.WAITING_FOR_PODS)):
         rows = {"app": deployment(OLD, available_replicas=available)}
         assert said(view(runs, where=site(OLD, waiting), of=OLD, deployments=rows)).reason is reason
+
+
+@pytest.mark.parametrize("of", [OLD, NEXT], ids=lambda one: one.name)
+@pytest.mark.parametrize("paused", [True, False])
+def test_what_somebody_takes_off_a_version_is_put_back_first(of: Custom, paused: bool) -> None:
+    """Without our finalizer a version goes with all that it owns; without its number it is taken for older."""
+    bare = msgspec.structs.replace(of, finalizers=())
+    uncounted = msgspec.structs.replace(of, annotations=NO_LABELS)
+    for lost, kind in ((bare, SetFinalizer), (uncounted, NoteOrder)):
+        rows = (lost if one is of else one for one in (OLD, NEXT))
+        where = site(*rows, of=app(paused=paused))
+        line = said(view(piece(), where=where, of=lost))
+        assert [type(one) for one in line.steps] == [kind]
+        assert line.holds is (Holds.TRUE if of is OLD else Holds.FALSE)
 
 
 def stripped_live(one: Piece) -> Live:

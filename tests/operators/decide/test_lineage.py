@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shiplift.facts.custom import Custom
 from shiplift.operators.decide import lineage
+from shiplift.operators.names import ORDER
 from tests.operators.decide.views import site, version
 
 
@@ -42,6 +44,25 @@ def test_a_version_is_the_current_one_when_it_runs_and_has_taken_over() -> None:
     for said, expected in (((), old), (("Installed",), old), (("Installed", "HandedOver"), None)):
         new = version("1.1.0", 2, "1.0.0", *said)
         assert lineage.current(site(old, new)) == (expected or new)
+
+
+@pytest.mark.parametrize("lost", [{1}, {2}, {1, 2}])
+@pytest.mark.parametrize("age", [100, 200])
+def test_of_versions_that_lost_their_number_the_order_stays(lost: set[int], age: int) -> None:
+    """By age; and where they came in one second, by what each takes over from."""
+    old = version("1.9.0", 1, notes={} if 1 in lost else {ORDER: "1"}, created=100)
+    new = version("1.10.0", 2, "1.9.0", notes={} if 2 in lost else {ORDER: "2"}, created=age)
+    for rows in ((old, new), (new, old)):
+        where = site(*lineage.in_order(rows))
+        assert where.versions == (old, new)
+        assert lineage.heir(where, old) == new
+        assert [lineage.number(where, one) for one in where.versions] == [1, 2]
+
+
+def test_one_that_lost_its_number_goes_between_those_that_have_theirs() -> None:
+    first, back = version("1.0.0", 1, deleting=5, created=1), version("1.0.0", 3, "1.1.0", created=9, uid="u")
+    lost = version("1.1.0", 0, "1.0.0", notes={}, created=5)
+    assert lineage.in_order((back, lost, first)) == (first, lost, back)
 
 
 @st.composite

@@ -47,7 +47,7 @@ def row(kind: Kind, name: str, spec: Json, **more: Any) -> Custom:
         labels=Labels(),
         annotations=Labels(more.get("annotations", {})),
         owners=(),
-        finalizers=(FINALIZER,),
+        finalizers=more.get("finalizers", (FINALIZER,)),
         object=api.decode(kind, msgspec.json.encode(body)),
     )
 

@@ -64,7 +64,13 @@ class Actor:
                     subject,
                     lambda live: finalizer_edit(live, FINALIZER, present=step.present),
                 )
-            case steps.MakeVersion() | steps.Begin() | steps.HookDone() | steps.NoteKinds():
+            case (
+                steps.MakeVersion()
+                | steps.Begin()
+                | steps.HookDone()
+                | steps.NoteKinds()
+                | steps.NoteOrder()
+            ):
                 return versions.take(self._client, self._shelf, step)
             case steps.DeleteVersion():
                 return self._delete(step)

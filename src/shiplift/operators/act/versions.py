@@ -32,12 +32,15 @@ from shiplift.operators.names import (
 )
 from shiplift.operators.observe import pieces
 from shiplift.operators.observe.shelf import Shelf
-from shiplift.operators.steps import Begin, HookDone, MakeVersion, NoteKinds
+from shiplift.operators.steps import Begin, HookDone, MakeVersion, NoteKinds, NoteOrder
 
 Json = dict[str, Any]
 
 
-def take(client: Client, shelf: Shelf, step: MakeVersion | Begin | HookDone | NoteKinds) -> Outcome:
+Noted = Begin | HookDone | NoteKinds | NoteOrder
+
+
+def take(client: Client, shelf: Shelf, step: MakeVersion | Noted) -> Outcome:
     match step:
         case MakeVersion():
             return make(client, shelf, step)
@@ -45,12 +48,14 @@ def take(client: Client, shelf: Shelf, step: MakeVersion | Begin | HookDone | No
             return begin(client, step)
         case NoteKinds():
             return change(client, step, _subject(step), lambda live: _inherits(live, step.kinds))
+        case NoteOrder():
+            return change(client, step, _subject(step), lambda live: _numbered(live, step.order))
         case HookDone():
             noted = Edit({"metadata": {"annotations": {HOOKED: step.job}}})
             return change(client, step, _subject(step), lambda _: noted)
 
 
-def _subject(step: Begin | HookDone | NoteKinds) -> Subject:
+def _subject(step: Noted) -> Subject:
     kind = OPERATOR_VERSION
     return Subject(kind, step.name, step.namespace, step.uid, kind.kind)
 
@@ -95,6 +100,12 @@ def _inherits(live: Json, kinds: Sequence[Kind]) -> Edit:
     if known.issuperset(kinds):
         return Edit({})
     return Edit({"metadata": {"annotations": {INVENTORY: pieces.listed(known.union(kinds))}}})
+
+
+def _numbered(live: Json, order: int) -> Edit:
+    notes: Json = live["metadata"].get("annotations") or {}
+    there = notes.get(ORDER) == str(order)
+    return Edit({} if there else {"metadata": {"annotations": {ORDER: str(order)}}})
 
 
 def _not_now(client: Client, step: MakeVersion) -> str:

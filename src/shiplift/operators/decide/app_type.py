@@ -13,9 +13,9 @@ from shiplift.engine.step import Step
 from shiplift.facts.custom import Custom
 from shiplift.facts.kinds import APP_TYPE
 from shiplift.operators.catalog.model import Bundle
-from shiplift.operators.decide import choosing
+from shiplift.operators.decide import choosing, lineage
 from shiplift.operators.decide.choosing import Chosen
-from shiplift.operators.model import AppView, Line, Reason, app_of, catalog_status_of, order_of
+from shiplift.operators.model import AppView, Line, Reason, app_of, catalog_status_of
 from shiplift.operators.names import FINALIZER
 from shiplift.operators.steps import Bury, DeleteVersion, MakeVersion, SetFinalizer
 
@@ -26,7 +26,7 @@ def resolved(view: AppView, app: Custom, now: datetime) -> Line:
     """Whether there is a version, and where it comes from."""
     if app.deleting:
         return _uninstalled(view, app, now)
-    if FINALIZER not in app.finalizers and not app_of(app).spec.paused:
+    if FINALIZER not in app.finalizers and (view.site.versions or not app_of(app).spec.paused):
         steps = (SetFinalizer(APP_TYPE, app.namespace, app.name, app.uid, present=True),)
         return Line(Reason.MAKING, "it is taken up", steps=steps)
     if view.site.versions:
@@ -84,7 +84,7 @@ def name_taken(app: Custom, bundle: Bundle) -> Line:
 
 
 def made(view: AppView, app: Custom, found: Chosen, bundle: Bundle, replaces: str = "") -> MakeVersion:
-    last = max((order_of(one)[0] for one in view.site.versions), default=0)
+    last = max((lineage.number(view.site, one) for one in view.site.versions), default=0)
     return MakeVersion(
         namespace=app.namespace,
         app_type=app.name,

@@ -15,7 +15,7 @@ import msgspec
 from shiplift.api.hooks import JobState
 from shiplift.api.values import LocalHook
 from shiplift.facts.custom import Custom
-from shiplift.operators.model import Job, Line, Reason, app_of, version_of
+from shiplift.operators.model import Job, Line, Reason, app_of, has_run, version_of
 from shiplift.operators.names import HOOKED
 from shiplift.operators.steps import HookDone, RunHook
 
@@ -25,10 +25,12 @@ _LONGEST = 40
 
 
 def due(version: Custom, before: Iterable[Custom]) -> LocalHook | None:
-    """The hook that has to succeed first. Who only takes back what was taken from it runs none."""
+    """The hook that has to succeed first. Who only takes back what was taken from it runs none, nor does who
+    ran already, though somebody has taken off that it succeeded."""
     spec = version_of(version).spec
     takes_over = any(one.name == spec.replaces for one in before)
-    return spec.hand_over if takes_over and HOOKED not in version.annotations else None
+    done = HOOKED in version.annotations or has_run(version)
+    return spec.hand_over if takes_over and not done else None
 
 
 def job_name(version: Custom, hook: LocalHook) -> str:

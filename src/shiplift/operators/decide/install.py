@@ -43,6 +43,7 @@ from shiplift.operators.model import (
     holds,
     is_paused,
     is_untouched,
+    order_of,
     owner_of,
     version_of,
 )
@@ -50,6 +51,7 @@ from shiplift.operators.names import FINALIZER, RIGHTS, UPGRADEABLE
 from shiplift.operators.steps import (
     Begin,
     CheckCrd,
+    NoteOrder,
     PutPiece,
     RemovePiece,
     Right,
@@ -116,12 +118,19 @@ def _going(case: Case) -> Line | None:
 
 
 def _untaken(case: Case) -> Line | None:
-    """Our finalizer comes before anything that it would have to be held for."""
+    """Our finalizer comes before anything that it would have to be held for, and so does the number by which
+    versions are told apart; whoever took either off finds it there again."""
     one = case.version
-    if FINALIZER in one.finalizers:
+    step: Step | None = None
+    if FINALIZER not in one.finalizers:
+        step = SetFinalizer(OPERATOR_VERSION, one.namespace, one.name, one.uid, present=True)
+    elif not order_of(one):
+        number = lineage.number(case.view.site, one)
+        step = NoteOrder(one.namespace, one.name, one.uid, number)
+    if step is None:
         return None
-    step = SetFinalizer(OPERATOR_VERSION, one.namespace, one.name, one.uid, present=True)
-    return Line(Reason.INSTALLING, step.describe(), steps=(step,))
+    stands = Holds.TRUE if holds(one, About.INSTALLED) else Holds.FALSE
+    return Line(Reason.INSTALLING, step.describe(), stands, steps=(step,))
 
 
 def _being_replaced(case: Case) -> Line | None:
@@ -537,9 +546,9 @@ def _more(count: int) -> str:
 GATES: tuple[Gate, ...] = (
     _going,
     _orphaned,
+    _untaken,
     _being_replaced,
     _paused,
-    _untaken,
     _troubled,
     _vetoed,
     _required,

@@ -1,26 +1,62 @@
 """Which version of an operator takes over from which, among those that are there. Pure.
 
 Kept true: a version has at most one heir, and nobody is the heir of its own heir, also where somebody went
-back to a version that was there before: versions are counted as they are made.
+back to a version that was there before: versions are counted as they are made. Of one that lost its number the
+place among the others is known by its age, and by what it replaces.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from shiplift.facts.custom import Custom
 from shiplift.operators.model import About, Site, holds, is_untouched, order_of, version_of
 
 
+def in_order(rows: Iterable[Custom]) -> tuple[Custom, ...]:
+    """The versions of an AppType as they were made."""
+    every = sorted(rows, key=lambda one: (order_of(one), one.created, one.name))
+    found = [one for one in every if order_of(one)]
+    for one in every:
+        if not order_of(one):
+            found.insert(sum(_is_before(other, one) for other in found), one)
+    return tuple(found)
+
+
+def _is_before(other: Custom, one: Custom) -> bool:
+    """Seconds are all that ages tell."""
+    if other.created != one.created:
+        return other.created < one.created
+    return version_of(other).spec.replaces != one.name
+
+
+def number(site: Site, one: Custom) -> int:
+    """What counts the versions up to this one; one more than the last, where its own was lost."""
+    last = 0
+    for other in site.versions:
+        last = order_of(other) or last + 1
+        if other.uid == one.uid:
+            break
+    return last
+
+
 def heir(site: Site, one: Custom) -> Custom | None:
     """The version that takes over from this one; of one that is withdrawn, the version before it."""
     staying = [other for other in site.versions if not other.deleting and other.uid != one.uid]
-    later = [other for other in staying if order_of(other) > order_of(one)]
+    place = _place(site, one)
+    later = [other for other in staying if _place(site, other) > place]
     for other in later:
         if version_of(other).spec.replaces == one.name:
             return other
     if one.deleting:
-        earlier = [other for other in staying if order_of(other) < order_of(one)]
+        earlier = [other for other in staying if _place(site, other) < place]
         return next((other for other in earlier if version_of(one).spec.replaces == other.name), None)
     return None
+
+
+def _place(site: Site, one: Custom) -> int:
+    every = [other.uid for other in site.versions]
+    return every.index(one.uid) if one.uid in every else len(every)
 
 
 def predecessors(site: Site, one: Custom) -> tuple[Custom, ...]:

@@ -48,7 +48,6 @@ from shiplift.operators.model import (
     catalog_status_of,
     holds,
     is_untouched,
-    order_of,
     owner_of,
     turn_of,
     version_of,
@@ -342,7 +341,7 @@ def site_of(snapshot: Snapshot, namespace: str, app_type: str) -> Site:
     space = snapshot.find(Namespace, namespace)
     return Site(
         app=snapshot.custom(kinds.APP_TYPE, app_type, namespace),
-        versions=tuple(sorted(rows, key=lambda one: (order_of(one), one.name))),
+        versions=lineage.in_order(rows),
         going=space is not None and bool(space.deleting),
         stale=snapshot.stale(kinds.APP_TYPE, kinds.OPERATOR_VERSION, kinds.DEPLOYMENT, kinds.NAMESPACE),
     )
