@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import msgspec
 import pytest
 
+from shiplift.engine.step import Outcomes
 from shiplift.facts.cluster import CustomResourceDefinition, Namespace
 from shiplift.facts.kinds import (
     APP_TYPE,
@@ -15,11 +18,19 @@ from shiplift.facts.kinds import (
     OPERATOR_VERSION,
 )
 from shiplift.facts.meta import NO_LABELS, Labels
+from shiplift.kube.client import Client
+from shiplift.kube.store import Store
 from shiplift.operators.controller import FENCED, PART, RULES, wakes
-from shiplift.operators.model import Key, Loop
+from shiplift.operators.model import Key, Loop, UsherView
 from shiplift.operators.names import BUNDLE, REQUIRED
+from shiplift.operators.observe.checks import Checks
+from shiplift.operators.observe.observer import Observer
+from shiplift.operators.observe.shelf import Shelf
+from tests.operators.bundles import GROUP, Written
 from tests.operators.decide.test_installing import deployment
 from tests.operators.decide.views import app, version
+from tests.operators.rig import boats
+from tests.operators.world import SPACE, FakeStore, World
 
 OPV = ("requirement", "install", "upgrade", "collect")
 EVERYBODY = Key(Loop.USHER)
@@ -121,3 +132,25 @@ def test_it_writes_nothing_but_our_own_kinds_as_itself() -> None:
 def test_what_is_written_as_somebody_else_is_fenced(resource: str) -> None:
     assert PART.granted_rules == FENCED
     assert any(resource in rule["resources"] for rule in FENCED)
+
+
+def test_who_is_let_go_on_has_its_definitions_looked_at() -> None:
+    """The one that provides them is asked for by those who may go on, and nobody else wakes it."""
+    world = World()
+    nets = Written(package="nets", version="1.0.0", required=(("boats", "v1"),))
+    world.offer(nets, *boats("1.0.0"))
+    world.ask("nets")
+    world.settle()
+    observer = Observer(
+        cast("Store", FakeStore(world.server)),
+        cast("Client", world.client),
+        cast("Shelf", None),
+        Checks(),
+        lambda: "v1.36.3",
+    )
+    view = observer.observe(Key(Loop.USHER, SPACE, "nets"), Outcomes())
+    assert isinstance(view, UsherView)
+    assert Key(Loop.CRD, "", f"boats.{GROUP}") in view.keys
+    view = observer.observe(Key(Loop.USHER, SPACE, "boats"), Outcomes())
+    assert isinstance(view, UsherView)
+    assert Key(Loop.CRD, "", f"boats.{GROUP}") not in view.keys

@@ -407,7 +407,16 @@ def _usher(snapshot: Snapshot, key: Key) -> UsherView:
         versions = [one for one in versions if not _is_settled(one)]
     found = [Key(loop, one.namespace, one.name) for one in apps for loop in OF_APP_TYPE]
     found += [Key(loop, one.namespace, one.name) for one in versions for loop in OF_VERSION]
-    return UsherView(tuple(found if key.namespace else [*found, *_of_the_cluster(snapshot)]))
+    more = _definitions_of(snapshot, versions) if key.namespace else _of_the_cluster(snapshot)
+    return UsherView((*found, *more))
+
+
+def _definitions_of(snapshot: Snapshot, versions: Iterable[Custom]) -> list[Key]:
+    """Those that were made because one of these requires them: whether it may go on decides whether the
+    provider is asked for."""
+    required = {each.name for one in versions for each in version_of(one).spec.required_crds}
+    made = (row for row in _crds(snapshot, sorted(required)).values() if row.labels.get(REQUIRED) == "true")
+    return [Key(Loop.CRD, "", row.name) for row in made]
 
 
 def _is_settled(one: Custom) -> bool:
