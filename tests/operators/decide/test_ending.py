@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -203,3 +204,20 @@ def test_it_does_not_hold_up_a_namespace_that_goes() -> None:
     found = collected(view(site(GOING, going=True), GOING, belongs(GOING)))
     assert found is not None
     assert [type(one) for one in found.line.steps] == [SetFinalizer]
+
+
+def test_what_waits_for_a_right_or_for_somebody_looks_again_by_itself() -> None:
+    """No event tells of a right that is given, nor of an object that nobody watches."""
+    hidden = Trouble(Reason.NOT_ALLOWED, "may not list configmaps")
+    waits = [
+        collected(view(site(GOING), GOING, trouble=hidden)),
+        collected(view(site(OLD, DONE), OLD, belongs(OLD))),
+        taken_over(view(BOTH, NEW, trouble=hidden)),
+        taken_over(view(site(OLD, DONE), DONE)),
+    ]
+    for found in waits:
+        assert found is not None
+        assert found.line.due == timedelta(seconds=15)
+    quiet = collected(view(BOTH, OLD, belongs(OLD)))
+    assert quiet is not None
+    assert quiet.line.due is None, "the next version tells when it is through"

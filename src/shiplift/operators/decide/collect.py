@@ -31,6 +31,8 @@ from shiplift.operators.names import FINALIZER, RIGHTS
 from shiplift.operators.steps import DeleteVersion, ReleasePiece, SetFinalizer
 
 _SOON = timedelta(seconds=1)
+_LOOK_AGAIN = timedelta(seconds=15)
+"""For what no event announces: a right that comes, an object that is handed over after all."""
 
 
 class Collected(NamedTuple):
@@ -57,7 +59,7 @@ def collected(view: OwnedView) -> Collected | None:
         told = "its AppType is gone: nobody says as whom what it owns may be looked at and changed"
         line = Line(Reason.ORPHANED, f"{told}; make it again, or take our finalizer off")
     elif view.trouble is not None:
-        line = Line(view.trouble.reason, view.trouble.message)
+        line = Line(view.trouble.reason, view.trouble.message, due=_LOOK_AGAIN)
     elif following is not None:
         return _replaced(view, following, owned)
     else:
@@ -74,7 +76,8 @@ def _replaced(view: OwnedView, following: Custom, owned: tuple[Owned, ...]) -> C
     left = tuple(each.about for each in owned)
     app = view.site.app
     if owned or not lineage.is_done(view.site, following) or (app is not None and is_paused(app)):
-        line = Line(Reason.BEING_REPLACED, f"{following.name} takes over from it")
+        due = _LOOK_AGAIN if lineage.is_done(view.site, following) else None
+        line = Line(Reason.BEING_REPLACED, f"{following.name} takes over from it", due=due)
     elif one.deleting:
         line = _let_go(one, f"{following.name} has taken over")
     else:

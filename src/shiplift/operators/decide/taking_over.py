@@ -22,6 +22,8 @@ from shiplift.operators.names import RIGHTS
 from shiplift.operators.steps import Hand, NoteKinds, RemovePiece
 
 _SOON = timedelta(seconds=1)
+_LOOK_AGAIN = timedelta(seconds=15)
+"""For what no event announces: a right that comes, an object that somebody marks."""
 
 
 class Taken(NamedTuple):
@@ -52,7 +54,7 @@ def taken_over(view: OwnedView) -> Taken | None:
     if left := [one for old in before for one in view.owned.get(old.uid, ())]:
         told = "is going" if left[0].leaving else "is put by the installation"
         return Taken(Line(Reason.HANDING_OVER, f"{left[0].about} {told}", due=_SOON), mine, mine + len(left))
-    line = Line(Reason.HANDED_OVER, f"{names} owns nothing any more", Holds.TRUE)
+    line = Line(Reason.HANDED_OVER, f"{names} owns nothing any more", Holds.TRUE, due=_LOOK_AGAIN)
     return Taken(line, mine, mine)
 
 
@@ -76,7 +78,7 @@ def _waits(view: OwnedView, app: Custom, names: str) -> Line | None:
     if is_paused(app):
         return Line(Reason.PAUSED, "its AppType is paused, or held by the upgrade of the cluster")
     if view.trouble is not None:
-        return Line(view.trouble.reason, view.trouble.message)
+        return Line(view.trouble.reason, view.trouble.message, due=_LOOK_AGAIN)
     if not holds(view.version, About.INSTALLED):
         return Line(Reason.NOT_INSTALLED_YET, f"it takes over from {names} once it runs")
     return None
