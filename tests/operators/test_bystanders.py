@@ -7,14 +7,15 @@ from __future__ import annotations
 from typing import Any, cast
 
 from shiplift.engine.step import Answer
-from shiplift.facts.kinds import APP_TYPE, DEPLOYMENT, OPERATOR_VERSION
+from shiplift.facts.kinds import APP_TYPE, CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT, OPERATOR_VERSION
 from shiplift.kube.client import Client
 from shiplift.operators.act import objects
+from shiplift.operators.crds.definition import content_of, stored_content_of
 from shiplift.operators.handing.ownership import OWNER_UID, Owner
 from shiplift.operators.model import Live
 from shiplift.operators.names import FINALIZER, ORDER
 from shiplift.operators.steps import PutPiece
-from tests.operators.bundles import Written
+from tests.operators.bundles import GROUP, Written, definition
 from tests.operators.test_interrupted import Judge, renamed
 from tests.operators.world import World
 
@@ -120,6 +121,43 @@ def test_all_that_we_note_is_taken_off_the_versions_in_a_hand_over() -> None:
 
 
 KINDS = {one.plural: one for one in (APP_TYPE, OPERATOR_VERSION)}
+
+
+def test_a_definition_that_somebody_changes_is_put_right_and_seen_by_who_pinned_its_content() -> None:
+    world, pinned = World(), content_of(definition("boats"))
+    nets = Written(package="nets", version="1.0.0", required=(("boats", "v1"),), asked={"sha256": pinned})
+    world.offer(nets, *renamed()[:1])
+    world.ask("nets")
+    world.settle()
+    assert (world.installed("nets"), world.installed("boats")) == ("1.0.0", "1.0.0")
+    place, name = ("customresourcedefinitions", "", f"boats.{GROUP}"), f"boats.{GROUP}"
+    before = world.server.objects[place]
+    world.edit("boats", paused=True)
+    tighter = definition("boats", size={"type": "integer", "maximum": 9})["spec"]
+    world.server.put(CUSTOM_RESOURCE_DEFINITION, "", {**before, "spec": tighter})
+    world.settle()
+    (told,) = [
+        one["message"]
+        for one in world.of("operatorversions")["nets.v1.0.0"]["status"]["requirements"]
+        if one["name"] == name
+    ]
+    assert told == f"somebody has changed {name}: it was the one with sha256 {pinned}"
+    world.edit("boats", paused=False)
+    world.settle()
+    assert world.server.objects[place]["spec"] == before["spec"]
+    assert world.installed("nets") == "1.0.0"
+
+
+def test_certificates_that_others_put_into_a_definition_are_theirs() -> None:
+    hook = {"strategy": "Webhook", "webhook": {"clientConfig": {"url": "https://a"}}}
+    live = {"spec": {**definition("boats")["spec"], "conversion": hook}}
+    signed = {
+        "spec": {**live["spec"], "conversion": {**hook, "webhook": {"clientConfig": {"url": "https://a"}}}}
+    }
+    signed["spec"]["conversion"]["webhook"]["clientConfig"]["caBundle"] = "Zg=="
+    assert stored_content_of(live) == stored_content_of(signed)
+    signed["spec"]["conversion"]["webhook"]["clientConfig"]["url"] = "https://b"
+    assert stored_content_of(live) != stored_content_of(signed)
 
 
 # --- a catalog changes ---

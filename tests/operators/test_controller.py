@@ -96,6 +96,8 @@ def crd(**more: object) -> CustomResourceDefinition:
 
 def test_a_definition_wakes_who_may_wait_for_it() -> None:
     assert list(wakes(CUSTOM_RESOURCE_DEFINITION, None, crd())) == [EVERYBODY]
+    named = Key(Loop.USHER, "", "boats.harbour.example")
+    assert list(wakes(CUSTOM_RESOURCE_DEFINITION, crd(), crd(generation=2))) == [EVERYBODY, named]
     made = crd(labels=Labels({REQUIRED: "true"}))
     assert Key(Loop.CRD, "", made.name) in list(wakes(CUSTOM_RESOURCE_DEFINITION, None, made))
     assert list(wakes(CUSTOM_RESOURCE_DEFINITION, made, crd(labels=made.labels, resource_version=2))) == []
@@ -154,3 +156,6 @@ def test_who_is_let_go_on_has_its_definitions_looked_at() -> None:
     view = observer.observe(Key(Loop.USHER, SPACE, "boats"), Outcomes())
     assert isinstance(view, UsherView)
     assert Key(Loop.CRD, "", f"boats.{GROUP}") not in view.keys
+    view = observer.observe(Key(Loop.USHER, "", f"boats.{GROUP}"), Outcomes())
+    assert isinstance(view, UsherView)
+    assert {one.name for one in view.keys} == {"nets.v1.0.0", "boats.v1.0.0"}, "who brings or requires it"

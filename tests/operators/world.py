@@ -67,6 +67,7 @@ class Server:
         """As the server stores it; the same as before is no change."""
         place = (kind.plural, namespace if kind.namespaced else "", body["metadata"]["name"])
         before = self.objects.get(place)
+        body = stored(body)
         if before is not None and _content(before) == _content(body):
             return before
         self.version += 1
@@ -129,6 +130,13 @@ class Server:
                     self.put(DEPLOYMENT, place[1], {**one, "status": status})
 
 
+def stored(body: Json) -> Json:
+    """With what the server adds to a definition."""
+    if body.get("kind") != CUSTOM_RESOURCE_DEFINITION.kind:
+        return body
+    return {**body, "spec": {"conversion": {"strategy": "None"}, **body["spec"]}}
+
+
 def _content(one: Json) -> Json:
     meta = {
         key: value for key, value in one["metadata"].items() if key not in ("resourceVersion", "generation")
@@ -169,6 +177,8 @@ class FakeClient:
             for place, one in self._server.objects.items()
             if place[0] == kind.plural and namespace in ("", place[1]) and selects(label_selector, one)
         ]
+        if field_selector:
+            found = [one for one in found if f"metadata.name={one['metadata']['name']}" == field_selector]
         return iter(copy.deepcopy(found))
 
     def create(
@@ -180,9 +190,9 @@ class FakeClient:
             raise AlreadyExists(f"{kind} {meta['name']} exists", status=409, reason="AlreadyExists")
         where = {"namespace": space} if kind.namespaced else {}
         uid = f"uid-{self._server.version}-{meta['name']}"
-        if dry_run:
-            return Written({}, None)
         whole = {**body, "kind": kind.kind, "metadata": {**meta, **where, "uid": uid}}
+        if dry_run:
+            return Written(stored(whole), None)
         return self._write(kind, space, f"create {kind} {meta['name']}", lambda: whole)
 
     def update(
@@ -191,13 +201,13 @@ class FakeClient:
         meta = body["metadata"]
         live = self.get(kind, meta["name"], meta.get("namespace", ""))
         self._check(live, meta["uid"], meta["resourceVersion"])
-        if dry_run:
-            return Written(live, None)
         whole = {
             **body,
             "kind": kind.kind,
             "metadata": {**meta, "generation": live["metadata"]["generation"]},
         }
+        if dry_run:
+            return Written(stored(whole), None)
         return self._write(kind, meta.get("namespace", ""), f"update {kind} {meta['name']}", lambda: whole)
 
     def patch(

@@ -123,13 +123,15 @@ def _of_crd(old: Row | None, new: Row | None, row: Row) -> list[Key]:
     if old is not None and new is not None and _served(old) == _served(new):
         return []
     required = row.labels.get(REQUIRED) == "true"
-    return [Key(Loop.USHER), *([Key(Loop.CRD, "", row.name)] if required else [])]
+    changed = old is not None and (new is None or old.generation != new.generation)
+    by_name = [Key(Loop.USHER, "", row.name)] if changed else []
+    return [Key(Loop.USHER), *([Key(Loop.CRD, "", row.name)] if required else []), *by_name]
 
 
 def _served(row: Row) -> object:
     crd = cast("CustomResourceDefinition", row)
     said = tuple((one.type, one.status) for one in crd.conditions)
-    return crd.versions, said, crd.deleting, crd.labels, crd.annotations
+    return crd.versions, said, crd.deleting, crd.labels, crd.annotations, crd.generation
 
 
 def _of_others(kind: Kind, old: Row | None, new: Row | None, row: Row) -> Iterable[Key]:

@@ -324,6 +324,8 @@ class Live(msgspec.Struct, frozen=True):
     """Of a definition: the versions in which some may be stored."""
     served: tuple[str, ...] = ()
     """Of a definition: the versions that it serves."""
+    altered: bool = False
+    """Of a definition: somebody has changed what was made of its manifest."""
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -402,6 +404,8 @@ class InstallView(msgspec.Struct, frozen=True, kw_only=True):
     """Names of Deployments of versions before it that are scaled to zero, and of which pods have not ended:
     nobody counts those as replicas."""
     crds: Mapping[str, CustomResourceDefinition] = {}
+    altered: frozenset[str] = frozenset()
+    """Names of definitions that are required with a certain content, and that somebody has changed."""
     packages: Mapping[str, tuple[str, ...]] = {}
     """The versions of each package that run somewhere."""
     alive: frozenset[str] = frozenset()

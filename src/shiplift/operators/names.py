@@ -22,6 +22,9 @@ HOOKED = "operators.shiplift.dev/hooked"
 """The annotation on an OperatorVersion whose hook has succeeded; it names the Job."""
 CONTENT = "operators.shiplift.dev/content"
 """The annotation on a CustomResourceDefinition that has the sha256 of the spec that it was made from."""
+STORED = "operators.shiplift.dev/stored"
+"""The annotation beside it that has the sha256 of the spec as the API server made it of that: what is there
+now is compared with this, since what it was made from says nothing of it."""
 REQUIRED = "operators.shiplift.dev/required"
 """The label on a CustomResourceDefinition that was made because some version requires it."""
 UNINSTALLED = "operators.shiplift.dev/uninstalled"
@@ -49,6 +52,7 @@ __all__ = [
     "ORDER",
     "REQUIRED",
     "RIGHTS",
+    "STORED",
     "UNINSTALLED",
     "UNTOUCHED",
     "UPGRADE",

@@ -306,7 +306,7 @@ class PutPiece(Account, frozen=True):
 
     def undone_by_others(self) -> str:
         named = _named(self.kind, self.where, self.name)
-        return f"somebody deletes {named}, or takes our marks off it; keep them from it"
+        return f"somebody deletes {named}, changes it, or takes our marks off it; keep them from it"
 
     def describe(self) -> str:
         verb = "change" if self.uid else "make"

@@ -376,7 +376,7 @@ def test_while_the_next_version_waits_the_old_one_is_what_runs_and_is_kept_so() 
 @pytest.mark.parametrize("of", [OLD, NEXT], ids=lambda one: one.name)
 @pytest.mark.parametrize("paused", [True, False])
 def test_what_somebody_takes_off_a_version_is_put_back_first(of: Custom, paused: bool) -> None:
-    """Without our finalizer a version goes with all that it owns; without its number it is taken for older."""
+    """Without our finalizer a version goes with all that it owns; without its number it looks older."""
     bare = msgspec.structs.replace(of, finalizers=())
     uncounted = msgspec.structs.replace(of, annotations=NO_LABELS)
     for lost, kind in ((bare, SetFinalizer), (uncounted, NoteOrder)):

@@ -65,11 +65,7 @@ class Actor:
                     lambda live: finalizer_edit(live, FINALIZER, present=step.present),
                 )
             case (
-                steps.MakeVersion()
-                | steps.Begin()
-                | steps.HookDone()
-                | steps.NoteKinds()
-                | steps.NoteOrder()
+                steps.MakeVersion() | steps.Begin() | steps.HookDone() | steps.NoteKinds() | steps.NoteOrder()
             ):
                 return versions.take(self._client, self._shelf, step)
             case steps.DeleteVersion():
@@ -167,7 +163,8 @@ class Actor:
             "annotations": {**notes, BUNDLE: step.bundle, CONTENT: content_of(manifest)},
         }
         body = {"metadata": meta, "spec": manifest["spec"]}
-        return done(step, client.create(CUSTOM_RESOURCE_DEFINITION, body))
+        tried = client.create(CUSTOM_RESOURCE_DEFINITION, body, dry_run=True)
+        return done(step, client.create(CUSTOM_RESOURCE_DEFINITION, objects.noting_stored(body, tried)))
 
     def _try(self, client: Client, step: steps.TryOut) -> Outcome:
         tried = objects.tried(client, step.puts, step.rights)

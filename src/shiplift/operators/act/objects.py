@@ -8,12 +8,12 @@ from typing import Any
 from shiplift.engine.step import Outcome
 from shiplift.facts.kinds import CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT, SERVICE_ACCOUNT
 from shiplift.kube.changing import Edit, Subject, change
-from shiplift.kube.client import Client
+from shiplift.kube.client import Client, Written
 from shiplift.kube.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound, PreconditionFailed
 from shiplift.kube.outcomes import SOON, done, uid_of, version_of
 from shiplift.kube.rights import allowed
 from shiplift.operators import steps
-from shiplift.operators.crds.definition import content_of
+from shiplift.operators.crds.definition import content_of, stored_content_of
 from shiplift.operators.handing import acting
 from shiplift.operators.handing.ownership import (
     OWNER_UID,
@@ -23,7 +23,7 @@ from shiplift.operators.handing.ownership import (
     taken_meta,
 )
 from shiplift.operators.model import Refused, Tried
-from shiplift.operators.names import BUNDLE, CONTENT, MANIFEST, REQUIRED, UNINSTALLED
+from shiplift.operators.names import BUNDLE, CONTENT, MANIFEST, REQUIRED, STORED, UNINSTALLED
 from shiplift.operators.observe.pieces import and_uninstalled
 
 Json = dict[str, Any]
@@ -81,7 +81,18 @@ def _may(client: Client, one: steps.Right) -> bool:
 
 def _made(client: Client, step: steps.PutPiece, *, dry_run: bool = False) -> Outcome:
     body = {**step.manifest, "metadata": owned_meta(_marked(step), step.owner)}
+    if step.kind == CUSTOM_RESOURCE_DEFINITION and not dry_run:
+        body = noting_stored(body, client.create(step.kind, body, step.where, dry_run=True))
     return done(step, client.create(step.kind, body, step.where, dry_run=dry_run))
+
+
+def noting_stored(body: Json, tried: Written) -> Json:
+    """With a note of what the API server makes of it, as it has said to a dry run."""
+    if "spec" not in tried.object:
+        return body
+    meta: Json = body["metadata"]
+    notes: Json = {**(meta.get("annotations") or {}), STORED: stored_content_of(tried.object)}
+    return {**body, "metadata": {**meta, "annotations": notes}}
 
 
 def _marked(step: steps.PutPiece) -> Json:
@@ -115,7 +126,10 @@ def _changed(client: Client, step: steps.PutPiece, *, dry_run: bool = False) -> 
             dry_run=dry_run,
         )
         return done(step, written)
-    return done(step, client.update(step.kind, {**step.manifest, "metadata": meta}, dry_run=dry_run))
+    body = {**step.manifest, "metadata": meta}
+    if step.kind == CUSTOM_RESOURCE_DEFINITION and not dry_run:
+        body = noting_stored(body, client.update(step.kind, body, dry_run=True))
+    return done(step, client.update(step.kind, body, dry_run=dry_run))
 
 
 def _removed(client: Client, step: steps.RemovePiece) -> Outcome:

@@ -84,6 +84,19 @@ def content_of(manifest: Json) -> str:
     return hashlib.sha256(msgspec.json.encode(manifest["spec"], order="deterministic")).hexdigest()
 
 
+def stored_content_of(live: Json) -> str:
+    """The sha256 of what a definition that is there says, with all that the API server adds; but for the
+    certificates of a webhook, which others put there and renew."""
+    spec: Json = live["spec"]
+    conversion: Json = spec.get("conversion") or {}
+    webhook: Json = conversion.get("webhook") or {}
+    client: Json = webhook.get("clientConfig") or {}
+    if "caBundle" in client:
+        asked = {key: value for key, value in client.items() if key != "caBundle"}
+        spec = {**spec, "conversion": {**conversion, "webhook": {**webhook, "clientConfig": asked}}}
+    return content_of({"spec": spec})
+
+
 class Listed(NamedTuple):
     """A version of a definition, without its schema."""
 

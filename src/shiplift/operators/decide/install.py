@@ -321,8 +321,9 @@ def outgrown(piece: Piece) -> tuple[str, ...]:
 
 def _changes_definition(case: Case, piece: Piece) -> bool:
     live = piece.live
-    differs = piece.kind == CUSTOM_RESOURCE_DEFINITION and live is not None and live.manifest != piece.digest
-    return differs and not _content_stays(case, piece)
+    if piece.kind != CUSTOM_RESOURCE_DEFINITION or live is None or _content_stays(case, piece):
+        return False
+    return not _says_the_same(case, piece)
 
 
 def _content_stays(case: Case, piece: Piece) -> bool:
@@ -422,8 +423,16 @@ def _is_put(case: Case, piece: Piece) -> bool:
     live = piece.live
     if live is None:
         return False
-    same = live.manifest == piece.digest and live.owner_uid == case.version.uid and live.labelled
+    same = _says_the_same(case, piece) and live.owner_uid == case.version.uid and live.labelled
     return (same and not live.leaving) or _is_used(piece)
+
+
+def _says_the_same(case: Case, piece: Piece) -> bool:
+    """What it was made from; and of a definition, whether it still is what was made of that."""
+    live = piece.live
+    if live is None or live.manifest != piece.digest:
+        return False
+    return not live.altered or _content_stays(case, piece)
 
 
 def _put(case: Case, piece: Piece) -> PutPiece:

@@ -1,8 +1,8 @@
 """Which version of an operator takes over from which, among those that are there. Pure.
 
 Kept true: a version has at most one heir, and nobody is the heir of its own heir, also where somebody went
-back to a version that was there before: versions are counted as they are made. Of one that lost its number the
-place among the others is known by its age, and by what it replaces.
+back to a version that was there before: versions are counted as they are made. Of one that lost its number
+the place among the others is known by its age, and by what it replaces.
 """
 
 from __future__ import annotations

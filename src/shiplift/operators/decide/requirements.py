@@ -52,14 +52,16 @@ def _kubernetes(view: InstallView) -> Iterator[RequirementStatus]:
 
 def _crds(view: InstallView) -> Iterator[RequirementStatus]:
     for one in version_of(view.version).spec.required_crds:
-        state, said = crd_state(one, view.crds.get(one.name))
+        state, said = crd_state(one, view.crds.get(one.name), altered=one.name in view.altered)
         kind = RequirementKind.CRD
         yield RequirementStatus(
             kind=kind, name=one.name, state=state, optional=one.optional, message=said[:_SHORT]
         )
 
 
-def crd_state(one: RequiredCrd, row: CustomResourceDefinition | None) -> tuple[RequirementState, str]:
+def crd_state(
+    one: RequiredCrd, row: CustomResourceDefinition | None, *, altered: bool = False
+) -> tuple[RequirementState, str]:
     """There, served in that version, and established."""
     if row is None or row.deleting:
         return RequirementState.MISSING, f"no CustomResourceDefinition {one.name}"
@@ -76,6 +78,9 @@ def crd_state(one: RequiredCrd, row: CustomResourceDefinition | None) -> tuple[R
         return RequirementState.NOT_SATISFIED, f"{one.name} is not {wrong[0].type}: {wrong[0].message}"
     if one.sha256 and row.annotations.get(CONTENT) != one.sha256:
         return RequirementState.NOT_SATISFIED, f"{one.name} is not the one with sha256 {one.sha256}"
+    if one.sha256 and altered:
+        told = f"somebody has changed {one.name}: it was the one with sha256 {one.sha256}"
+        return RequirementState.NOT_SATISFIED, told
     return RequirementState.MET, ""
 
 

@@ -195,6 +195,7 @@ class Observer:
             kubernetes=self._kubernetes(),
             deployments={one.name: one for one in snapshot.all(Deployment) if one.namespace == row.namespace},
             crds=_crds(snapshot, required),
+            altered=frozenset(self._altered(row)),
             packages=_running(snapshot),
             alive=frozenset(one.uid for one in snapshot.customs(kinds.OPERATOR_VERSION)),
             checked=dict(self._checked(site, found)),
@@ -211,6 +212,13 @@ class Observer:
                 said = self._checks.definitions.of(_space(site), one.name, check_token(one, site.app))
                 if said is not None:
                     yield one.name, said
+
+    def _altered(self, row: Custom) -> Iterator[str]:
+        """Of the definitions whose content is pinned; what they say is in no row."""
+        for one in version_of(row).spec.required_crds:
+            live = pieces.definition(self._client, one.name) if one.sha256 else None
+            if live is not None and pieces.is_altered(live, one.sha256 or ""):
+                yield one.name
 
     def _bundle(self, row: Custom) -> Bundle | None:
         return self._shelf.bundle("", version_of(row).spec.package, row.name)
@@ -393,8 +401,12 @@ def turn(snapshot: Snapshot) -> str:
 
 
 def _usher(snapshot: Snapshot, key: Key) -> UsherView:
-    """All keys of an AppType, or of a namespace; of the cluster those that may wait for others."""
+    """All keys of an AppType, or of a namespace; of the cluster those that may wait for others; of a
+    definition those of versions that bring or require it."""
     every = tuple(snapshot.customs(kinds.OPERATOR_VERSION))
+    if key.name and not key.namespace:
+        meant = [one for one in every if _knows(one, key.name)]
+        return UsherView(tuple(Key(Loop.INSTALL, one.namespace, one.name) for one in meant))
     apps, versions = list(snapshot.customs(kinds.APP_TYPE)), list(every)
     if key.namespace:
         apps = [one for one in apps if one.namespace == key.namespace]
@@ -409,6 +421,11 @@ def _usher(snapshot: Snapshot, key: Key) -> UsherView:
     found += [Key(loop, one.namespace, one.name) for one in versions for loop in OF_VERSION]
     more = _definitions_of(snapshot, versions) if key.namespace else _of_the_cluster(snapshot)
     return UsherView((*found, *more))
+
+
+def _knows(one: Custom, crd: str) -> bool:
+    spec = version_of(one).spec
+    return any(each.name == crd for each in (*spec.owned_crds, *spec.required_crds))
 
 
 def _definitions_of(snapshot: Snapshot, versions: Iterable[Custom]) -> list[Key]:

@@ -18,10 +18,16 @@ from shiplift.kube.fence import service_account
 from shiplift.kube.manifests import kind_of
 from shiplift.operators.catalog.installation import BROUGHT, NotInstallableError, Watches, objects
 from shiplift.operators.catalog.model import Bundle
-from shiplift.operators.crds.definition import served_by, storage_of, stored_in
+from shiplift.operators.crds.definition import (
+    content_of,
+    served_by,
+    storage_of,
+    stored_content_of,
+    stored_in,
+)
 from shiplift.operators.handing.ownership import OWNER, OWNER_UID, Owner
 from shiplift.operators.model import Job, Live, Owned, Piece, Reason, Trouble
-from shiplift.operators.names import BUNDLE, INVENTORY, MANIFEST, UNINSTALLED
+from shiplift.operators.names import BUNDLE, CONTENT, INVENTORY, MANIFEST, STORED, UNINSTALLED
 
 Json = dict[str, Any]
 
@@ -96,7 +102,22 @@ def _live(found: Json, manifest: Json, kind: Kind) -> Live:
         storage=storage_of(found) if kind == CUSTOM_RESOURCE_DEFINITION else "",
         stored=stored_in(found) if kind == CUSTOM_RESOURCE_DEFINITION else (),
         served=served_by(found) if kind == CUSTOM_RESOURCE_DEFINITION else (),
+        altered=kind == CUSTOM_RESOURCE_DEFINITION and is_altered(found, content_of(manifest)),
     )
+
+
+def is_altered(live: Json, content: str) -> bool:
+    """Whether a definition that was made with that content says something else by now; of one that was made
+    otherwise, or before this was noted, nobody knows."""
+    notes: Mapping[str, str] = live["metadata"].get("annotations") or {}
+    noted = notes.get(STORED, "") if notes.get(CONTENT) == content else ""
+    return bool(noted) and noted != stored_content_of(live)
+
+
+def definition(client: Client, name: str) -> Json | None:
+    """As it is there now. A list of one: as ourselves we may list definitions, and that is all."""
+    found = client.list(CUSTOM_RESOURCE_DEFINITION, field_selector=f"metadata.name={name}")
+    return next((one for one in found if one["metadata"]["name"] == name), None)
 
 
 def job(client: Client, namespace: str, name: str) -> Job | None:
