@@ -4,6 +4,8 @@ real layer."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import timedelta
 from typing import Any, cast
 
 from shiplift.engine.step import Answer
@@ -158,6 +160,51 @@ def test_certificates_that_others_put_into_a_definition_are_theirs() -> None:
     assert stored_content_of(live) == stored_content_of(signed)
     signed["spec"]["conversion"]["webhook"]["clientConfig"]["url"] = "https://b"
     assert stored_content_of(live) != stored_content_of(signed)
+
+
+# --- somebody does so again and again ---
+
+
+def fought(world: World, bystander: Callable[[], object], looks: int = 120) -> list[str]:
+    """What was written while somebody undoes it after every look, a second apart."""
+    world.log.clear()
+    for _ in range(looks):
+        world.now += timedelta(seconds=1)
+        bystander()
+        world.look()
+    return [one for one in world.log if one.startswith("after") and "status" not in one]
+
+
+def strip(world: World) -> None:
+    for place, one in list(world.server.objects.items()):
+        if place[0] in KINDS:
+            meta = {**one["metadata"], "finalizers": [], "annotations": {}}
+            world.server.put(KINDS[place[0]], "ops", {**one, "metadata": meta})
+
+
+def test_who_takes_off_our_notes_again_and_again_is_told_and_not_fought_at_full_speed() -> None:
+    world = running()
+    written = fought(world, lambda: strip(world))
+    assert 0 < len(written) < 40
+    (app,), (version,) = world.of("apptypes").values(), world.of("operatorversions").values()
+    assert "somebody takes our finalizer off AppType ops/boats" in str(app["status"])
+    assert "somebody takes our finalizer off OperatorVersion ops/boats.v1.0.0" in str(version["status"])
+
+
+def test_who_makes_again_what_is_uninstalled_is_told_and_not_fought_at_full_speed() -> None:
+    world = running()
+    manifest = deployment(world, "boats")
+    world.delete("boats")
+
+    def bystander() -> None:
+        if not deployment(world, "boats"):
+            bare = {"name": "boats", "namespace": "ops", "uid": f"uid-{world.server.version}"}
+            world.server.put(DEPLOYMENT, "ops", {**manifest, "metadata": bare})
+
+    written = fought(world, bystander)
+    assert 0 < len([one for one in written if "Deployment" in one]) < 20
+    (version,) = world.of("operatorversions").values()
+    assert "somebody makes Deployment ops/boats again" in version["status"]["message"]
 
 
 # --- a catalog changes ---

@@ -485,16 +485,20 @@ class World:
         for _ in range(most):
             before = (self.server.version, len(self.log))
             self.now += timedelta(seconds=20)
-            keys = list(self._keys())
-            self.dice.shuffle(keys)
-            for key in keys:
-                self._round(key)
-            between()
-            self.server.nature()
+            self.look(between)
             quiet = quiet + 1 if before == (self.server.version, len(self.log)) else 0
             if quiet == 3:
                 return
         raise AssertionError(f"it does not come to rest: {self.log[-12:]}")
+
+    def look(self, between: Callable[[], None] = lambda: None) -> None:
+        """At all keys once."""
+        keys = list(self._keys())
+        self.dice.shuffle(keys)
+        for key in keys:
+            self._round(key)
+        between()
+        self.server.nature()
 
     def _keys(self) -> Iterator[Key]:
         for plural, space, name in list(self.server.objects):

@@ -27,7 +27,17 @@ from shiplift.kube.rbac import rule
 from shiplift.kube.watch import Watch
 from shiplift.operators.act.actor import Actor
 from shiplift.operators.decide.decision import decide
-from shiplift.operators.model import About, Decided, InstallView, Key, Loop, View, holds
+from shiplift.operators.model import (
+    About,
+    AppView,
+    Decided,
+    InstallView,
+    Key,
+    Loop,
+    OwnedView,
+    View,
+    holds,
+)
 from shiplift.operators.names import BUNDLE, NAME, REQUIRED, UPGRADE
 from shiplift.operators.observe.checks import Checks
 from shiplift.operators.observe.observer import OF_APP_TYPE, OF_VERSION, READS, Observer, matters_to_turn
@@ -50,7 +60,7 @@ class Operators:
 
     def observe(self, key: Key, outcomes: Outcomes) -> tuple[Loop, View]:
         seen = self._observer.observe(key, outcomes)
-        if isinstance(seen, InstallView):
+        if isinstance(seen, InstallView | AppView | OwnedView):
             seen = msgspec.structs.replace(seen, changes=dict(self._changes.changes))
         return key.loop, seen
 

@@ -301,6 +301,8 @@ class AppView(msgspec.Struct, frozen=True, kw_only=True):
     reading: bool = False
     """Some catalog is being read for the first time in this term."""
     outcomes: Outcomes = Outcomes()
+    changes: Changes = {}
+    """What was changed of what somebody else may write too."""
 
 
 class Live(msgspec.Struct, frozen=True):
@@ -492,6 +494,8 @@ class OwnedView(msgspec.Struct, frozen=True, kw_only=True):
     """The kinds by which what it owns is looked for; None where nobody has looked."""
     trouble: Trouble | None = None
     outcomes: Outcomes = Outcomes()
+    changes: Changes = {}
+    """What was changed of what somebody else may write too."""
 
 
 class UsherView(msgspec.Struct, frozen=True):

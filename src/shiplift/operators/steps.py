@@ -53,6 +53,14 @@ class SetFinalizer(Step, frozen=True):
     def key(self) -> str:
         return f"finalizer {self.uid}"
 
+    @property
+    def change(self) -> str:
+        return self.key if self.present else ""
+
+    def undone_by_others(self) -> str:
+        named = _named(self.kind, self.namespace, self.name)
+        return f"somebody takes our finalizer off {named}; keep them from it"
+
     def describe(self) -> str:
         done = "put our finalizer on" if self.present else "take our finalizer off"
         return f"{done} {_named(self.kind, self.namespace, self.name)}"
@@ -84,6 +92,14 @@ class NoteOrder(Step, frozen=True):
     @property
     def key(self) -> str:
         return f"order {self.uid}"
+
+    @property
+    def change(self) -> str:
+        return self.key
+
+    def undone_by_others(self) -> str:
+        named = f"OperatorVersion {self.namespace}/{self.name}"
+        return f"somebody takes our annotations off {named}; keep them from it"
 
     def describe(self) -> str:
         return f"note that OperatorVersion {self.namespace}/{self.name} is number {self.order} of its AppType"
@@ -390,6 +406,19 @@ class RemovePiece(Account, frozen=True):
     def key(self) -> str:
         return f"remove {self.uid}"
 
+    @property
+    def change(self) -> str:
+        return f"{self.takes_back} removed"
+
+    @property
+    def takes_back(self) -> str:
+        """What a version had made."""
+        return f"put {self.kind} {self.where} {self.name}"
+
+    def undone_by_others(self) -> str:
+        named = _named(self.kind, self.where, self.name)
+        return f"somebody makes {named} again, of which {self.owner.name} is to be rid; keep them from it"
+
     def describe(self) -> str:
         return f"delete {_named(self.kind, self.where, self.name)} of {self.owner.name}"
 
@@ -421,6 +450,14 @@ class Hand(Account, frozen=True):
     @property
     def key(self) -> str:
         return self.write.key
+
+    @property
+    def change(self) -> str:
+        return self.key
+
+    def undone_by_others(self) -> str:
+        named = _named(self.write.kind, self.write.namespace, self.write.name)
+        return f"somebody takes back whose {named} is; keep them from it"
 
     def describe(self) -> str:
         return self.write.describe()

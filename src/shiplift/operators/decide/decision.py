@@ -98,6 +98,13 @@ def _look_again(line: Line) -> LookAgain:
     return earliest(*([requeue(line.due)] if line.due is not None else []), await_change())
 
 
+def _said(line: Line, view: AppView | InstallView | OwnedView) -> Line:
+    """With what was answered, and with what somebody undoes."""
+    line = _answered(line, view.outcomes)
+    undone = next(contested.told(view.changes, line.steps), "")
+    return line._replace(message=f"{line.message}; {undone}") if undone else line
+
+
 def _answered(line: Line, outcomes: Outcomes) -> Line:
     """Where steps fail, that is what is told; where the account lacks a right, so."""
     failed = list(retries.failures(outcomes, line.steps))
@@ -120,7 +127,7 @@ def _app_type(view: AppView, now: datetime) -> Decided:
         return Decided()
     if view.reading and not app.deleting and not view.site.versions:
         return _until_read(view, app, now)
-    line = _answered(app_type.resolved(view, app, now), view.outcomes)
+    line = _said(app_type.resolved(view, app, now), view)
     found = choosing.chosen(view, app)
     catalog = "" if isinstance(found, Line) or app.deleting else found.held.name
     return _of(line, (report.resolved_told(app, now, line, view, catalog),))
@@ -139,15 +146,13 @@ def _successor(view: AppView, now: datetime) -> Decided:
     if app is None or app.deleting or view.reading:
         return Decided()
     course = successor.followed(view, app, now)
-    course = course._replace(line=_answered(course.line, view.outcomes))
+    course = course._replace(line=_said(course.line, view))
     return _of(course.line, (report.followed_told(app, now, course),))
 
 
 def _install(view: InstallView, now: datetime) -> Decided:
     line, case = install.installed(view)
-    line = _answered(line, view.outcomes)
-    if undone := next(contested.told(view.changes, line.steps), ""):
-        line = line._replace(message=f"{line.message}; {undone}")
+    line = _said(line, view)
     if line.reason is Reason.REMOVING:
         return Decided()
     return _of(line, (report.install_told(view.version, now, line, case),))
@@ -165,7 +170,7 @@ def _upgrade(view: OwnedView, now: datetime) -> Decided:
     taken = taking_over.taken_over(view)
     if taken is None:
         return Decided()
-    taken = taken._replace(line=_answered(taken.line, view.outcomes))
+    taken = taken._replace(line=_said(taken.line, view))
     return _of(taken.line, (report.taken_told(view.version, now, taken),))
 
 
@@ -173,5 +178,5 @@ def _collect(view: OwnedView, now: datetime) -> Decided:
     found = collect.collected(view)
     if found is None:
         return Decided()
-    found = found._replace(line=_answered(found.line, view.outcomes))
+    found = found._replace(line=_said(found.line, view))
     return _of(found.line, (report.collected_told(view.version, now, found),))
