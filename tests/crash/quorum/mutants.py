@@ -15,6 +15,7 @@ CATCHING = (
     "tests/quorum/tell",
     "tests/quorum/test_judging.py",
     "tests/quorum/test_observe.py",
+    "tests/quorum/test_many_hands.py",
     "tests/quorum/minio/test_answers.py",
 )
 """What has to fail."""
@@ -164,6 +165,27 @@ ALL: tuple[Mutant, ...] = (
         "engines/minio/answers.py",
         "own = [entry for entry in entries if server.owns(entry.endpoint)]",
         "own = entries[:1]",
+    ),
+    _mutant(
+        "marks go before the status lets go",
+        "what a status still has was not ended by us",
+        "decide/course.py",
+        "    decision = _act(where, line, () if scene.recorded else steps)",
+        "    decision = _act(where, line, steps)",
+    ),
+    _mutant(
+        "what a status has of a StatefulSet is not believed",
+        "what a StatefulSet was before its swap outlives who leads",
+        "observe/gathering.py",
+        "known(service.name, live, service.swapping, memory.records)",
+        "known(service.name, live, memory.records)",
+    ),
+    _mutant(
+        "a hold that is taken off is put back without a pause",
+        "what others undo is done again ever more slowly",
+        "steps.py",
+        "        return f\"swap of statefulset/{self.pool}{' hold' if self.only_holds else ''}\"",
+        '        return "" if self.only_holds else f"swap of statefulset/{self.pool}"',
     ),
     _mutant(
         "a swap without a finalizer",

@@ -94,7 +94,7 @@ def test_a_record_that_somebody_strips_half_way_is_written_again_and_the_swap_go
     decision = decide(view(pools=(begun(marked=False),), members=some), NOW)
     (step,) = decision.steps
     assert isinstance(step, Begin)
-    assert (step.before, step.change) == (WAS, "image of statefulset/minio")
+    assert (step.before, step.change) == (WAS, "swap of statefulset/minio")
 
 
 def test_somebody_who_puts_the_set_back_while_pods_are_made_anew_is_told() -> None:

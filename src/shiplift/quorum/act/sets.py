@@ -17,6 +17,7 @@ from shiplift.kube.client import Client
 from shiplift.kube.errors import KubeError
 from shiplift.kube.outcomes import Json, refusal
 from shiplift.quorum.names import NEW_VERSION, OLD_VERSION, SWAP, Before, Record
+from shiplift.quorum.records import written_on
 from shiplift.quorum.steps import Begin, Finish, LiftHold, PutBack
 
 _ON_DELETE = {"type": "OnDelete"}
@@ -61,16 +62,15 @@ class Sets:
                 raise TypeError(f"{type(step).__name__} is no step on a StatefulSet")
 
     def _begin(self, step: Begin, live: Json) -> Edit | Outcome:
-        at = _place(live, self._container)
-        if at is None:
-            return Outcome.failed(step, f"statefulset/{step.pool} has no container {self._container}")
-        there = _record(live)
+        there = written_on(live)
         record = there or self._known.get(step.uid)
+        container = _container(live, record, self._container)
+        at = _place(live, container)
+        if at is None:
+            return Outcome.failed(step, f"statefulset/{step.pool} has no container {container}")
         if record is None:
             before = Before(_containers(live)[at]["image"], live["spec"]["updateStrategy"])
-            record = Record(
-                self._service, step.target, step.image, self._container, before, recreate=step.recreate
-            )
+            record = Record(self._service, step.target, step.image, container, before, recreate=step.recreate)
         if record.service != self._service or record.image != step.image:
             return Outcome.failed(step, f"statefulset/{step.pool} is being swapped by {record.service}")
         annotations = {SWAP: record.written(), QUORUM_HOLD: self._service}
@@ -84,7 +84,7 @@ class Sets:
     def _end(self, step: PutBack | Finish, live: Json, *, put_back: bool) -> Edit | Outcome:
         # forgotten before it is done: whether it was, the StatefulSet says
         record = self._known.pop(step.uid, None)
-        record = _record(live) or record
+        record = written_on(live) or record
         if record is None:
             return Outcome.done(step, message="nothing of ours is on it")
         if record.service != self._service:
@@ -116,9 +116,10 @@ def _image_of_before(live: Json, record: Record) -> Operations:
     return _replaced(f"{_CONTAINERS}/{at}/image", record.image, record.before.image)
 
 
-def _record(live: Json) -> Record | None:
-    text = _marks(live, "annotations").get(SWAP)
-    return None if text is None else Record.read(text)
+def _container(live: Json, record: Record | None, named: str) -> str:
+    """The one that the swap began with, unless it has another name now."""
+    begun = record is not None and _place(live, record.container) is not None
+    return record.container if record is not None and begun else named
 
 
 def _marks(live: Json, field: str) -> dict[str, str]:
