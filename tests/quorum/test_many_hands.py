@@ -136,6 +136,19 @@ def test_a_record_that_somebody_spoils_is_written_again(world: World) -> None:
     world.until(world.over)
 
 
+@pytest.mark.parametrize("spoiled", [False, True])
+def test_a_record_that_goes_before_anybody_has_seen_it_is_known_by_who_wrote_it(
+    world: World, spoiled: bool
+) -> None:
+    world.until(lambda: bool(world.marks()))
+    if spoiled:
+        world.write_record("{")
+    else:
+        world.strip_all()
+    world.until(world.over)
+    assert world.set()["spec"]["updateStrategy"]["type"] == "RollingUpdate"
+
+
 def test_what_a_status_says_of_another_stateful_set_of_that_name_is_not_believed(world: World) -> None:
     staging(world)
     world.delete_set()
@@ -530,6 +543,45 @@ def test_a_silent_server_that_keeps_all_from_being_put_back_is_named(world: Worl
     assert "connection refused" in world.line.message
     world.server("minio-2").silent = ""
     world.until(world.is_back)
+
+
+def test_what_was_begun_on_some_sets_only_is_put_back_though_the_others_cannot_be_written(
+    pools: World,
+) -> None:
+    pools.deny("b is frozen", lambda kind, live: kind == STATEFUL_SET and live["metadata"]["name"] == "b")
+    pools.until(is_told(pools, Reason.STEP_FAILED))
+    assert pools.image("a") == IMAGE
+    assert "b is frozen" in pools.line.message
+    pools.edit(image=WAS)
+    pools.until(pools.is_back)
+    pools.play(10)
+    assert not pools.service().status.swapping
+
+
+def test_a_put_back_that_is_denied_is_named_and_done_once_it_may_be(world: World) -> None:
+    staging(world)
+    world.deny("frozen", lambda kind, _: kind == STATEFUL_SET)
+    world.edit(image=WAS)
+    world.play(30)
+    assert world.line.reason is Reason.STEP_FAILED
+    assert "frozen" in world.line.message
+    world.until(lambda: bool(world.service().status.swapping))
+    # also where the annotation goes meanwhile, and who has seen it
+    world.objects.admission.clear()
+    world.strip_all()
+    world.new_leader()
+    world.until(world.is_back)
+
+
+@pytest.mark.parametrize("what", ["hold", "record"])
+def test_all_pods_at_once_go_whoever_takes_a_mark_off(world: World, what: str) -> None:
+    world.edit(strategy="RecreateAll")
+    world.until(lambda: bool(world.marks()))
+    world.play()
+    world.bystanders.append(world.strip_hold if what == "hold" else world.strip_record)
+    world.play(20)
+    world.bystanders.clear()
+    world.until(world.over)
 
 
 # pods that do not come up

@@ -239,7 +239,8 @@ class World:
         watched.decided = (sight.service.metadata.generation, made)
         about = About(SPACE, name, sight.service.spec)
         actor = Actor(client, about, cast("Any", None), cast("Any", None), watched.memory)
-        outcomes = [self._taken(step, actor, watched.memory, sight.service) for step in made.steps]
+        steps = [msgspec.structs.replace(step, service=f"{SPACE}/{name}") for step in made.steps]
+        outcomes = [self._taken(step, actor, watched.memory, sight.service) for step in steps]
         self.leader.remember(name, outcomes, self.now)
         self.lines.append(made.line)
         self.steps.extend(made.steps)

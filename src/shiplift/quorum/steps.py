@@ -58,10 +58,10 @@ class SetFinalizer(Write, frozen=True):
 
     @property
     def change(self) -> str:
-        return f"finalizer of quorumservice/{self.service}" if self.present else ""
+        return f"finalizer of quorumservice {self.uid}" if self.present else ""
 
     def undone_by_others(self) -> str:
-        return f"somebody takes the finalizer {FINALIZER} off QuorumService {self.service}"
+        return f"somebody takes the finalizer {FINALIZER} off this QuorumService"
 
     def describe(self) -> str:
         verb = "put our finalizer on" if self.present else "take our finalizer off"

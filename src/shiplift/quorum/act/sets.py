@@ -40,13 +40,20 @@ class Sets:
         self._client, self._namespace = client, namespace
         self._service, self._container = service, container
         self._known = known if known is not None else {}
+        self._written: Record | None = None
+        """By the step that is being taken."""
 
     def take(self, step: Begin | PutBack | LiftHold | Finish) -> Outcome:
+        self._written = None
         subject = Subject(STATEFUL_SET, step.pool, self._namespace, step.uid, "StatefulSet")
         try:
-            return change(self._client, step, subject, lambda live: self._edit(step, live))
+            outcome = change(self._client, step, subject, lambda live: self._edit(step, live))
         except KubeError as error:
             return refusal(step, error)
+        if outcome.ok and self._written is not None:
+            # known from now on, whatever becomes of it before it is seen
+            self._known[step.uid] = self._written
+        return outcome
 
     def _edit(self, step: Step, live: Json) -> Edit | Outcome:
         match step:
@@ -73,6 +80,7 @@ class Sets:
             record = Record(self._service, step.target, step.image, container, before, recreate=step.recreate)
         if record.service != self._service or record.image != step.image:
             return Outcome.failed(step, f"statefulset/{step.pool} is being swapped by {record.service}")
+        self._written = record
         annotations = {SWAP: record.written(), QUORUM_HOLD: self._service}
         labels = {OLD_VERSION: _label(step.running), NEW_VERSION: _label(step.target)}
         labels = {} if there else {key: value for key, value in labels.items() if value}

@@ -55,10 +55,12 @@ def decide(view: View, now: datetime) -> QuorumDecision:
     scene = Scene(view)
     decision = _not_begun(scene, now) if scene.swap is None else _begun(scene, scene.swap, now)
     decision = _kept(scene, _with_failures(scene, decision))
-    return only_due(
-        decision,
-        lambda step: max(wait(view.outcomes, step, now), contested.wait(view.changes, step, now)),
-    )
+    return only_due(decision, lambda step: _pause(view, step, now))
+
+
+def _pause(view: View, step: Step, now: datetime) -> timedelta:
+    """For how long it is left alone: it was refused, or is undone again and again."""
+    return max(wait(view.outcomes, step, now), contested.wait(view.changes, step, now))
 
 
 def _with_failures(scene: Scene, decision: QuorumDecision) -> QuorumDecision:
@@ -192,7 +194,7 @@ def _begun(scene: Scene, swap: Swap, now: datetime) -> QuorumDecision:
         return _rest(_where(scene), scene.view.obstacle or _waits_for(scene, swap), requeue(_SOON))
     if scene.unmarked or scene.altered or (scene.old and scene.not_held):
         # a server that is old again, after all were new: whoever drains must not come in between
-        return _all_new(scene) if _is_ending(scene, swap) else _written_over(scene, swap, now)
+        return _all_new(scene, now) if _is_ending(scene, swap) else _written_over(scene, swap, now)
     return _as_written(scene, swap, now)
 
 
@@ -202,7 +204,7 @@ def _as_written(scene: Scene, swap: Swap, now: datetime) -> QuorumDecision:
     if swap.recreate and scene.not_made_anew:
         # whatever version they say: another build of the same one keeps new ones from starting
         return _recreate_all(scene)
-    return _onward(scene, swap, now) if scene.old else _all_new(scene)
+    return _onward(scene, swap, now) if scene.old else _all_new(scene, now)
 
 
 def _waits_for(scene: Scene, swap: Swap) -> Line:
@@ -261,7 +263,7 @@ def _nobody_was_told(scene: Scene, swap: Swap) -> bool:
 def _back(scene: Scene, swap: Swap, now: datetime) -> QuorumDecision:
     in_doubt = Line(Reason.WAITS_FOR_SERVERS, _IN_DOUBT_SAID)
     may = _may_still_switch(scene.view, swap, now)
-    return _rest(_where(scene), in_doubt, requeue(_SOON)) if may else _put_back(scene)
+    return _rest(_where(scene), in_doubt, requeue(_SOON)) if may else _put_back(scene, now)
 
 
 def _is_ending(scene: Scene, swap: Swap) -> bool:
@@ -307,15 +309,20 @@ def _over(record: Started | None, now: datetime) -> bool:
     return record is None or record.overdue(now)
 
 
-def _put_back(scene: Scene) -> QuorumDecision:
+def _put_back(scene: Scene, now: datetime) -> QuorumDecision:
     marked = (pool for pool in scene.view.pools if pool.swap is not None)
     steps = tuple(PutBack(pool.name, pool.uid) for pool in marked)
     line = Line(Reason.PUTTING_BACK, f"nothing runs {scene.target} yet: all is put back to what it was")
-    return _ending(scene, QuorumStep.UPDATE_STATEFUL_SETS, line, steps)
+    return _ending(scene, now, QuorumStep.UPDATE_STATEFUL_SETS, line, steps)
 
 
-def _ending(scene: Scene, where: QuorumStep, line: Line, steps: tuple[Step, ...]) -> QuorumDecision:
-    """The status lets go first: whatever it still has was taken off by somebody else."""
+def _ending(
+    scene: Scene, now: datetime, where: QuorumStep, line: Line, steps: tuple[Step, ...]
+) -> QuorumDecision:
+    """The status lets go first: whatever it still has was taken off by somebody else. Where the marks cannot
+    go yet it has them again meanwhile."""
+    if any(_pause(scene.view, step, now) for step in steps):
+        return _act(where, line, steps)
     decision = _act(where, line, () if scene.recorded else steps)
     return msgspec.structs.replace(decision, ends=True)
 
@@ -426,7 +433,7 @@ def _give_up(line: Line, why: str) -> QuorumDecision:
     return QuorumDecision(step=QuorumStep.STAGE, line=line, give_up=why, look_again=requeue(_SOON))
 
 
-def _all_new(scene: Scene) -> QuorumDecision:
+def _all_new(scene: Scene, now: datetime) -> QuorumDecision:
     if scene.starting:
         return _rest(_where(scene), _silence(scene), requeue(_SOON))
     if line := gates.canary(scene):
@@ -436,12 +443,12 @@ def _all_new(scene: Scene) -> QuorumDecision:
         line = Line(Reason.RECREATING, f"all servers run {scene.target}: their pods may move again")
         return _act(QuorumStep.RECREATE_PODS, line, lifts)
     # who puts the hold back keeps others off, and us from nothing
-    decision = _made_anew(scene)
+    decision = _made_anew(scene, now)
     return msgspec.structs.replace(decision, steps=(*lifts, *decision.steps))
 
 
-def _made_anew(scene: Scene) -> QuorumDecision:
-    return _one_by_one(scene) if scene.not_made_anew else _finish(scene)
+def _made_anew(scene: Scene, now: datetime) -> QuorumDecision:
+    return _one_by_one(scene) if scene.not_made_anew else _finish(scene, now)
 
 
 def _one_by_one(scene: Scene) -> QuorumDecision:
@@ -462,11 +469,11 @@ def _one_by_one(scene: Scene) -> QuorumDecision:
     return _act(QuorumStep.RECREATE_PODS, line, (_delete(last, "to be made anew from the new image"),))
 
 
-def _finish(scene: Scene) -> QuorumDecision:
+def _finish(scene: Scene, now: datetime) -> QuorumDecision:
     marked = (pool for pool in scene.view.pools if pool.swap is not None)
     line = Line(Reason.FINISHING, f"every pod was made from {scene.image}")
     steps = tuple(Finish(pool.name, pool.uid) for pool in marked)
-    return _ending(scene, QuorumStep.RECREATE_PODS, line, steps)
+    return _ending(scene, now, QuorumStep.RECREATE_PODS, line, steps)
 
 
 def _operate(

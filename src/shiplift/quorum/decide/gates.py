@@ -170,7 +170,10 @@ def _versions(scene: Scene) -> Line | None:
     running = {member.told.version for member in scene.view.members if member.told}
     if len(running) <= 1:
         return None
-    return Line(Reason.VERSIONS_DIFFER, f"servers run {', '.join(sorted(running))}", stalled=True)
+    hint = "make the pods of one of these anew, of a StatefulSet that has the image of the others"
+    return Line(
+        Reason.VERSIONS_DIFFER, f"servers run {', '.join(sorted(running))}, and no swap: {hint}", stalled=True
+    )
 
 
 def _upgrade(scene: Scene) -> Line | None:
