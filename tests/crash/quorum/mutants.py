@@ -15,6 +15,7 @@ CATCHING = (
     "tests/quorum/tell",
     "tests/quorum/test_judging.py",
     "tests/quorum/test_observe.py",
+    "tests/quorum/test_fights.py",
     "tests/quorum/test_many_hands.py",
     "tests/quorum/minio/test_answers.py",
 )
