@@ -1,4 +1,4 @@
-"""Real MinIO servers, and the artifact server that they fetch a binary from."""
+"""Real MinIO servers, the artifact server that they fetch a binary from, and services played in memory."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from shiplift.engine import clock
 from shiplift.local.cluster import Cluster
 from shiplift.quorum.controller import PART
 from shiplift.quorum.serving import Artifact, ArtifactServer
@@ -20,6 +21,7 @@ from tests.minio import builds
 from tests.minio.keys import Key
 from tests.quorum.images_made import Made
 from tests.quorum.rig import REPOSITORY, Rig, Service, image_of
+from tests.quorum.world import World
 
 
 class Programs(msgspec.Struct, frozen=True):
@@ -106,3 +108,18 @@ def store(
     made.grant()
     yield made
     made.close()
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    made = World()
+    monkeypatch.setattr(clock, "now", lambda: made.now)
+    return made
+
+
+@pytest.fixture
+def pools(monkeypatch: pytest.MonkeyPatch) -> World:
+    """Two StatefulSets that are one service."""
+    made = World("a", "b", replicas=2)
+    monkeypatch.setattr(clock, "now", lambda: made.now)
+    return made

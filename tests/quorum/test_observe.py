@@ -37,7 +37,10 @@ TOLD = Told("2025-04-22T22:12:26Z", True, 2, ())
 
 
 def a_set(name: str = "minio", replicas: int = 2, **spec: Any) -> Json:
-    return {"metadata": {"name": name}, "spec": {"serviceName": "peers", "replicas": replicas, **spec}}
+    return {
+        "metadata": {"name": name, "uid": f"uid-{name}"},
+        "spec": {"serviceName": "peers", "replicas": replicas, **spec},
+    }
 
 
 def a_pod(name: str, env: list[Json] | None = None, *, ready: bool = True, **about: Any) -> Json:
@@ -225,7 +228,7 @@ def test_who_is_refused_is_asked_as_much_as_before_and_who_rests_is_not_written_
 
     def marked(by: str) -> Json:
         record = Record(by, "t", "i", "minio", Before("m:1", {"type": "RollingUpdate"}))
-        return {"metadata": {"name": "a", "annotations": {SWAP: record.written()}}}
+        return {"metadata": {"name": "a", "uid": "uid-a", "annotations": {SWAP: record.written()}}}
 
     assert not asked(BUSY, a_set("a"))
     memory.learn("m:2", trust_of(spec), Candidate(Validity.GOOD, "v", "m:2@sha256:a"), None)
@@ -250,7 +253,8 @@ def test_a_swap_ends_with_the_sets_that_it_began_with() -> None:
 
     def swapped(name: str, service: str) -> Json:
         record = Record(service, "t", "i", "minio", Before("m:1", {"type": "RollingUpdate"}))
-        return {"metadata": {"name": name, "annotations": {SWAP: record.written()}}}
+        about = {"name": name, "uid": f"uid-{name}", "annotations": {SWAP: record.written()}}
+        return {"metadata": about}
 
     spec = {"statefulSets": ["b", "a", "away"], "image": "m:2", "credentialsSecret": "root"}
     document = {"metadata": {"name": "store"}, "spec": {**spec, "trust": {"minisignKey": KEY}}}

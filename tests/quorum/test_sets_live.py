@@ -19,7 +19,8 @@ from shiplift.quorum.act.sets import Sets
 from shiplift.quorum.face.undo import undo_all
 from shiplift.quorum.model import Pool
 from shiplift.quorum.names import FINALIZER, MARKS, NEW_VERSION, OLD_VERSION, SWAP, Record
-from shiplift.quorum.observe.pools import pool_of, record_of
+from shiplift.quorum.observe.pools import pool_of
+from shiplift.quorum.records import written_on
 from shiplift.quorum.steps import Begin, Finish, LiftHold, PutBack
 from tests.until import until
 
@@ -175,13 +176,13 @@ def test_a_record_that_somebody_strips_is_written_again_with_what_was_before(
     service, known = Service(client, namespace, ROLLING), dict[str, Record]()
     service.sets = Sets(client, namespace, "store", "minio", known)
     service.begin()
-    known[service.uid] = _there(record_of(service.live()))
+    known[service.uid] = _there(written_on(service.live()))
     strip = {"metadata": {"annotations": {SWAP: None}}}
     client.patch(STATEFUL_SET, "minio", strip, namespace, type=PatchType.MERGE, uid=service.uid)
     swap = pool_of(service.live(), "minio", known[service.uid]).swap
     assert (swap and swap.before, swap and swap.marked) == (OLD_IMAGE, False)
     service.begin()
-    assert _there(record_of(service.live())).before.image == OLD_IMAGE
+    assert _there(written_on(service.live())).before.image == OLD_IMAGE
     client.patch(STATEFUL_SET, "minio", strip, namespace, type=PatchType.MERGE, uid=service.uid)
     service.take(end("minio", service.uid))
     live = service.live()

@@ -16,6 +16,7 @@ from shiplift.api.values import (
     Name,
     Operation,
     Progress,
+    RawObject,
     Reason,
     Sha256,
     Status,
@@ -196,6 +197,28 @@ class Artifact(Value, frozen=True, kw_only=True):
     """When its signature and checksum were checked."""
 
 
+class Swapping(Value, frozen=True, kw_only=True):
+    """A StatefulSet that is being swapped, and what it was before: written on it too, where anybody may take
+    it off."""
+
+    stateful_set: Name
+    """Its name."""
+    uid: Uid
+    """Its uid: of another of that name nothing is said."""
+    target: Line
+    """The version that is swapped to."""
+    image: Message
+    """The image that is swapped to, with its digest."""
+    container: DnsLabel
+    """The container that has it."""
+    image_before: Message
+    """The image of before."""
+    strategy_before: RawObject
+    """The `updateStrategy` of before."""
+    recreate: bool = False
+    """Whether all pods are made anew at once."""
+
+
 class QuorumServiceStatus(Status, frozen=True, kw_only=True):
     """What the service runs."""
 
@@ -221,6 +244,8 @@ class QuorumServiceStatus(Status, frozen=True, kw_only=True):
     """When the members were last switched."""
     switches: Annotated[int, Meta(ge=0, le=1000000)] | None = None
     """How often the members were told to switch in the swap that is under way; absent where it is unknown."""
+    swapping: Annotated[tuple[Swapping, ...], ordered(most=64)] = ()
+    """The StatefulSets that are being swapped, and what they were before."""
     refused: Annotated[tuple[Line, ...], ordered(most=16)] = ()
     """Why the image cannot be used."""
 

@@ -80,7 +80,8 @@ class Quorum:
         if sight is None:
             self._forget(key)
             return None
-        self._note_sets(key, {(namespace, one) for one in sight.service.spec.stateful_sets})
+        sets = {*sight.service.spec.stateful_sets, *(pool.name for pool in sight.view.pools)}
+        self._note_sets(key, {(namespace, one) for one in sets})
         about = About(namespace, name, sight.service.spec)
         self._actors[key] = Actor(self._context.client, about, self._artifacts, Https, known.memory)
         return sight

@@ -42,8 +42,10 @@ class Memory:
         self.calling = False
         """Whether servers are being told to fetch: they are left alone then, for a busy one garbles files."""
         self.changes = contested.Memory()
+        self._generation = 0
         self.records: dict[str, Record] = {}
-        """Of the swap that is under way, by the uid of the StatefulSet: somebody may strip it there."""
+        """Of the swap that is under way, by the uid of the StatefulSet: somebody may strip it there before
+        the status has it."""
 
     def candidate(self, image: str, trust: Trust) -> Candidate:
         """What was found of that image, by its name as it was asked for or by digest, with that trust. One
@@ -55,11 +57,12 @@ class Memory:
             return known
         return _UNKNOWN if clock.now() - known.verified > _REFUSED_FOR else known
 
-    def recall(self, uid: str, record: Record | None) -> Record | None:
-        """What is written on a StatefulSet of this service; or what was, where it is not there any more."""
-        if record is not None:
-            self.records[uid] = record
-        return self.records.get(uid)
+    def changes_under(self, generation: int) -> contested.Changes:
+        """What was changed under this very spec: a spec that changes begins in peace."""
+        if generation != self._generation:
+            self._generation = generation
+            self.changes.forget()
+        return dict(self.changes.changes)
 
     def learn(self, image: str, trust: Trust, candidate: Candidate, artifact: Artifact | None) -> None:
         self._image, self._trust, self._candidate, self.artifact = image, trust, candidate, artifact

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from enum import Enum
+from typing import Any
 
 import msgspec
 
@@ -54,6 +55,8 @@ class Reason(AnyReason):
     MANAGED_ELSEWHERE = "ManagedElsewhere"
     SWAPPED_BY_ANOTHER = "SwappedByAnother"
     """Another QuorumService has marked a StatefulSet."""
+    NAMED_TWICE = "NamedTwice"
+    """An older QuorumService names one of its StatefulSets too."""
     IMAGE_REFUSED = "ImageRefused"
     """From a host that is not allowed, without signature, tampered with, broken."""
     RIGHTS_MISSING = "RightsMissing"
@@ -109,7 +112,13 @@ class Swap(msgspec.Struct, frozen=True):
     recreate: bool = False
     """Whether all pods are made anew at once: as it was decided when the swap began."""
     marked: bool = True
-    """Whether that is written there; we remember it where somebody took it off."""
+    """Whether that is written there; it is known from elsewhere where somebody took it off."""
+    recorded: bool = False
+    """Whether the status of the service has it, too."""
+    container: str = ""
+    """Whose image is swapped."""
+    strategy: Mapping[str, Any] = {}
+    """The update strategy of before."""
 
 
 class Pool(msgspec.Struct, frozen=True):
@@ -126,6 +135,8 @@ class Pool(msgspec.Struct, frozen=True):
     replicas: int = 0
     revision: str = ""
     """Of its template, as pods made from it carry it; empty where its controller has not seen it yet."""
+    hold: str = ""
+    """Which QuorumService its hold names."""
 
 
 class Member(msgspec.Struct, frozen=True):
@@ -263,7 +274,11 @@ class View(msgspec.Struct, frozen=True):
     switches: int | None = None
     """How often servers were told to switch in this swap, as the status has it; None where it does not."""
     changes: Changes = {}
-    """What we changed on StatefulSets in this term, and how often."""
+    """What we changed under this spec in this term, and how often."""
+    elder: str = ""
+    """An older QuorumService that names one of the StatefulSets too."""
+    others: frozenset[str] | None = None
+    """The QuorumServices that there are beside it; None where nobody looked."""
 
 
 class QuorumDecision(Decision, frozen=True, kw_only=True):
@@ -275,3 +290,5 @@ class QuorumDecision(Decision, frozen=True, kw_only=True):
     """What the status has to hold before the operation of the next round."""
     give_up: str = ""
     """What the status has to remember against this spec."""
+    ends: bool = False
+    """Whether the marks go next: what the status has of the StatefulSets goes before them."""

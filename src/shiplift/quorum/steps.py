@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from shiplift.api.marks import QUORUM_HOLD
 from shiplift.engine.step import Operation, Step
+from shiplift.quorum.names import FINALIZER
 
 
 class Write(Step, frozen=True, kw_only=True):
@@ -54,6 +56,13 @@ class SetFinalizer(Write, frozen=True):
     def key(self) -> str:
         return f"finalizer {self.uid} {self.present}"
 
+    @property
+    def change(self) -> str:
+        return f"finalizer of quorumservice {self.uid}" if self.present else ""
+
+    def undone_by_others(self) -> str:
+        return f"somebody takes the finalizer {FINALIZER} off this QuorumService"
+
     def describe(self) -> str:
         verb = "put our finalizer on" if self.present else "take our finalizer off"
         return f"{verb} QuorumService {self.service}"
@@ -88,7 +97,7 @@ class Begin(Write, frozen=True):
     recreate: bool = False
     """Whether all pods are then made anew at once."""
     only_holds: bool = False
-    """Nobody has undone anything: its pods are held once more."""
+    """All else is as it was written: its pods are held once more."""
 
     @property
     def key(self) -> str:
@@ -96,13 +105,17 @@ class Begin(Write, frozen=True):
 
     @property
     def change(self) -> str:
-        return "" if self.only_holds else f"image of statefulset/{self.pool}"
+        return f"swap of statefulset/{self.pool}{' hold' if self.only_holds else ''}"
+
+    @property
+    def takes_back(self) -> str:
+        return f"release of statefulset/{self.pool}"
 
     def undone_by_others(self) -> str:
-        return (
-            f"somebody puts statefulset/{self.pool} back to what it was;"
-            " once whoever manages it has stopped, a change of the spec tries again"
-        )
+        what = f"puts statefulset/{self.pool} back to what it was"
+        if self.only_holds:
+            what = f"takes the hold ({QUORUM_HOLD}) off statefulset/{self.pool}"
+        return f"somebody {what}; once whoever manages it has stopped, a change of the spec tries again"
 
     def describe(self) -> str:
         return f"set the image of statefulset/{self.pool} to {self.image}, to be used by pods made anew"
@@ -119,8 +132,15 @@ class PutBack(Write, frozen=True):
         return f"put back {self.uid}"
 
     @property
+    def change(self) -> str:
+        return f"release of statefulset/{self.pool}"
+
+    @property
     def takes_back(self) -> str:
-        return f"image of statefulset/{self.pool}"
+        return f"swap of statefulset/{self.pool}"
+
+    def undone_by_others(self) -> str:
+        return _marked_again(self.pool)
 
     def describe(self) -> str:
         return f"put statefulset/{self.pool} back to what it was"
@@ -169,6 +189,17 @@ class LiftHold(Write, frozen=True):
     def key(self) -> str:
         return f"lift hold {self.uid}"
 
+    @property
+    def change(self) -> str:
+        return f"release of statefulset/{self.pool} hold"
+
+    @property
+    def takes_back(self) -> str:
+        return f"swap of statefulset/{self.pool} hold"
+
+    def undone_by_others(self) -> str:
+        return f"somebody puts the hold ({QUORUM_HOLD}) on statefulset/{self.pool} again"
+
     def describe(self) -> str:
         return f"let pods of statefulset/{self.pool} be moved again"
 
@@ -186,6 +217,16 @@ class DeletePod(Write, frozen=True):
     def key(self) -> str:
         return f"delete {self.uid}"
 
+    @property
+    def change(self) -> str:
+        return f"pod {self.pod}"
+
+    def undone_by_others(self) -> str:
+        return (
+            f"pod {self.pod} comes back as it was, though it is made anew ({self.why});"
+            " something changes pods when they are made, or their StatefulSet"
+        )
+
     def describe(self) -> str:
         return f"delete pod {self.pod}, {self.why}"
 
@@ -201,8 +242,15 @@ class Finish(Write, frozen=True):
         return f"finish {self.uid}"
 
     @property
-    def takes_back(self) -> str:
-        return f"image of statefulset/{self.pool}"
+    def change(self) -> str:
+        return f"release of statefulset/{self.pool}"
+
+    def undone_by_others(self) -> str:
+        return _marked_again(self.pool)
 
     def describe(self) -> str:
         return f"give statefulset/{self.pool} its update strategy back"
+
+
+def _marked_again(pool: str) -> str:
+    return f"somebody puts the marks of a swap on statefulset/{pool} again"

@@ -15,6 +15,8 @@ CATCHING = (
     "tests/quorum/tell",
     "tests/quorum/test_judging.py",
     "tests/quorum/test_observe.py",
+    "tests/quorum/test_fights.py",
+    "tests/quorum/test_many_hands.py",
     "tests/quorum/minio/test_answers.py",
 )
 """What has to fail."""
@@ -71,15 +73,15 @@ ALL: tuple[Mutant, ...] = (
         "the switch of another leader is forgotten",
         "nobody is about to run the new version when all is put back",
         "decide/course.py",
-        "requeue(_SOON)) if may else _put_back(scene)",
-        "requeue(_SOON)) if False else _put_back(scene)",
+        "requeue(_SOON)) if may else _put_back(scene, now)",
+        "requeue(_SOON)) if False else _put_back(scene, now)",
     ),
     _mutant(
         "the hold is lifted while old servers are left",
         "pods are held until all are new",
         "decide/course.py",
-        "    return _onward(scene, swap, now) if scene.old else _all_new(scene)",
-        "    return _onward(scene, swap, now) if scene.old and not scene.new else _all_new(scene)",
+        "    return _onward(scene, swap, now) if scene.old else _all_new(scene, now)",
+        "    return _onward(scene, swap, now) if scene.old and not scene.new else _all_new(scene, now)",
     ),
     _mutant(
         "all pods at once in step 5",
@@ -127,8 +129,8 @@ ALL: tuple[Mutant, ...] = (
         "the end before every pod is made anew",
         "a container that restarts later would bring the old binary back",
         "decide/course.py",
-        "    return _one_by_one(scene) if scene.not_made_anew else _finish(scene)",
-        "    return _finish(scene)",
+        "    return _one_by_one(scene) if scene.not_made_anew else _finish(scene, now)",
+        "    return _finish(scene, now)",
     ),
     _mutant(
         "staged where a host was not told of",
@@ -164,6 +166,27 @@ ALL: tuple[Mutant, ...] = (
         "engines/minio/answers.py",
         "own = [entry for entry in entries if server.owns(entry.endpoint)]",
         "own = entries[:1]",
+    ),
+    _mutant(
+        "marks go before the status lets go",
+        "what a status still has was not ended by us",
+        "decide/course.py",
+        "    decision = _act(where, line, () if scene.recorded else steps)",
+        "    decision = _act(where, line, steps)",
+    ),
+    _mutant(
+        "what a status has of a StatefulSet is not believed",
+        "what a StatefulSet was before its swap outlives who leads",
+        "observe/gathering.py",
+        "known(service.name, live, service.swapping, memory.records)",
+        "known(service.name, live, memory.records)",
+    ),
+    _mutant(
+        "a hold that is taken off is put back without a pause",
+        "what others undo is done again ever more slowly",
+        "steps.py",
+        "        return f\"swap of statefulset/{self.pool}{' hold' if self.only_holds else ''}\"",
+        '        return "" if self.only_holds else f"swap of statefulset/{self.pool}"',
     ),
     _mutant(
         "a swap without a finalizer",

@@ -94,7 +94,7 @@ def test_a_record_that_somebody_strips_half_way_is_written_again_and_the_swap_go
     decision = decide(view(pools=(begun(marked=False),), members=some), NOW)
     (step,) = decision.steps
     assert isinstance(step, Begin)
-    assert (step.before, step.change) == (WAS, "image of statefulset/minio")
+    assert (step.before, step.change) == (WAS, "swap of statefulset/minio")
 
 
 def test_somebody_who_puts_the_set_back_while_pods_are_made_anew_is_told() -> None:
@@ -120,3 +120,15 @@ def test_what_keeps_all_servers_from_being_asked_is_told_half_way_too() -> None:
     why = Line(Reason.WAITS_FOR_SERVERS, "secret store/root is not there")
     silent = members(told=None)
     assert decide(view(pools=(begun(),), members=silent, obstacle=why), NOW).line == why
+
+
+def test_the_status_lets_go_before_the_marks_do() -> None:
+    """Who is killed in between finds marks that the status does not have, and never the other way round."""
+    unwanted = Wanted("quay.io/minio/minio:another")
+    anew = members(image=IMAGE, told=told(TARGET_SAID))
+    for changed, step in (({"wanted": unwanted}, PutBack), ({"members": anew}, Finish)):
+        held = step is PutBack
+        first = decide(view(pools=(begun(held=held, recorded=True),), **changed), NOW)
+        assert (first.steps, first.ends) == ((), True)
+        second = decide(view(pools=(begun(held=held),), **changed), NOW)
+        assert ([type(one) for one in second.steps], second.ends) == ([step], True)

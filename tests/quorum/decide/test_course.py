@@ -535,14 +535,14 @@ def test_what_somebody_else_made_of_a_stateful_set_is_put_right(changed: dict[st
 
 
 def test_whoever_puts_a_stateful_set_back_is_not_fought_before_somebody_is_switched() -> None:
-    changes = {"image of statefulset/minio": Made(2, NOW - timedelta(hours=1))}
+    changes = {"swap of statefulset/minio": Made(2, NOW - timedelta(hours=1))}
     fought = decided(changes=changes)
     assert (fought.line.reason, fought.line.stalled, fought.steps) == (Reason.MANAGED_ELSEWHERE, True, ())
     # it is put back, and stays so
     assert kinds(decided(pools=(begun(),), given_up=fought.give_up)) == [PutBack]
     after = decided(given_up=fought.give_up)
     assert (after.line, after.steps) == (fought.line, ())
-    once = {"image of statefulset/minio": Made(1, NOW - timedelta(hours=1))}
+    once = {"swap of statefulset/minio": Made(1, NOW - timedelta(hours=1))}
     assert kinds(decided(changes=once)) == [Begin]
     servers = (switched(0), *members()[1:])
     assert kinds(decided(changes=changes, pools=(pool(), begun()), members=servers)) == [Begin]

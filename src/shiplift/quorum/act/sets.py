@@ -17,6 +17,7 @@ from shiplift.kube.client import Client
 from shiplift.kube.errors import KubeError
 from shiplift.kube.outcomes import Json, refusal
 from shiplift.quorum.names import NEW_VERSION, OLD_VERSION, SWAP, Before, Record
+from shiplift.quorum.records import written_on
 from shiplift.quorum.steps import Begin, Finish, LiftHold, PutBack
 
 _ON_DELETE = {"type": "OnDelete"}
@@ -39,13 +40,20 @@ class Sets:
         self._client, self._namespace = client, namespace
         self._service, self._container = service, container
         self._known = known if known is not None else {}
+        self._written: Record | None = None
+        """By the step that is being taken."""
 
     def take(self, step: Begin | PutBack | LiftHold | Finish) -> Outcome:
+        self._written = None
         subject = Subject(STATEFUL_SET, step.pool, self._namespace, step.uid, "StatefulSet")
         try:
-            return change(self._client, step, subject, lambda live: self._edit(step, live))
+            outcome = change(self._client, step, subject, lambda live: self._edit(step, live))
         except KubeError as error:
             return refusal(step, error)
+        if outcome.ok and self._written is not None:
+            # known from now on, whatever becomes of it before it is seen
+            self._known[step.uid] = self._written
+        return outcome
 
     def _edit(self, step: Step, live: Json) -> Edit | Outcome:
         match step:
@@ -61,18 +69,18 @@ class Sets:
                 raise TypeError(f"{type(step).__name__} is no step on a StatefulSet")
 
     def _begin(self, step: Begin, live: Json) -> Edit | Outcome:
-        at = _place(live, self._container)
-        if at is None:
-            return Outcome.failed(step, f"statefulset/{step.pool} has no container {self._container}")
-        there = _record(live)
+        there = written_on(live)
         record = there or self._known.get(step.uid)
+        container = _container(live, record, self._container)
+        at = _place(live, container)
+        if at is None:
+            return Outcome.failed(step, f"statefulset/{step.pool} has no container {container}")
         if record is None:
             before = Before(_containers(live)[at]["image"], live["spec"]["updateStrategy"])
-            record = Record(
-                self._service, step.target, step.image, self._container, before, recreate=step.recreate
-            )
+            record = Record(self._service, step.target, step.image, container, before, recreate=step.recreate)
         if record.service != self._service or record.image != step.image:
             return Outcome.failed(step, f"statefulset/{step.pool} is being swapped by {record.service}")
+        self._written = record
         annotations = {SWAP: record.written(), QUORUM_HOLD: self._service}
         labels = {OLD_VERSION: _label(step.running), NEW_VERSION: _label(step.target)}
         labels = {} if there else {key: value for key, value in labels.items() if value}
@@ -84,7 +92,7 @@ class Sets:
     def _end(self, step: PutBack | Finish, live: Json, *, put_back: bool) -> Edit | Outcome:
         # forgotten before it is done: whether it was, the StatefulSet says
         record = self._known.pop(step.uid, None)
-        record = _record(live) or record
+        record = written_on(live) or record
         if record is None:
             return Outcome.done(step, message="nothing of ours is on it")
         if record.service != self._service:
@@ -116,9 +124,10 @@ def _image_of_before(live: Json, record: Record) -> Operations:
     return _replaced(f"{_CONTAINERS}/{at}/image", record.image, record.before.image)
 
 
-def _record(live: Json) -> Record | None:
-    text = _marks(live, "annotations").get(SWAP)
-    return None if text is None else Record.read(text)
+def _container(live: Json, record: Record | None, named: str) -> str:
+    """The one that the swap began with, unless it has another name now."""
+    begun = record is not None and _place(live, record.container) is not None
+    return record.container if record is not None and begun else named
 
 
 def _marks(live: Json, field: str) -> dict[str, str]:

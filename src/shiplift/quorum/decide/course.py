@@ -15,8 +15,8 @@ import msgspec
 
 from shiplift.api.quorum import QuorumStep
 from shiplift.engine import contested
-from shiplift.engine.decision import LookAgain, await_change, requeue
-from shiplift.engine.retries import failures, only_due, wait
+from shiplift.engine.decision import LookAgain, await_change, earliest, requeue
+from shiplift.engine.retries import failures, has_failed, only_due, wait
 from shiplift.engine.step import Answer, Operation, Outcome, Started, Step
 from shiplift.quorum.decide import gates
 from shiplift.quorum.decide.scene import Scene, names, names_same
@@ -54,11 +54,13 @@ def decide(view: View, now: datetime) -> QuorumDecision:
     """Pure."""
     scene = Scene(view)
     decision = _not_begun(scene, now) if scene.swap is None else _begun(scene, scene.swap, now)
-    decision = _with_failures(scene, decision)
-    return only_due(
-        decision,
-        lambda step: max(wait(view.outcomes, step, now), contested.wait(view.changes, step, now)),
-    )
+    decision = _kept(scene, _with_failures(scene, decision))
+    return only_due(decision, lambda step: _pause(view, step, now))
+
+
+def _pause(view: View, step: Step, now: datetime) -> timedelta:
+    """For how long it is left alone: it was refused, or is undone again and again."""
+    return max(wait(view.outcomes, step, now), contested.wait(view.changes, step, now))
 
 
 def _with_failures(scene: Scene, decision: QuorumDecision) -> QuorumDecision:
@@ -66,9 +68,7 @@ def _with_failures(scene: Scene, decision: QuorumDecision) -> QuorumDecision:
     if decision.line.stalled:
         return decision
     said = next(failures(scene.view.outcomes, decision.steps), "")
-    # once may be somebody who did not know; twice is a controller
-    fought = {change: made for change, made in scene.view.changes.items() if made.times > 1}
-    undone = next(contested.told(fought, decision.steps), "")
+    undone = next(contested.told(scene.fought, decision.steps), "")
     if undone:
         return _contested(scene, decision, undone)
     if not said or isinstance(decision.steps[0], Operation):
@@ -77,15 +77,43 @@ def _with_failures(scene: Scene, decision: QuorumDecision) -> QuorumDecision:
 
 
 def _contested(scene: Scene, decision: QuorumDecision, undone: str) -> QuorumDecision:
-    """Once somebody is switched the others have to follow, whoever writes there; before, it is given up."""
+    """Once somebody is switched the others have to follow, whoever writes there; what is not begun yet, or
+    can be put back, is given up. What only takes marks off is done again, ever more slowly."""
     line = Line(Reason.MANAGED_ELSEWHERE, undone, stalled=True)
-    if scene.new:
-        return msgspec.structs.replace(decision, line=line, look_again=requeue(_NOW_AND_THEN))
+    begins = any(isinstance(step, Begin) for step in decision.steps)
+    if not begins or (scene.swap is not None and scene.new):
+        look = earliest(decision.look_again, requeue(_NOW_AND_THEN))
+        return msgspec.structs.replace(decision, line=line, look_again=look)
     given_up = f"{Reason.MANAGED_ELSEWHERE.value}: {undone}"
     return QuorumDecision(step=decision.step, line=line, give_up=given_up, look_again=requeue(_SOON))
 
 
+def _kept(scene: Scene, decision: QuorumDecision) -> QuorumDecision:
+    """While a swap is under way the service has our finalizer, whoever takes it off; nobody can put one on
+    what is being deleted."""
+    view = scene.view
+    if scene.swap is None or view.kept or view.deleting:
+        return decision
+    step = SetFinalizer(view.uid, present=True)
+    line = decision.line
+    if undone := next(contested.told(scene.fought, (step,)), ""):
+        line = msgspec.structs.replace(line, message=f"{line.message}; {undone}")
+    return msgspec.structs.replace(decision, line=line, steps=(step, *decision.steps))
+
+
 def _not_begun(scene: Scene, now: datetime) -> QuorumDecision:
+    """A hold that somebody has put back keeps drains off for ever: it goes, whatever else is to be done."""
+    decision = _at_rest(scene, now)
+    if not scene.stray_holds or any(isinstance(step, Begin) for step in decision.steps):
+        return decision
+    return msgspec.structs.replace(decision, steps=(*_lifts(scene.stray_holds), *decision.steps))
+
+
+def _lifts(pools: tuple[Pool, ...]) -> tuple[LiftHold, ...]:
+    return tuple(LiftHold(pool.name, pool.uid) for pool in pools)
+
+
+def _at_rest(scene: Scene, now: datetime) -> QuorumDecision:
     view = scene.view
     if view.deleting:
         line = Line(Reason.AT_TARGET, "nothing is under way")
@@ -158,19 +186,47 @@ def _begin(scene: Scene, pool: Pool) -> Begin:
 
 
 def _begun(scene: Scene, swap: Swap, now: datetime) -> QuorumDecision:
-    if _goes_back(scene, swap, now) and (not scene.silent or _nobody_was_told(scene, swap)):
+    if _goes_back(scene, swap, now) and (_all_tell(scene) or _nobody_was_told(scene, swap)):
         return _back(scene, swap, now)
+    if line := gates.first(gates.BEGUN, scene):
+        return _rest(_where(scene), line)
     if scene.silent:
-        return _rest(_where(scene), scene.view.obstacle or _silence(scene), requeue(_SOON))
+        return _rest(_where(scene), scene.view.obstacle or _waits_for(scene, swap), requeue(_SOON))
     if scene.unmarked or scene.altered or (scene.old and scene.not_held):
         # a server that is old again, after all were new: whoever drains must not come in between
-        return _all_new(scene) if _is_ending(scene, swap) else _update_sets(scene)
+        return _all_new(scene, now) if _is_ending(scene, swap) else _written_over(scene, swap, now)
+    return _as_written(scene, swap, now)
+
+
+def _as_written(scene: Scene, swap: Swap, now: datetime) -> QuorumDecision:
     if blocked := _blocked(scene):
         return _replace(scene, blocked)
     if swap.recreate and scene.not_made_anew:
         # whatever version they say: another build of the same one keeps new ones from starting
         return _recreate_all(scene)
-    return _onward(scene, swap, now) if scene.old else _all_new(scene)
+    return _onward(scene, swap, now) if scene.old else _all_new(scene, now)
+
+
+def _waits_for(scene: Scene, swap: Swap) -> Line:
+    unwanted = _is_unwanted(scene.view, swap) and not _runs_it(scene, swap)
+    return _keeps_from_going_back(scene) if unwanted else _silence(scene)
+
+
+def _written_over(scene: Scene, swap: Swap, now: datetime) -> QuorumDecision:
+    """Somebody else wrote there. Where that goes on and on, servers that are old among new ones follow all
+    the same: for that nothing has to stand on a StatefulSet, and two versions side by side are worse."""
+    update = _update_sets(scene)
+    in_vain = all(_is_in_vain(scene, step) for step in update.steps)
+    at_once = swap.recreate or gates.recreates(scene) or gates.downgrade(scene) is not None
+    if not in_vain or at_once or not scene.new or not scene.old:
+        return update
+    decision = _in_place(scene, now)
+    return msgspec.structs.replace(decision, steps=(*update.steps, *decision.steps))
+
+
+def _is_in_vain(scene: Scene, step: Step) -> bool:
+    """Whether it is undone again and again, or cannot be done."""
+    return step.change in scene.fought or has_failed(scene.view.outcomes.of(step))
 
 
 def _onward(scene: Scene, swap: Swap, now: datetime) -> QuorumDecision:
@@ -186,6 +242,19 @@ def _goes_back(scene: Scene, swap: Swap, now: datetime) -> bool:
     return _is_unwanted(scene.view, swap) and not _is_committed(scene, swap, now)
 
 
+def _all_tell(scene: Scene) -> bool:
+    """Where there are no pods nobody tells what ran last."""
+    return bool(scene.view.members) and not scene.silent
+
+
+def _keeps_from_going_back(scene: Scene) -> Line:
+    message = (
+        f"all is to be put back, and whether {names(scene.silent)} went over to {scene.target} is not known:"
+        " it has to answer first, or its pod has to be deleted, which comes back with the new image"
+    )
+    return Line(Reason.WAITS_FOR_SERVERS, f"{message} ({_silence(scene).message})")
+
+
 def _nobody_was_told(scene: Scene, swap: Swap) -> bool:
     """Whether servers that say nothing run the old version all the same: no switch was ever written down."""
     return scene.view.switches == 0 and not swap.recreate
@@ -194,7 +263,7 @@ def _nobody_was_told(scene: Scene, swap: Swap) -> bool:
 def _back(scene: Scene, swap: Swap, now: datetime) -> QuorumDecision:
     in_doubt = Line(Reason.WAITS_FOR_SERVERS, _IN_DOUBT_SAID)
     may = _may_still_switch(scene.view, swap, now)
-    return _rest(_where(scene), in_doubt, requeue(_SOON)) if may else _put_back(scene)
+    return _rest(_where(scene), in_doubt, requeue(_SOON)) if may else _put_back(scene, now)
 
 
 def _is_ending(scene: Scene, swap: Swap) -> bool:
@@ -204,12 +273,17 @@ def _is_ending(scene: Scene, swap: Swap) -> bool:
 
 
 def _is_committed(scene: Scene, swap: Swap, now: datetime) -> bool:
-    view = scene.view
-    of_it = any(member.image == swap.image for member in view.members)
-    # where all pods are made anew nobody switches: who runs that version may have done so before
-    runs = of_it or (any(map(scene.is_of_template, view.members)) if swap.recreate else scene.new)
-    recorded = _is_at(view.operation, "switch", scene) and not _over(view.operation, now)
+    runs = _runs_it(scene, swap)
+    recorded = _is_at(scene.view.operation, "switch", scene) and not _over(scene.view.operation, now)
     return bool(runs) or recorded or scene.is_switching
+
+
+def _runs_it(scene: Scene, swap: Swap) -> bool:
+    """Whether some server runs the new version, as far as is known, or a pod would come back with it."""
+    members = scene.view.members
+    of_it = any(member.image == swap.image for member in members)
+    # where all pods are made anew nobody switches: who runs that version may have done so before
+    return of_it or (any(map(scene.is_of_template, members)) if swap.recreate else bool(scene.new))
 
 
 def _is_unwanted(view: View, swap: Swap) -> bool:
@@ -235,11 +309,22 @@ def _over(record: Started | None, now: datetime) -> bool:
     return record is None or record.overdue(now)
 
 
-def _put_back(scene: Scene) -> QuorumDecision:
+def _put_back(scene: Scene, now: datetime) -> QuorumDecision:
     marked = (pool for pool in scene.view.pools if pool.swap is not None)
     steps = tuple(PutBack(pool.name, pool.uid) for pool in marked)
     line = Line(Reason.PUTTING_BACK, f"nothing runs {scene.target} yet: all is put back to what it was")
-    return _act(QuorumStep.UPDATE_STATEFUL_SETS, line, steps)
+    return _ending(scene, now, QuorumStep.UPDATE_STATEFUL_SETS, line, steps)
+
+
+def _ending(
+    scene: Scene, now: datetime, where: QuorumStep, line: Line, steps: tuple[Step, ...]
+) -> QuorumDecision:
+    """The status lets go first: whatever it still has was taken off by somebody else. Where the marks cannot
+    go yet it has them again meanwhile."""
+    if any(_pause(scene.view, step, now) for step in steps):
+        return _act(where, line, steps)
+    decision = _act(where, line, () if scene.recorded else steps)
+    return msgspec.structs.replace(decision, ends=True)
 
 
 def _blocked(scene: Scene) -> tuple[Member, ...]:
@@ -348,24 +433,29 @@ def _give_up(line: Line, why: str) -> QuorumDecision:
     return QuorumDecision(step=QuorumStep.STAGE, line=line, give_up=why, look_again=requeue(_SOON))
 
 
-def _all_new(scene: Scene) -> QuorumDecision:
+def _all_new(scene: Scene, now: datetime) -> QuorumDecision:
     if scene.starting:
         return _rest(_where(scene), _silence(scene), requeue(_SOON))
     if line := gates.canary(scene):
         return _rest(_where(scene), line, requeue(_SOON))
-    if scene.held:
+    lifts = _lifts(scene.held)
+    if not all(_is_in_vain(scene, step) for step in lifts):
         line = Line(Reason.RECREATING, f"all servers run {scene.target}: their pods may move again")
-        return _act(
-            QuorumStep.RECREATE_PODS, line, tuple(LiftHold(pool.name, pool.uid) for pool in scene.held)
-        )
-    return _one_by_one(scene) if scene.not_made_anew else _finish(scene)
+        return _act(QuorumStep.RECREATE_PODS, line, lifts)
+    # who puts the hold back keeps others off, and us from nothing
+    decision = _made_anew(scene, now)
+    return msgspec.structs.replace(decision, steps=(*lifts, *decision.steps))
+
+
+def _made_anew(scene: Scene, now: datetime) -> QuorumDecision:
+    return _one_by_one(scene) if scene.not_made_anew else _finish(scene, now)
 
 
 def _one_by_one(scene: Scene) -> QuorumDecision:
     view = scene.view
     unready = tuple(member for member in view.members if member.leaving or not member.ready)
     if unready:
-        return _rest(QuorumStep.RECREATE_PODS, Line(Reason.NOT_READY, f"{names(unready)} are not ready"))
+        return _rest(QuorumStep.RECREATE_PODS, gates.not_ready(unready))
     if view.wanted.paused:
         return _rest(
             QuorumStep.RECREATE_PODS, Line(Reason.PAUSED, "paused: no pod is made anew"), await_change()
@@ -379,10 +469,11 @@ def _one_by_one(scene: Scene) -> QuorumDecision:
     return _act(QuorumStep.RECREATE_PODS, line, (_delete(last, "to be made anew from the new image"),))
 
 
-def _finish(scene: Scene) -> QuorumDecision:
+def _finish(scene: Scene, now: datetime) -> QuorumDecision:
     marked = (pool for pool in scene.view.pools if pool.swap is not None)
     line = Line(Reason.FINISHING, f"every pod was made from {scene.image}")
-    return _act(QuorumStep.RECREATE_PODS, line, tuple(Finish(pool.name, pool.uid) for pool in marked))
+    steps = tuple(Finish(pool.name, pool.uid) for pool in marked)
+    return _ending(scene, now, QuorumStep.RECREATE_PODS, line, steps)
 
 
 def _operate(
@@ -401,6 +492,8 @@ def _operate(
     step = make(record)
     last = scene.view.outcomes.of(step)
     ended = last is not None and _is_of(last, record)
+    # written down by a clock that was ahead of ours: its time would be up too late
+    ended = ended or record.started > now
     if (ended or record.overdue(now)) and step.key not in scene.view.outcomes.running:
         if left := wait(scene.view.outcomes, step, now):
             return QuorumDecision(step=where, line=line, look_again=requeue(left))

@@ -12,6 +12,7 @@ from shiplift.engine.probes import Truth
 from shiplift.engine.step import Answer
 from shiplift.quorum.decide.scene import Scene, names
 from shiplift.quorum.model import Line, Member, Reason, Validity
+from shiplift.quorum.names import SWAP
 
 Gate = Callable[[Scene], Line | None]
 _NAMED = (Reason.MANAGED_ELSEWHERE, Reason.SWITCH_FAILED)
@@ -20,11 +21,20 @@ MOST_REHEARSALS = 5
 """That fail before all pods are made anew instead: a network that is away for a moment is no reason."""
 
 
+def _named_twice(scene: Scene) -> Line | None:
+    elder = scene.view.elder
+    if not elder:
+        return None
+    message = f"quorumservice/{elder} is older and names one of its StatefulSets: one of the two has to go"
+    return Line(Reason.NAMED_TWICE, message, stalled=True)
+
+
 def _missing(scene: Scene) -> Line | None:
     if not scene.view.missing:
         return None
     named = ", ".join(f"statefulset/{name}" for name in scene.view.missing)
-    return Line(Reason.NO_STATEFUL_SET, f"{named} is not there", stalled=True)
+    message = f"{named} is not there: make it again, or take it out of spec.statefulSets"
+    return Line(Reason.NO_STATEFUL_SET, message, stalled=True)
 
 
 def _no_container(scene: Scene) -> Line | None:
@@ -51,11 +61,26 @@ def _another(scene: Scene) -> Line | None:
     found = next(((name, swap) for name, swap in swaps if swap and swap.service != scene.view.service), None)
     if found is None:
         return None
-    message = f"statefulset/{found[0]} is being swapped by quorumservice/{found[1].service}"
-    return Line(Reason.SWAPPED_BY_ANOTHER, message)
+    name, who = found[0], found[1].service
+    others = scene.view.others
+    if not who:
+        message = (
+            f"annotation {SWAP} of statefulset/{name} cannot be read: take it off, with the hold beside it"
+        )
+        return Line(Reason.SWAPPED_BY_ANOTHER, message, stalled=True)
+    message = f"statefulset/{name} is being swapped by quorumservice/{who}"
+    if others is None or who in others:
+        return Line(Reason.SWAPPED_BY_ANOTHER, message)
+    message = f"{message}, which is not there any more: make it again, and it ends or puts back what it began"
+    return Line(Reason.SWAPPED_BY_ANOTHER, message, stalled=True)
 
 
 def _given_up(scene: Scene) -> Line | None:
+    """Whoever has made all of the image by another way has got what is wanted."""
+    return None if scene.is_made_of_wanted else _given_up_for_good(scene)
+
+
+def _given_up_for_good(scene: Scene) -> Line | None:
     said = scene.view.given_up
     if not said:
         return None
@@ -133,14 +158,22 @@ def _not_ready(scene: Scene) -> Line | None:
     waiting = tuple(member for member in scene.view.members if not member.ready or member.leaving)
     if not waiting and not scene.starting:
         return None
-    return Line(Reason.NOT_READY, f"{names(waiting or scene.starting)} are not ready")
+    return not_ready(waiting or scene.starting)
+
+
+def not_ready(waiting: tuple[Member, ...]) -> Line:
+    why = next((f": {one.trouble}" for one in waiting if one.trouble), "")
+    return Line(Reason.NOT_READY, f"{names(waiting)} are not ready{why}")
 
 
 def _versions(scene: Scene) -> Line | None:
     running = {member.told.version for member in scene.view.members if member.told}
     if len(running) <= 1:
         return None
-    return Line(Reason.VERSIONS_DIFFER, f"servers run {', '.join(sorted(running))}", stalled=True)
+    hint = "make the pods of one of these anew, of a StatefulSet that has the image of the others"
+    return Line(
+        Reason.VERSIONS_DIFFER, f"servers run {', '.join(sorted(running))}, and no swap: {hint}", stalled=True
+    )
 
 
 def _upgrade(scene: Scene) -> Line | None:
@@ -154,6 +187,7 @@ def _canary(scene: Scene) -> Line | None:
 
 
 BEFORE: tuple[Gate, ...] = (
+    _named_twice,
     _missing,
     _no_container,
     _managed_elsewhere,
@@ -165,6 +199,7 @@ BEFORE: tuple[Gate, ...] = (
 """Asked before the image is looked at, and after."""
 BEGINNING: tuple[Gate, ...] = (
     *BEFORE,
+    _given_up_for_good,
     _misnamed,
     _silent,
     _hosts,
@@ -176,6 +211,8 @@ BEGINNING: tuple[Gate, ...] = (
     _canary,
 )
 """Asked before the StatefulSets are written."""
+BEGUN: tuple[Gate, ...] = (_missing, _no_container)
+"""Asked half-way: without these nobody can go on, and nobody is switched or made anew."""
 
 
 def canary(scene: Scene) -> Line | None:

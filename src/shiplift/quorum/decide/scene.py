@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from shiplift.engine.contested import Changes
 from shiplift.quorum.model import Member, Pool, Swap, View
 
 
@@ -78,6 +79,33 @@ class Scene(msgspec.Struct, frozen=True):
         as_wanted = all(names_same(pool.image, self.image) for pool in self.view.pools)
         made_of_it = all(names_same(one.image, self.image) or self.is_of_template(one) for one in members)
         return as_wanted and made_of_it and 0 < len(members) == len(self.new)
+
+    @property
+    def is_made_of_wanted(self) -> bool:
+        """Whether all templates and pods are of the image that is wanted, whatever servers say."""
+        wanted = self.view.wanted.image
+        of_it = {(one.name, one.revision) for one in self.view.pools if names_same(wanted, one.image)}
+        names = {name for name, _ in of_it}
+        made = (
+            names_same(wanted, one.image) or (bool(one.revision) and (one.pool, one.revision) in of_it)
+            for one in self.view.members
+        )
+        return bool(self.view.members) and all(made) and all(one.name in names for one in self.view.pools)
+
+    @property
+    def stray_holds(self) -> tuple[Pool, ...]:
+        """Nothing is swapped there, and the hold names this service all the same."""
+        return tuple(one for one in self.view.pools if one.swap is None and one.hold == self.view.service)
+
+    @property
+    def fought(self) -> Changes:
+        """What somebody undoes. Once may be somebody who did not know; twice is a controller."""
+        return {change: made for change, made in self.view.changes.items() if made.times > 1}
+
+    @property
+    def recorded(self) -> bool:
+        """Whether the status still says that something is swapped."""
+        return any(pool.swap is not None and pool.swap.recorded for pool in self.view.pools)
 
     @property
     def is_switching(self) -> bool:

@@ -16,7 +16,8 @@ from shiplift.quorum.model import Candidate, Line, Member, Pool, Validity, View,
 from shiplift.quorum.names import Record
 from shiplift.quorum.observe.members import Heard, Json, Place, members
 from shiplift.quorum.observe.order import ordered
-from shiplift.quorum.observe.pools import pool_of, record_of
+from shiplift.quorum.observe.pools import pool_of
+from shiplift.quorum.records import known
 from shiplift.quorum.validating import trust_of
 
 
@@ -49,6 +50,13 @@ class Recorded(msgspec.Struct, frozen=True):
     """How often servers were told to switch in the swap that is under way; None where nobody counted."""
     recalled: Candidate | None = None
     """The image that it was left at rest with, by a leader of before perhaps."""
+    swapping: Mapping[str, Record] = {}
+    """What its status has of StatefulSets that are being swapped, by uid."""
+    generation: int = 0
+    elder: str = ""
+    """An older service that names one of its StatefulSets."""
+    others: frozenset[str] | None = None
+    """The services that there are beside it."""
 
 
 def wanted(spec: QuorumServiceSpec) -> Wanted:
@@ -76,11 +84,11 @@ def view_of(  # noqa: PLR0913, PLR0917 - all that there is to know
 ) -> View:
     """All that the next decision depends on."""
     spec = service.spec
-    pools = tuple(pool_of(live, spec.container, _record(service, memory, live)) for live in read.sets)
+    pools = tuple(_pool(service, memory, live) for live in read.sets)
     found = tuple(members(read.sets, read.pods, heard, place))
     candidate = memory.candidate(_image(service, pools), trust_of(spec))
-    known = service.recalled.version if service.recalled else ""
-    versions = (candidate.version, known, spec.minimum_version or "", *_versions(pools, found))
+    recalled = service.recalled.version if service.recalled else ""
+    versions = (candidate.version, recalled, spec.minimum_version or "", *_versions(pools, found))
     view = View(
         service.name,
         wanted(spec),
@@ -101,7 +109,9 @@ def view_of(  # noqa: PLR0913, PLR0917 - all that there is to know
         _upgrading(service),
         service.switch_time,
         service.switches,
-        dict(memory.changes.changes),
+        memory.changes_under(service.generation),
+        service.elder,
+        service.others,
     )
     return _at_rest(service, view) or view
 
@@ -116,11 +126,13 @@ def _at_rest(service: Recorded, view: View) -> View | None:
     return found if scene.swap is None and scene.is_at_target else None
 
 
-def _record(service: Recorded, memory: Memory, live: Json) -> Record | None:
-    """Of another service's swap nothing is remembered."""
-    written = record_of(live)
-    mine = written if written is not None and written.service == service.name else None
-    return memory.recall(live["metadata"]["uid"], mine)
+def _pool(service: Recorded, memory: Memory, live: Json) -> Pool:
+    """What is known of its swap is remembered: it may be stripped before the status has it."""
+    uid = live["metadata"]["uid"]
+    record = known(service.name, live, service.swapping, memory.records)
+    if record is not None:
+        memory.records[uid] = record
+    return pool_of(live, service.spec.container, record, recorded=uid in service.swapping)
 
 
 def _upgrading(service: Recorded) -> str:

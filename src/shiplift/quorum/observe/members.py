@@ -22,6 +22,7 @@ _KEY = "MINIO_UPDATE_MINISIGN_PUBKEY"
 _REVISION = "controller-revision-hash"
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
 _NO_PROXIES = ("NO_PROXY", "no_proxy")
+_LONGEST = 400
 _FROM_ELSEWHERE = "(not in the pod spec)"
 """A value that the pod takes from somewhere else: it is not known, and so it is no key."""
 
@@ -44,6 +45,13 @@ class Place(msgspec.Struct, frozen=True):
     port: int
     serving_host: str
     """Where they fetch the binary."""
+    begun: tuple[str, ...] = ()
+    """The containers that a swap began with: whatever the spec names now."""
+
+    @property
+    def containers(self) -> tuple[str, ...]:
+        """The first that a pod has is its server's."""
+        return (*self.begun, self.container)
 
 
 def expected(live: Json) -> list[str]:
@@ -82,9 +90,10 @@ def _absent(name: str, pool: str) -> Member:
 
 def _member(pod: Json, pool: str, heard: Mapping[str, Heard], place: Place) -> Member:
     about = pod["metadata"]
-    found = heard.get(about["uid"], Heard(Silent("it was not asked yet")))
+    container = _container(pod, place.containers)
+    waits = _waits(pod, container.get("name", ""))
+    found = heard.get(about["uid"], Heard(Silent(waits or "it was not asked yet")))
     told = found.answer if isinstance(found.answer, Told) else None
-    container = _container(pod, place.container)
     environment = _environment(container)
     return Member(
         about["name"],
@@ -94,14 +103,14 @@ def _member(pod: Json, pool: str, heard: Mapping[str, Heard], place: Place) -> M
         ready=_is_ready(pod),
         leaving="deletionTimestamp" in about,
         told=told,
-        why_silent=found.answer.why if isinstance(found.answer, Silent) else "",
+        why_silent=_both(found.answer.why, waits) if isinstance(found.answer, Silent) else "",
         sings=found.sings,
         may_stop=found.may_stop,
         minisign_key=environment.get(_KEY, ""),
         proxied=_is_proxied(environment, place.serving_host),
-        trouble=found.trouble,
+        trouble=found.trouble or waits,
         revision=_revision(about),
-        digest=_digest(pod, place.container),
+        digest=_digest(pod, container.get("name", "")),
         misnamed=isinstance(found.answer, Silent) and found.answer.misnamed,
     )
 
@@ -118,10 +127,40 @@ def _revision(about: Json) -> str:
     return labels.get(_REVISION, "")
 
 
-def _container(pod: Json, name: str) -> Json:
-    containers: list[Json] = pod["spec"]["containers"]
+def _container(pod: Json, names: Sequence[str]) -> Json:
+    """The first of these that it has."""
+    containers: dict[str, Json] = {one["name"]: one for one in pod["spec"]["containers"]}
     none: Json = {}
-    return next((one for one in containers if one["name"] == name), none)
+    return next((containers[name] for name in names if name in containers), none)
+
+
+def _waits(pod: Json, container: str) -> str:
+    """Why nobody runs it, in the words of its scheduler or its kubelet; empty where somebody does."""
+    status: Json = pod.get("status") or {}
+    states: dict[str, Json] = {
+        one["name"]: one.get("state") or {} for one in _listed(status, "containerStatuses")
+    }
+    if waiting := states.get(container, {}).get("waiting"):
+        return _worded("its container waits", waiting)
+    conditions = _listed(status, "conditions")
+    unplaced = (one for one in conditions if one["type"] == "PodScheduled" and one["status"] == "False")
+    if found := next(unplaced, None):
+        return _worded("it has no node", found)
+    return "its pod is pending" if status.get("phase") == "Pending" else ""
+
+
+def _listed(status: Json, field: str) -> list[Json]:
+    return status.get(field) or []
+
+
+def _worded(what: str, said: Json) -> str:
+    words = [what, said.get("reason", ""), said.get("message", "")]
+    return " ".join(": ".join(word for word in words if word).split())[:_LONGEST]
+
+
+def _both(why: str, waits: str) -> str:
+    """What its server would say, and why there is none."""
+    return why if not waits or waits in why else f"{waits}; {why}"
 
 
 def _environment(container: Json) -> dict[str, str]:

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import timedelta
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 
@@ -26,11 +26,11 @@ from shiplift.quorum.engines.making import comparing
 from shiplift.quorum.images.registry import Platform
 from shiplift.quorum.memory import Memory
 from shiplift.quorum.model import Line, QuorumDecision, Reason, Validity, View
-from shiplift.quorum.names import FINALIZER
+from shiplift.quorum.names import FINALIZER, Record
 from shiplift.quorum.observe.asking import Asking, Target
 from shiplift.quorum.observe.gathering import Read, Recorded, view_of
 from shiplift.quorum.observe.members import Json, Place, servers
-from shiplift.quorum.observe.pools import record_of
+from shiplift.quorum.records import in_status, known
 from shiplift.quorum.tell.report import given_up, on_record, recalled
 from shiplift.quorum.validating import trust_of
 
@@ -41,7 +41,15 @@ _UPGRADING = (UpgradePhase.UPGRADING,)
 _MOVED = "WorkloadsMoved"
 """The step of an upgrade after which quorum services have their turn."""
 _WHILE_CALLING = timedelta(minutes=5)
-_AT_REST = (Reason.AT_TARGET, Reason.PAUSED, Reason.WAITS_FOR_UPGRADE, Reason.SWAPPED_BY_ANOTHER)
+_NOTHING: Mapping[str, Record] = {}
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+_AT_REST = (
+    Reason.AT_TARGET,
+    Reason.PAUSED,
+    Reason.WAITS_FOR_UPGRADE,
+    Reason.SWAPPED_BY_ANOTHER,
+    Reason.NAMED_TWICE,
+)
 
 
 class Sight(msgspec.Struct, frozen=True):
@@ -76,7 +84,7 @@ class Observer:
     def __init__(self, client: Client, store: Store) -> None:
         self._client, self._store = client, store
 
-    def observe(self, namespace: str, name: str, known: Watched, outcomes: Outcomes) -> Sight | None:
+    def observe(self, namespace: str, name: str, watched: Watched, outcomes: Outcomes) -> Sight | None:
         """None where there is no such service."""
         snapshot = self._store.snapshot(QUORUM_SERVICE, UPGRADE_CONFIG, NODE)
         row = snapshot.custom(QUORUM_SERVICE, name, namespace)
@@ -86,34 +94,34 @@ class Observer:
             raise Retry(f"what is known of QuorumService {namespace}/{name} may be old")
         service: QuorumService = row.object
         try:
-            read = self._read(service)
+            read = self._read(service, watched.memory)
         except KubeError as error:
             raise Retry(f"StatefulSets and pods of QuorumService {namespace}/{name}: {error}") from None
-        return self._seen(service, read, snapshot, known, outcomes)
+        return self._seen(service, read, snapshot, watched, outcomes)
 
     def _seen(
-        self, service: QuorumService, read: Read, snapshot: Snapshot, known: Watched, outcomes: Outcomes
+        self, service: QuorumService, read: Read, snapshot: Snapshot, watched: Watched, outcomes: Outcomes
     ) -> Sight:
-        memory, spec, now = known.memory, service.spec, clock.now()
-        place = _place(service, read)
+        memory, spec, now = watched.memory, service.spec, clock.now()
+        place = _place(service, read, memory)
         memory.servers = dict(servers(read.sets, read.pods, place))
         memory.pull_secrets = tuple(dict.fromkeys(_pull_secrets(read.pods.values())))
-        every = known.every(service.metadata.generation)
+        every = watched.every(service.metadata.generation)
         thorough = is_thorough(service, read.sets, memory, every)
         target = Target(service.metadata.namespace, spec, memory.servers, thorough, rights=every < RESTING)
         if not memory.calling:
-            known.asking.want(target, every, now, memory.acted)
+            watched.asking.want(target, every, now, memory.acted)
         # while a call is under way nothing else is begun, and what was said before it still says where we are
         most = _WHILE_CALLING if memory.calling else 3 * every + timedelta(seconds=10)
-        answers = known.asking.answers(now, most, memory.acted)
-        obstacle = answers.obstacle if answers else _unasked(known.asking.trouble)
+        answers = watched.asking.answers(now, most, memory.acted)
+        obstacle = answers.obstacle if answers else _unasked(watched.asking.trouble)
         found = platforms(read.pods.values(), snapshot)
         if len(found) == 1:
             memory.platform = Platform(architecture=found[0])
         elif found:
             obstacle = obstacle or _differ(found)
         view = view_of(
-            _recorded(service, _upgrading(snapshot)),
+            _recorded(service, _upgrading(snapshot), _beside(service, snapshot)),
             read,
             answers.heard if answers else {},
             memory,
@@ -124,10 +132,10 @@ class Observer:
         )
         return Sight(service, view, every)
 
-    def _read(self, service: QuorumService) -> Read:
+    def _read(self, service: QuorumService, memory: Memory) -> Read:
         namespace = service.metadata.namespace
         # listed, not read one by one: that is granted everywhere, so that a missing right can be named
-        sets = of_service(service, self._client.list(STATEFUL_SET, namespace))
+        sets = of_service(service, self._client.list(STATEFUL_SET, namespace), memory.records)
         pods = {pod["metadata"]["name"]: pod for live in sets for pod in self._pods(live, namespace)}
         return Read(sets, pods)
 
@@ -141,27 +149,50 @@ class Observer:
                 yield pod
 
 
-def of_service(service: QuorumService, every: Iterable[Json]) -> list[Json]:
+def of_service(
+    service: QuorumService, every: Iterable[Json], remembered: Mapping[str, Record] = _NOTHING
+) -> list[Json]:
     """Those that it names, in that order; and those that it is swapping though it names them no more: a swap
     ends with the StatefulSets that it began with."""
     there = {live["metadata"]["name"]: live for live in every}
     named = [name for name in service.spec.stateful_sets if name in there]
-    begun = [name for name, live in there.items() if _swaps(live, service.metadata.name)]
+    begun = [name for name, live in there.items() if _record(service, live, remembered) is not None]
     return [there[name] for name in dict.fromkeys((*named, *begun))]
 
 
-def _swaps(live: Json, service: str) -> bool:
-    record = record_of(live)
-    return record is not None and record.service == service
+def _record(service: QuorumService, live: Json, remembered: Mapping[str, Record]) -> Record | None:
+    name = service.metadata.name
+    return known(name, live, in_status(name, service.status.swapping), remembered)
 
 
 def is_thorough(service: QuorumService, sets: Iterable[Json], memory: Memory, every: timedelta) -> bool:
     """Whether a swap is under way, or may begin: the image is good. Also while it is refused: what is not
     asked any more would be unknown, and hide why."""
-    if any(_swaps(live, service.metadata.name) for live in sets):
+    if any(_record(service, live, memory.records) is not None for live in sets):
         return True
-    known = memory.candidate(service.spec.image, trust_of(service.spec))
-    return every < RESTING and known.validity is Validity.GOOD
+    candidate = memory.candidate(service.spec.image, trust_of(service.spec))
+    return every < RESTING and candidate.validity is Validity.GOOD
+
+
+def _beside(service: QuorumService, snapshot: Snapshot) -> list[QuorumService]:
+    """The other services of its namespace."""
+    about = service.metadata
+    found: list[QuorumService] = [row.object for row in snapshot.customs(QUORUM_SERVICE)]
+    return [
+        one for one in found if one.metadata.namespace == about.namespace and one.metadata.uid != about.uid
+    ]
+
+
+def elder_of(service: QuorumService, others: Iterable[QuorumService]) -> str:
+    """Who named one of its StatefulSets before it did, going by the age of the services."""
+    mine = set(service.spec.stateful_sets)
+    rivals = [one for one in others if mine & set(one.spec.stateful_sets) and _age(one) < _age(service)]
+    return min(rivals, key=_age).metadata.name if rivals else ""
+
+
+def _age(service: QuorumService) -> tuple[datetime, str]:
+    about = service.metadata
+    return about.creation_timestamp or _LONG_AGO, about.name
 
 
 def _upgrading(snapshot: Snapshot) -> str:
@@ -178,7 +209,7 @@ def comes_first(upgrade: UpgradeConfig) -> bool:
     return status.phase in _UPGRADING and not moved
 
 
-def _recorded(service: QuorumService, upgrading: str) -> Recorded:
+def _recorded(service: QuorumService, upgrading: str, others: Sequence[QuorumService]) -> Recorded:
     about = service.metadata
     return Recorded(
         about.name,
@@ -193,15 +224,21 @@ def _recorded(service: QuorumService, upgrading: str) -> Recorded:
         upgrading,
         service.status.switches,
         recalled(service),
+        in_status(about.name, service.status.swapping),
+        about.generation,
+        elder_of(service, others),
+        frozenset(one.metadata.name for one in others),
     )
 
 
-def _place(service: QuorumService, read: Read) -> Place:
+def _place(service: QuorumService, read: Read, memory: Memory) -> Place:
     spec = service.spec
     statuses: list[Json] = [pod.get("status") or {} for pod in read.pods.values()]
     towards: str = next((one["podIP"] for one in statuses if one.get("podIP")), "")
     host = serving_host(spec.serving_url, towards) if towards or spec.serving_url else ""
-    return Place(service.metadata.namespace, spec.container, spec.endpoint.port, host)
+    records = (_record(service, live, memory.records) for live in read.sets)
+    begun = tuple(dict.fromkeys(record.container for record in records if record is not None))
+    return Place(service.metadata.namespace, spec.container, spec.endpoint.port, host, begun)
 
 
 def _pull_secrets(pods: Iterable[Json]) -> Iterable[str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from shiplift.api.marks import QUORUM_HOLD
 from shiplift.quorum.model import Pool, Swap
 from shiplift.quorum.names import SWAP, Record
+from shiplift.quorum.records import written_on
 
 Json = dict[str, Any]
 _MANAGERS = {
@@ -17,29 +19,28 @@ _MANAGERS = {
 """By label or annotation: who would take a change back."""
 
 
-def record_of(live: Json) -> Record | None:
-    """What is written on it of a swap; None where nothing is that can be read."""
-    annotations: dict[str, str] = live["metadata"].get("annotations") or {}
-    text = annotations.get(SWAP)
-    return None if text is None else Record.read(text)
-
-
-def pool_of(live: Json, container: str, known: Record | None = None) -> Pool:
-    """The image is empty where there is no such container. `known` is what was written on it, as far as we
-    remember."""
+def pool_of(live: Json, container: str, known: Record | None = None, *, recorded: bool = False) -> Pool:
+    """The image is empty where there is no such container: the one that its swap began with, else the one
+    that is named now. `known` is what is known of a swap, and `recorded` whether the status has it."""
     about, spec = live["metadata"], live["spec"]
-    containers: list[Json] = spec["template"]["spec"]["containers"]
-    images = (one["image"] for one in containers if one["name"] == container)
+    annotations: dict[str, str] = about.get("annotations") or {}
     return Pool(
         about["name"],
         about["uid"],
-        next(images, ""),
+        _image(live, (known.container if known else container, container)),
         spec["updateStrategy"]["type"] == "OnDelete",
-        _swap(live, known),
+        _swap(live, known, recorded),
         _owner(about),
         spec.get("replicas", 1),
         _revision(live),
+        annotations.get(QUORUM_HOLD, ""),
     )
+
+
+def _image(live: Json, names: Sequence[str]) -> str:
+    containers: list[Json] = live["spec"]["template"]["spec"]["containers"]
+    images = {one["name"]: one["image"] for one in containers}
+    return next((images[name] for name in names if name in images), "")
 
 
 def _revision(live: Json) -> str:
@@ -48,10 +49,10 @@ def _revision(live: Json) -> str:
     return status.get("updateRevision", "") if seen else ""
 
 
-def _swap(live: Json, known: Record | None) -> Swap | None:
+def _swap(live: Json, known: Record | None, recorded: bool) -> Swap | None:
     annotations: dict[str, str] = live["metadata"].get("annotations") or {}
     held = QUORUM_HOLD in annotations
-    written = record_of(live)
+    written = written_on(live)
     record = written or known
     if record is None and SWAP in annotations:
         # somebody else wrote on it: a service of no name, whom nobody is
@@ -66,6 +67,9 @@ def _swap(live: Json, known: Record | None) -> Swap | None:
         held=held,
         recreate=record.recreate,
         marked=written is not None,
+        recorded=recorded,
+        container=record.container,
+        strategy=record.before.strategy,
     )
 
 

@@ -16,6 +16,7 @@ from shiplift.engine import conditions
 from shiplift.engine.conditions import Statement
 from shiplift.engine.progress import Weight
 from shiplift.engine.step import Started
+from shiplift.quorum import records
 from shiplift.quorum.decide.scene import Scene
 from shiplift.quorum.model import Candidate, Line, Member, QuorumDecision, Reason, Validity, View
 
@@ -47,9 +48,10 @@ def status(
         progress=Progress.of(len(scene.new), len(view.members)),
         members=tuple(_member(scene, member) for member in view.members),
         operation=_operation(view, decision, before),
-        switch_time=now if _is_switch(decision) else before.switch_time,
+        switch_time=now if _is_switch(decision) else _not_later(before.switch_time, now),
         switches=_switches(scene, decision),
-        refused=(decision.give_up[:_LONGEST_LINE],) if decision.give_up else _refused(service),
+        swapping=() if decision.ends else tuple(records.told(view.pools, view.service)),
+        refused=_given_up_now(service, decision),
     )
 
 
@@ -79,6 +81,18 @@ def on_record(service: QuorumService) -> Started | None:
 def _refused(service: QuorumService) -> tuple[str, ...]:
     of_this_spec = service.status.observed_generation == service.metadata.generation
     return service.status.refused if of_this_spec else ()
+
+
+def _given_up_now(service: QuorumService, decision: QuorumDecision) -> tuple[str, ...]:
+    """Who is at the target has nothing against it any more."""
+    if decision.give_up:
+        return (decision.give_up[:_LONGEST_LINE],)
+    return () if decision.line.reason is Reason.AT_TARGET else _refused(service)
+
+
+def _not_later(moment: datetime | None, now: datetime) -> datetime | None:
+    """A clock that was ahead would have us wait until ours is there."""
+    return min(moment, now) if moment is not None else None
 
 
 def _statements(line: Line) -> tuple[Statement, ...]:
@@ -138,6 +152,7 @@ def _essence(status: QuorumServiceStatus) -> object:
         status.reason,
         status.operation,
         status.switches,
+        status.swapping,
         status.refused,
         status.target_version,
         said,
@@ -190,7 +205,7 @@ def _operation(view: View, decision: QuorumDecision, before: QuorumServiceStatus
 
 def _is_switch(decision: QuorumDecision) -> bool:
     """Whether a switch is written down, before it happens."""
-    return decision.record is not None and decision.line.reason is Reason.SWITCHING
+    return decision.record is not None and decision.record.id.startswith("switch-")
 
 
 def _switches(scene: Scene, decision: QuorumDecision) -> int | None:
