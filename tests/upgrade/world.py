@@ -83,6 +83,8 @@ class World:
     """NodeRollouts, by name, that somebody has made unreadable."""
     labelled: set[str] = field(default_factory=set[str])
     """Nodes without an API server that somebody has labelled as control plane."""
+    masters: set[str] = field(default_factory=set[str])
+    """Nodes that somebody has labelled `master`, and nothing else."""
     stuck: str = ""
     """What keeps every NodeRollout from going on; empty where nothing does."""
     gone: bool = False
@@ -156,11 +158,20 @@ class World:
     # --- what the conductor sees ---
 
     def _is_plane(self, name: str) -> bool:
-        return bool(self.hosts[name].api_server) or name in self.labelled
+        return bool(self.hosts[name].api_server) or name in self.labelled | self.masters
 
     def view(self, outcomes: Outcomes | None = None) -> View:
         machines = tuple(
-            Machine(name, one.kubelet, one.ready, self._is_plane(name), one.left_out, one.pool, one.agent)
+            Machine(
+                name,
+                one.kubelet,
+                one.ready,
+                self._is_plane(name),
+                one.left_out,
+                one.pool,
+                one.agent,
+                name in self.masters,
+            )
             for name, one in sorted(self.hosts.items())
         )
         return View(
@@ -324,7 +335,8 @@ class World:
 
     def _scope(self, rollout: NodeRollout) -> list[Host]:
         planes = any(one.operator == "Exists" for one in rollout.spec.node_selector.match_expressions)
-        return [one for one in self.hosts.values() if bool(one.api_server) is planes and not one.left_out]
+        chosen = [one for name, one in self.hosts.items() if name not in self.masters]
+        return [one for one in chosen if bool(one.api_server) is planes and not one.left_out]
 
     def _rests(self, rollout: NodeRollout) -> bool:
         held = rollout.spec.paused or UPGRADE_HOLD in rollout.metadata.annotations

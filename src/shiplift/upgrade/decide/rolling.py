@@ -12,18 +12,20 @@ from typing import Any
 
 import msgspec
 
+from shiplift.api.marks import SKIP_ROLLOUT
 from shiplift.api.nodes import NodePolicy, NodeRollout, NodeRolloutSpec, NodeState, RolloutPhase
 from shiplift.api.values import ConditionStatus, LabelSelector, SelectorOperator, SelectorRequirement
 from shiplift.engine import versions
 from shiplift.facts.nodes import CONTROL_PLANE as ROLES
 from shiplift.upgrade.decide import approving, windows
-from shiplift.upgrade.decide.course import Course, is_ours, runs
+from shiplift.upgrade.decide.course import LAYERS_LOOK, Course, is_ours, runs
 from shiplift.upgrade.decide.plan import node_policy
-from shiplift.upgrade.model import Line, Reason, Stage
+from shiplift.upgrade.model import Line, Machine, Reason, Stage
 from shiplift.upgrade.names import CONTROL_PLANE, rollout_name
 from shiplift.upgrade.steps import MakeRollout, SetRollout
 
 _FAILED = (NodeState.FAILED, NodeState.QUARANTINED)
+LEAVE_OUT = f"or leave it out with the annotation {SKIP_ROLLOUT}=true"
 _NODES_LAYER = "an operator with the layer nodes has to run"
 
 
@@ -50,6 +52,33 @@ def _begun(course: Course, part: str, stage: Stage, reason: Reason) -> Line | No
     name = rollout_name(course.target, part)
     step = MakeRollout(name, course.uid, spec_of(course, part))
     return Line(reason, f"NodeRollout {name} is made", steps=(step,), at=stage)
+
+
+def unchosen(course: Course) -> Line | None:
+    """Every NodeRollout is complete, and a node that takes part does not run the target: its labels were
+    changed half-way, or it has just come. None where there is no such node."""
+    left = course.behind
+    if not left:
+        return None
+    if past := [one for one in left if versions.beyond(one.kubelet, course.target)]:
+        return beyond(course, past[0])._replace(at=Stage.NODES)
+    one = next((one for one in left if one.only_master), left[0])
+    text = f"no NodeRollout chooses node {one.name}, which runs {one.kubelet}"
+    if course.rests:
+        return resting(course, text)._replace(at=Stage.NODES)
+    if one.only_master:
+        why = f": it has the label {ROLES[1]} alone; give it {ROLES[0]} too, or neither, {LEAVE_OUT}"
+        return Line(Reason.STEP_STALLED, text + why, stalled=True, at=Stage.NODES)
+    if course.waits_at(Stage.NODES) < LAYERS_LOOK:
+        return Line(Reason.NODES, text, due=course.now + LAYERS_LOOK, at=Stage.NODES)
+    why = f"; see its labels {' and '.join(ROLES)}, {LEAVE_OUT}"
+    return Line(Reason.STEP_STALLED, text + why, stalled=True, at=Stage.NODES)
+
+
+def beyond(course: Course, one: Machine) -> Line:
+    """A node that no upgrade makes what the target is."""
+    text = f"node {one.name} runs {one.kubelet}, which no upgrade makes {course.target}"
+    return Line(Reason.STEP_STALLED, f"{text}; take it out of the cluster, {LEAVE_OUT}", stalled=True)
 
 
 def _nothing_to_do(course: Course, part: str) -> bool:
