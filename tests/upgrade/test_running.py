@@ -167,6 +167,8 @@ def test_a_migration_that_a_user_paused_is_told_of() -> None:
     rollout = world.rollouts[WORKERS]
     status = msgspec.structs.replace(rollout.status, phase=RolloutPhase.COMPLETE, observed_generation=1)
     world.rollouts[WORKERS] = msgspec.structs.replace(rollout, status=status)
+    for one in world.hosts.values():
+        one.kubelet = NEW
     Operator(world).round()
     assert "WorkloadMigration cluster was paused by somebody" in world.config.status.message
 

@@ -83,6 +83,8 @@ class World:
     """NodeRollouts, by name, that somebody has made unreadable."""
     labelled: set[str] = field(default_factory=set[str])
     """Nodes without an API server that somebody has labelled as control plane."""
+    unheard: set[str] = field(default_factory=set[str])
+    """Control-plane nodes whose agents do not say which version the API server has."""
     masters: set[str] = field(default_factory=set[str])
     """Nodes that somebody has labelled `master`, and nothing else."""
     stuck: str = ""
@@ -158,7 +160,7 @@ class World:
     # --- what the conductor sees ---
 
     def _is_plane(self, name: str) -> bool:
-        return bool(self.hosts[name].api_server) or name in self.labelled | self.masters
+        return bool(self.hosts[name].api_server) or name in self.labelled | self.masters | self.unheard
 
     def view(self, outcomes: Outcomes | None = None) -> View:
         machines = tuple(
@@ -198,11 +200,18 @@ class World:
             outcomes=outcomes or Outcomes(),
         )
 
+    @property
+    def _external(self) -> bool:
+        return self.upgrade is not None and self.upgrade.spec.type is UpgradeType.EXTERNAL
+
     def _api_servers(self) -> dict[str, str]:
         if self.upgrade is not None and self.upgrade.spec.type is UpgradeType.OPENSHIFT:
             return {"version": self.cluster_version.reached if self.cluster_version else ""}
         planes = {name: one.api_server for name, one in self.hosts.items() if one.api_server}
-        return planes or {"kubernetes": self.server, **self.servers}
+        if not planes and not self.unheard:
+            return {"kubernetes": self.server, **self.servers}
+        silent = self.unheard | (set() if self._external else self.labelled)
+        return {**planes, **{name: self.hosts[name].api_server for name in silent}}
 
     # --- the API server ---
 
@@ -333,6 +342,11 @@ class World:
                 if not (one.held or one.paused or one.stalled):
                     those[name] = msgspec.structs.replace(one, ready=True, under_way=False)
 
+    def _is_silent(self, rollout: NodeRollout) -> bool:
+        """Whether a control-plane node of it does not say what its API server is."""
+        planes = any(one.operator == "Exists" for one in rollout.spec.node_selector.match_expressions)
+        return planes and any(not self.hosts[name].api_server for name in self.labelled)
+
     def _scope(self, rollout: NodeRollout) -> list[Host]:
         planes = any(one.operator == "Exists" for one in rollout.spec.node_selector.match_expressions)
         chosen = [one for name, one in self.hosts.items() if name not in self.masters]
@@ -348,8 +362,9 @@ class World:
         if rollout.spec.abort:
             return _told(rollout, RolloutPhase.ABORTED, status.start_time)
         behind = [one for one in scope if one.kubelet != version]
-        if not behind:
-            return _told(rollout, RolloutPhase.COMPLETE, status.start_time)
+        if self._is_silent(rollout) or not behind:
+            phase = RolloutPhase.RUNNING if self._is_silent(rollout) else RolloutPhase.COMPLETE
+            return _told(rollout, phase, status.start_time)
         if self._rests(rollout):
             return _told(rollout, RolloutPhase.PAUSED, status.start_time)
         if status.phase is RolloutPhase.STOPPED:

@@ -17,7 +17,7 @@ from shiplift.api.nodes import NodePolicy, NodeRollout, NodeRolloutSpec, NodeSta
 from shiplift.api.values import ConditionStatus, LabelSelector, SelectorOperator, SelectorRequirement
 from shiplift.engine import versions
 from shiplift.facts.nodes import CONTROL_PLANE as ROLES
-from shiplift.upgrade.decide import approving, windows
+from shiplift.upgrade.decide import approving, silent, windows
 from shiplift.upgrade.decide.course import LAYERS_LOOK, Course, is_ours, runs
 from shiplift.upgrade.decide.plan import node_policy
 from shiplift.upgrade.model import Line, Machine, Reason, Stage
@@ -31,7 +31,17 @@ _NODES_LAYER = "an operator with the layer nodes has to run"
 
 def control_plane(course: Course) -> Line | None:
     """The control plane is upgraded; None where it is."""
-    return rolled(course, CONTROL_PLANE, Stage.CONTROL_PLANE, Reason.CONTROL_PLANE)
+    line = rolled(course, CONTROL_PLANE, Stage.CONTROL_PLANE, Reason.CONTROL_PLANE)
+    if line is None or line.reason is not Reason.CONTROL_PLANE or line.steps or _is_at_work(course):
+        return line
+    unknown = silent.planes(course)
+    return line if unknown is None else unknown._replace(message=f"{line.message}; {unknown.message}")
+
+
+def _is_at_work(course: Course) -> bool:
+    """Whether a control-plane node is being changed: its agent may say less meanwhile."""
+    rollout = course.rollout(CONTROL_PLANE)
+    return rollout is not None and any(one.token is not None for one in rollout.status.nodes)
 
 
 def rolled(course: Course, part: str, stage: Stage, reason: Reason) -> Line | None:
