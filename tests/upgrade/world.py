@@ -89,6 +89,8 @@ class World:
     """Nodes that somebody has labelled `master`, and nothing else."""
     stuck: str = ""
     """What keeps every NodeRollout from going on; empty where nothing does."""
+    kept_by: str = ""
+    """The finalizer that keeps what is deleted from going; empty where none does."""
     gone: bool = False
     """Nobody looks at the WorkloadMigration."""
     stays: bool = False
@@ -227,8 +229,7 @@ class World:
                 self._make(step)
             case steps.DeleteRollout():
                 rollout = self._rollout(step.name, step.uid)
-                about = msgspec.structs.replace(rollout.metadata, deletion_timestamp=self.now)
-                self.rollouts[step.name] = msgspec.structs.replace(rollout, metadata=about)
+                self.rollouts[step.name] = self._deleted(rollout)
             case steps.HoldRollout():
                 self.rollouts[step.name] = _held(self._rollout(step.name, step.uid), step.why)
             case steps.SetRollout():
@@ -276,10 +277,18 @@ class World:
             case steps.HoldMigration():
                 self.migration = _held(self._migration(step.uid), step.why)
             case steps.DeleteMigration():
-                self._migration(step.uid)
-                self.migration = None
+                self.migration = self._deleted(self._migration(step.uid)) if self.kept_by else None
             case _:
                 raise TypeError(type(step))
+
+    def _deleted(self, one: Any) -> Any:
+        """Marked, as the API server does it: that raises the generation, and finalizers keep it."""
+        about = one.metadata
+        kept = (self.kept_by,) if self.kept_by else about.finalizers
+        about = msgspec.structs.replace(
+            about, deletion_timestamp=self.now, generation=about.generation + 1, finalizers=kept
+        )
+        return msgspec.structs.replace(one, metadata=about)
 
     def _tell_openshift(self, step: steps.SetChannel | steps.SetUpdate) -> None:
         found = self.cluster_version
@@ -331,11 +340,14 @@ class World:
         """A second goes by: each layer does one thing."""
         self.now += timedelta(seconds=1)
         self.rollouts = {
-            name: self._rolled(one)
+            name: self._rolled(one) if one.metadata.deletion_timestamp is None else one
             for name, one in self.rollouts.items()
-            if one.metadata.deletion_timestamp is None
+            if one.metadata.deletion_timestamp is None or self.kept_by
         }
-        if self.migration is not None and not self.gone:
+        goes = self.migration is not None and self.migration.metadata.deletion_timestamp is not None
+        if goes and self.migration is not None and self.migration.metadata.finalizers and not self.kept_by:
+            self.migration = None
+        if self.migration is not None and not self.gone and not goes:
             self.migration = self._moved(self.migration)
         for those in (self.services, self.apps):
             for name, one in those.items():

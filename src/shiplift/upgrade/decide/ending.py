@@ -7,17 +7,21 @@ nodes that agents have begun are finished by their layer. Workloads stay where t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import timedelta
 
 from shiplift.api.marks import UPGRADE_HOLD, UPGRADE_UID
 from shiplift.api.nodes import NodeRollout, RolloutPhase
+from shiplift.api.values import duration
 from shiplift.engine.step import Step
 from shiplift.facts.kinds import NODE_ROLLOUT, WORKLOAD_MIGRATION
-from shiplift.upgrade.decide import later, migrating, rolling, telling
+from shiplift.upgrade.decide import later, leaving, migrating, rolling, telling
 from shiplift.upgrade.decide.course import PARTS, Course
 from shiplift.upgrade.model import Line, Reason, View
 from shiplift.upgrade.names import CONTROL_PLANE, FINALIZER, rollout_name
 from shiplift.upgrade.steps import DeleteRollout, HoldMigration, HoldRollout, SetFinalizer
 
+_LATE = timedelta(minutes=30)
+"""So long after a node should have been done its NodeRollout has said so."""
 _OVER = (RolloutPhase.COMPLETE, RolloutPhase.ABORTED)
 
 
@@ -27,12 +31,11 @@ def ended(course: Course) -> Line:
     deleted = course.upgrade.metadata.deletion_timestamp is not None
     going, gone = (Reason.DELETED, Reason.DELETED) if deleted else (Reason.ABORTING, Reason.ABORTED)
     if (finishes := _finishes(course)) is not None:
-        return _finished_first(finishes, going)
+        return _finished_first(course, finishes, going)
     steps = tuple(_undone(course, reached=False))
     if steps or _left(course):
-        return Line(
-            going, "what was made for the upgrade is taken away; workloads stay where they are", steps=steps
-        )
+        text = "what was made for the upgrade is taken away; workloads stay where they are"
+        return leaving.told(Line(going, text, steps=steps), _kept(course))
     kept = FINALIZER in course.upgrade.metadata.finalizers
     if kept and (unknown := _unknown(course)) is not None:
         return unknown
@@ -44,14 +47,24 @@ def ended(course: Course) -> Line:
     return Line(gone, text, steps=steps, over=True)
 
 
-def _finished_first(rollout: NodeRollout, reason: Reason) -> Line:
+def _finished_first(course: Course, rollout: NodeRollout, reason: Reason) -> Line:
     """What keeps the control plane keeps the end of the upgrade: whoever would rather leave it half way says
     so to the NodeRollout."""
     name = rollout.metadata.name
     text = f"the control plane is finished first (NodeRollout {name}): {rollout.status.message}"
     if not rolling.is_stalled(rollout):
-        return Line(reason, text)
+        if not _is_silent(course, rollout):
+            return Line(reason, text)
+        text += "; nothing has moved there for long: an operator with the layer nodes has to run"
     return Line(reason, f"{text}; `shiplift abort rollout/{name}` ends the wait", stalled=True)
+
+
+def _is_silent(course: Course, rollout: NodeRollout) -> bool:
+    """Whether a layer that runs would have told by now that a node in flight is late."""
+    moved = [one.last_transition_time for one in rollout.status.nodes if one.token is not None]
+    known = [one for one in moved if one is not None]
+    patience = duration(rollout.spec.node_timeout) + _LATE
+    return bool(known) and course.now - max(known) >= patience
 
 
 def _finishes(course: Course) -> NodeRollout | None:
@@ -69,7 +82,13 @@ def cleaned_up(course: Course) -> Line | None:
     steps = tuple(_undone(course, reached=True))
     if not steps and not _left(course):
         return _unknown(course)
-    return Line(Reason.CLEANING_UP, "what was made for the upgrade is taken away", steps=steps)
+    line = Line(Reason.CLEANING_UP, "what was made for the upgrade is taken away", steps=steps)
+    return leaving.told(line, _kept(course))
+
+
+def _kept(course: Course) -> leaving.Kept | None:
+    """What keeps what was made for the upgrade, and is deleted, from going."""
+    return leaving.kept(course.now, course.rollouts, migrating.made(course.view))
 
 
 def _unknown(course: Course) -> Line | None:

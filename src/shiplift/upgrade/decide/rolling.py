@@ -17,7 +17,7 @@ from shiplift.api.nodes import NodePolicy, NodeRollout, NodeRolloutSpec, NodeSta
 from shiplift.api.values import ConditionStatus, LabelSelector, SelectorOperator, SelectorRequirement
 from shiplift.engine import versions
 from shiplift.facts.nodes import CONTROL_PLANE as ROLES
-from shiplift.upgrade.decide import approving, silent, windows
+from shiplift.upgrade.decide import approving, leaving, silent, windows
 from shiplift.upgrade.decide.course import LAYERS_LOOK, Course, is_ours, runs
 from shiplift.upgrade.decide.plan import node_policy
 from shiplift.upgrade.model import Line, Machine, Reason, Stage
@@ -179,7 +179,8 @@ def _of(rollout: NodeRollout, course: Course, reason: Reason) -> Line | None:
         text = f"NodeRollout {name} has the name that ours would have; delete it"
         return Line(Reason.NAME_TAKEN, text, stalled=True)
     if rollout.metadata.deletion_timestamp is not None:
-        return Line(reason, f"NodeRollout {name} was deleted by somebody; it is made again when it is gone")
+        line = Line(reason, f"NodeRollout {name} was deleted by somebody; it is made again when it is gone")
+        return leaving.told(line, leaving.kept(course.now, (rollout,)))
     if rollout.spec.abort:
         text = f"NodeRollout {name} was aborted by somebody; `shiplift retry` makes a new one"
         return Line(Reason.STEP_FAILED, text, stalled=True)
