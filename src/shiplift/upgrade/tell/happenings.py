@@ -53,11 +53,12 @@ def happenings(before: UpgradeConfigStatus, after: UpgradeConfigStatus) -> Itera
         if before.target_version is not None and after.target_version is None:
             yield Happening(Reason.DELETED, after.message, warning=True)
         return
-    if after.reason == before.reason or after.reason is None:
+    same = after.reason == before.reason
+    if after.reason is None or (same and _stalled(after) == _stalled(before)):
         return
     if _stalled(after):
         yield Happening(after.reason, after.message, warning=True)
-    elif after.reason in (*_STEPS, *_BY_ITSELF):
+    elif not same and after.reason in (*_STEPS, *_BY_ITSELF):
         yield Happening(after.reason, after.message)
     elif _stalled(before):
         yield Happening("GoesOn", after.message)
