@@ -225,6 +225,20 @@ class World:
                 self._take_own(step)
             case steps.SetChannel() | steps.SetUpdate():
                 self._tell_openshift(step)
+            case steps.HoldLater():
+                those = self.services if step.kind == QUORUM_SERVICE else self.apps
+                if (found := those.get(step.name)) is None or found.uid != step.uid:
+                    raise Refused("it is gone")
+                those[step.name] = msgspec.structs.replace(found, held=step.why)
+            case steps.MarkOurs():
+                self._mark_ours(step)
+            case _:
+                if not self._take_rollout(step):
+                    self._take_migration(step)
+
+    def _take_rollout(self, step: Step) -> bool:
+        """Whether it is a step on a NodeRollout; it is taken."""
+        match step:
             case steps.MakeRollout():
                 self._make(step)
             case steps.DeleteRollout():
@@ -232,18 +246,14 @@ class World:
                 self.rollouts[step.name] = self._deleted(rollout)
             case steps.HoldRollout():
                 self.rollouts[step.name] = _held(self._rollout(step.name, step.uid), step.why)
-            case steps.SetRollout():
+            case steps.SetRollout() | steps.AimRollout():
                 live = msgspec.to_builtins(self._rollout(step.name, step.uid))
                 patch = rollouts.edit(live, step.settings).patch
                 assert isinstance(patch, list)
                 self.rollouts[step.name] = _edited(msgspec.convert(_patched(live, patch), NodeRollout))
-            case steps.HoldLater():
-                those = self.services if step.kind == QUORUM_SERVICE else self.apps
-                if (found := those.get(step.name)) is None or found.uid != step.uid:
-                    raise Refused("it is gone")
-                those[step.name] = msgspec.structs.replace(found, held=step.why)
             case _:
-                self._take_migration(step)
+                return False
+        return True
 
     def _take_own(self, step: Step) -> None:
         match step:
@@ -267,8 +277,10 @@ class World:
                 if self.migration is not None:
                     raise Refused("it is there")
                 spec = msgspec.convert(step.spec, WorkloadMigrationSpec)
-                labels = {UPGRADE_UID: step.upgrade}
-                about = ObjectMeta(name="cluster", uid=f"m-{self.number()}", generation=1, labels=labels)
+                marks = {UPGRADE_UID: step.upgrade}
+                about = ObjectMeta(
+                    name="cluster", uid=f"m-{self.number()}", generation=1, labels=marks, annotations=marks
+                )
                 self.migration = WorkloadMigration(metadata=about, spec=spec)
             case steps.SetTarget():
                 self._patch_migration(step.uid, _retargeted(step.target))
@@ -310,10 +322,25 @@ class World:
     def _make(self, step: steps.MakeRollout) -> None:
         if step.name in self.rollouts:
             raise Refused("it is there")
-        labels = {UPGRADE_UID: step.upgrade}
-        about = ObjectMeta(name=step.name, uid=f"r-{self.number()}", generation=1, labels=labels)
+        marks = {UPGRADE_UID: step.upgrade}
+        about = ObjectMeta(
+            name=step.name, uid=f"r-{self.number()}", generation=1, labels=marks, annotations=marks
+        )
         spec = msgspec.convert(step.spec, NodeRolloutSpec)
         self.rollouts[step.name] = NodeRollout(metadata=about, spec=spec)
+
+    def _mark_ours(self, step: steps.MarkOurs) -> None:
+        rollout = step.kind == NODE_ROLLOUT
+        one: Any = self._rollout(step.name, step.uid) if rollout else self._migration(step.uid)
+        marks, about = {UPGRADE_UID: step.upgrade}, one.metadata
+        about = msgspec.structs.replace(
+            about, labels={**about.labels, **marks}, annotations={**about.annotations, **marks}
+        )
+        marked = msgspec.structs.replace(one, metadata=about)
+        if rollout:
+            self.rollouts[step.name] = marked
+        else:
+            self.migration = marked
 
     def _rollout(self, name: str, uid: str) -> NodeRollout:
         found = self.rollouts.get(name)

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from shiplift.api.marks import TURN_TOLD, UPGRADE_HOLD
+from shiplift.api.marks import TURN_TOLD, UPGRADE_HOLD, UPGRADE_UID
 from shiplift.engine.step import Step
 from shiplift.facts.kinds import Kind
 
@@ -240,6 +240,58 @@ class SetRollout(Step, frozen=True):
 
     def describe(self) -> str:
         return f"give NodeRollout {self.name} the windows and the strategy of the UpgradeConfig"
+
+
+class AimRollout(Step, frozen=True):
+    """A NodeRollout of ours goes again where the upgrade goes, for the nodes of its part."""
+
+    name: str
+    uid: str
+    settings: dict[str, Any]
+    """Fields of its spec; None where one is to be absent."""
+
+    @property
+    def key(self) -> str:
+        return f"aim rollout {self.uid}"
+
+    @property
+    def change(self) -> str:
+        return self.key
+
+    def undone_by_others(self) -> str:
+        return (
+            f"somebody else sends NodeRollout {self.name} elsewhere; keep them from it while the upgrade"
+            " runs, or abort the upgrade"
+        )
+
+    def describe(self) -> str:
+        return f"give NodeRollout {self.name} the version and the nodes of the upgrade again"
+
+
+class MarkOurs(Step, frozen=True):
+    """The marks by which we know what was made for the upgrade are on it, both of them."""
+
+    kind: Kind
+    name: str
+    uid: str
+    upgrade: str
+
+    @property
+    def key(self) -> str:
+        return f"mark {self.kind} {self.uid}"
+
+    @property
+    def change(self) -> str:
+        return self.key
+
+    def undone_by_others(self) -> str:
+        return (
+            f"somebody else takes our mark {UPGRADE_UID} off {self.kind} {self.name}; keep them from it:"
+            " without it nobody would know that it goes with the upgrade"
+        )
+
+    def describe(self) -> str:
+        return f"put our mark on {self.kind} {self.name} again"
 
 
 class HoldRollout(Step, frozen=True):

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from shiplift.api.base import Resource
-from shiplift.api.marks import UPGRADE_UID
+from shiplift.api.marks import UPGRADE_UID, made_for
 from shiplift.api.nodes import NodeRollout
 from shiplift.api.upgrade import (
     HistoryEntry,
@@ -173,8 +173,14 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         return self.spec.retry > self.status.retried
 
 
-def is_ours(one: NodeRollout, uid: str) -> bool:
-    return one.metadata.labels.get(UPGRADE_UID) == uid
+def is_ours(one: Resource, uid: str) -> bool:
+    """Whether it was made for the UpgradeConfig of that uid."""
+    return uid in (one.metadata.labels.get(UPGRADE_UID), one.metadata.annotations.get(UPGRADE_UID))
+
+
+def is_made(one: Resource) -> bool:
+    """Whether it was made for an upgrade, whichever."""
+    return bool(made_for(one.metadata.labels, one.metadata.annotations))
 
 
 def course_of(view: View, upgrade: UpgradeConfig, now: datetime) -> Course:

@@ -15,10 +15,10 @@ from shiplift.api.values import duration
 from shiplift.engine.step import Step
 from shiplift.facts.kinds import NODE_ROLLOUT, WORKLOAD_MIGRATION
 from shiplift.upgrade.decide import later, leaving, migrating, rolling, telling
-from shiplift.upgrade.decide.course import PARTS, Course
+from shiplift.upgrade.decide.course import PARTS, Course, is_made
 from shiplift.upgrade.model import Line, Reason, View
 from shiplift.upgrade.names import CONTROL_PLANE, FINALIZER, rollout_name
-from shiplift.upgrade.steps import DeleteRollout, HoldMigration, HoldRollout, SetFinalizer
+from shiplift.upgrade.steps import DeleteRollout, HoldMigration, HoldRollout, MarkOurs, SetFinalizer
 
 _LATE = timedelta(minutes=30)
 """So long after a node should have been done its NodeRollout has said so."""
@@ -138,7 +138,18 @@ def orphans(view: View) -> Iterator[Step]:
     """What was made for an UpgradeConfig that is gone, finalizer and all."""
     yield from let_go(view)
     yield from migrating.given_back(view, "", reached=False)
-    yield from deleted(one for one in view.rollouts if UPGRADE_UID in one.metadata.labels)
+    yield from deleted(filter(is_made, view.rollouts))
+
+
+def marks(course: Course) -> Iterator[MarkOurs]:
+    """What was made for the upgrade says so twice: whoever takes one mark off leaves the other."""
+    made = [(NODE_ROLLOUT, one) for one in course.rollouts]
+    migration = migrating.made(course.view)
+    for kind, one in (*made, *([(WORKLOAD_MIGRATION, migration)] if migration is not None else [])):
+        about = one.metadata
+        both = UPGRADE_UID in about.labels and UPGRADE_UID in about.annotations
+        if not both and about.deletion_timestamp is None:
+            yield MarkOurs(kind, about.name, about.uid, course.uid)
 
 
 def holds(course: Course) -> Iterator[Step]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from shiplift.api.marks import UPGRADE_UID
 from shiplift.upgrade.decide import ending, leaving, migrating
-from shiplift.upgrade.decide.course import PARTS, Course, is_ours
+from shiplift.upgrade.decide.course import PARTS, Course, is_made, is_ours
 from shiplift.upgrade.model import Line, Reason, Stage
 from shiplift.upgrade.names import rollout_name
 
@@ -22,7 +21,7 @@ def gone(course: Course) -> Line | None:
     rollouts = [
         one
         for one in course.view.rollouts
-        if UPGRADE_UID in one.metadata.labels and not (is_ours(one, course.uid) and one.metadata.name in own)
+        if is_made(one) and not (is_ours(one, course.uid) and one.metadata.name in own)
     ]
     migration = course.view.migration
     touched = migration is not None and migrating.is_touched(migration)

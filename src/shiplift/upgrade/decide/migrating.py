@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from shiplift.api.marks import UPGRADE_LEDGER, UPGRADE_UID
+from shiplift.api.marks import UPGRADE_LEDGER
 from shiplift.api.values import ConditionStatus
 from shiplift.api.workloads import (
     MIGRATION_STARTS,
@@ -21,7 +21,7 @@ from shiplift.api.workloads import (
 from shiplift.engine import ledger, versions
 from shiplift.engine.step import Step
 from shiplift.upgrade.decide import leaving
-from shiplift.upgrade.decide.course import LAYERS_LOOK, Course, runs
+from shiplift.upgrade.decide.course import LAYERS_LOOK, Course, is_made, runs
 from shiplift.upgrade.decide.preflight import is_given_up
 from shiplift.upgrade.decide.rolling import may_begin, resting
 from shiplift.upgrade.model import Line, Reason, Stage, View
@@ -84,11 +84,6 @@ def _given(course: Course, migration: WorkloadMigration | None) -> Line:
 
 def target_of(migration: WorkloadMigration) -> str:
     return versions.goal(migration.spec.target or "")
-
-
-def is_made(migration: WorkloadMigration) -> bool:
-    """Whether it was made for an upgrade."""
-    return UPGRADE_UID in migration.metadata.labels
 
 
 def is_touched(migration: WorkloadMigration) -> bool:

@@ -18,11 +18,11 @@ from shiplift.api.values import ConditionStatus, LabelSelector, SelectorOperator
 from shiplift.engine import versions
 from shiplift.facts.nodes import CONTROL_PLANE as ROLES
 from shiplift.upgrade.decide import approving, leaving, silent, windows
-from shiplift.upgrade.decide.course import LAYERS_LOOK, Course, is_ours, runs
+from shiplift.upgrade.decide.course import LAYERS_LOOK, PARTS, Course, is_ours, runs
 from shiplift.upgrade.decide.plan import node_policy
 from shiplift.upgrade.model import Line, Machine, Reason, Stage
 from shiplift.upgrade.names import CONTROL_PLANE, rollout_name
-from shiplift.upgrade.steps import MakeRollout, SetRollout
+from shiplift.upgrade.steps import AimRollout, MakeRollout, SetRollout
 
 _FAILED = (NodeState.FAILED, NodeState.QUARANTINED)
 LEAVE_OUT = f"or leave it out with the annotation {SKIP_ROLLOUT}=true"
@@ -142,6 +142,22 @@ def settings(course: Course) -> Iterator[SetRollout]:
         if wanted != rollout.spec:
             name, uid = rollout.metadata.name, rollout.metadata.uid
             yield SetRollout(name, uid, _settings(wanted))
+
+
+def aimed(course: Course) -> Iterator[AimRollout]:
+    """NodeRollouts go where the upgrade goes, for the nodes of their part, whatever somebody writes."""
+    for part in PARTS:
+        rollout = course.rollout(part)
+        if rollout is None or not is_ours(rollout, course.uid) or rollout.spec.abort:
+            continue
+        have, about = rollout.spec, rollout.metadata
+        wanted = msgspec.structs.replace(have, version=course.target, node_selector=_selector(part), pools=())
+        if wanted != have and about.deletion_timestamp is None:
+            said: dict[str, Any] = msgspec.to_builtins(wanted)
+            yield AimRollout(about.name, about.uid, {name: said.get(name) for name in _AIM})
+
+
+_AIM = ("version", "nodeSelector", "pools")
 
 
 def _set(spec: NodeRolloutSpec, course: Course) -> NodeRolloutSpec:
