@@ -29,7 +29,7 @@ def not_refreshed(course: Course) -> Line | None:
         return _waits(course, provider)
     if asked and _is_fresh(asked, course.now):
         return None
-    step = AskProvider(about.uid, f"{course.now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}")
+    step = AskProvider(about.uid, f"{course.now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}", anew=not asked)
     text = f"provider {provider} is asked once more before the start"
     return Line(Reason.REFRESHING, text, steps=(step,), at=Stage.PREFLIGHT)
 
