@@ -75,6 +75,8 @@ any new text will do."""
 REFRESH_DONE = "policy.shiplift.dev/refreshed"
 """The annotation that repeats that text: the provider was asked after it was seen, has answered, and the
 UpgradeConfig is what it said."""
+REFRESH_AT = "policy.shiplift.dev/answered-at"
+"""The annotation beside that one: when the provider answered, which may have taken it minutes."""
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
 MANAGER = "shiplift"

@@ -26,6 +26,7 @@ def made_for(upgrade: str) -> Json:
 def ours(live: Json, upgrade: str) -> Edit:
     """What puts these marks back; nothing where all are there."""
     about: Json = live["metadata"]
-    wanted = made_for(upgrade)
-    there = all((about.get(name) or {}).get(UPGRADE_UID) == upgrade for name in wanted)
-    return Edit({} if there else {"metadata": wanted})
+    labels: Json = about.get("labels") or {}
+    notes: Json = about.get("annotations") or {}
+    there = labels.get(UPGRADE_UID) == notes.get(UPGRADE_UID) == upgrade
+    return Edit({} if there else {"metadata": made_for(upgrade)})

@@ -159,8 +159,9 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     def unknown_at(self, stage: Stage) -> bool:
         """Whether nobody has known for a while whether a step is over, as it is on record."""
         said = self._said(stage)
-        unknown = said is not None and said.status is ConditionStatus.UNKNOWN
-        return unknown and self.now - said.last_transition_time >= LAYERS_LOOK
+        if said is None or said.status is not ConditionStatus.UNKNOWN:
+            return False
+        return self.now - said.last_transition_time >= LAYERS_LOOK
 
     def nobody_looks_at(self, one: Resource, observed: int) -> bool:
         """Whether no operator has ever looked at an object of a layer, though it had the time."""

@@ -33,7 +33,8 @@ def kept(
 ) -> Kept | None:
     """What keeps those of them that are being deleted: what needs somebody comes first; None where nothing
     does."""
-    found = [*_each(now, rollouts), *([] if migration is None else _migration(now, migration))]
+    found = list(_each(now, rollouts))
+    found += _migration(now, migration) if migration is not None else ()
     return next((one for one in found if one.stalled), found[0] if found else None)
 
 
