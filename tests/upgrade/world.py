@@ -307,7 +307,9 @@ class World:
         if found is None or found.uid != step.uid:
             raise Refused("another one")
         if isinstance(step, steps.SetChannel):
-            self.cluster_version = msgspec.structs.replace(found, channel=step.channel)
+            self.cluster_version = msgspec.structs.replace(
+                found, channel=step.channel, channel_since=self.now
+            )
         else:
             self.cluster_version = msgspec.structs.replace(found, wanted=step.version)
 

@@ -142,6 +142,8 @@ class ClusterVersion(msgspec.Struct, frozen=True):
     """What keeps it from going on; empty where nothing does."""
     not_upgradeable: str = ""
     """Why it goes to no other minor; empty where it does."""
+    channel_since: datetime | None = None
+    """When somebody wrote the channel last, as the API server noted it."""
 
 
 class ConfigPool(msgspec.Struct, frozen=True):
