@@ -10,6 +10,8 @@ import pytest
 
 from shiplift.api.nodes import NodeState, NodeStatus
 from shiplift.api.values import Condition, ConditionStatus
+from shiplift.facts.kinds import NODE_ROLLOUT
+from shiplift.upgrade.tell.happenings import happenings
 from tests.upgrade.players import Judge, Operator, finish, holds, until
 from tests.upgrade.world import START, World
 
@@ -163,3 +165,43 @@ def test_an_abort_that_waits_for_a_control_plane_at_which_nothing_moves_says_so(
         world.now += timedelta(minutes=1)
     assert "an operator with the layer nodes has to run" in world.config.status.message
     assert f"`shiplift abort rollout/{name}` ends the wait" in world.config.status.message
+
+
+@pytest.mark.parametrize(
+    ("state", "late"), [(NodeState.CHANGING, True), (NodeState.DRAINING, False), (NodeState.SOAKING, False)]
+)
+def test_a_change_that_its_layer_should_have_given_up_by_now_says_that_nobody_runs_it(
+    state: NodeState, late: bool
+) -> None:
+    """Drains and soaks may take long; a change fails after `nodeTimeout`, where a layer looks at it."""
+    world, operator = under_way()
+    one = world.rollouts[WORKERS]
+    world.turn()
+    record = NodeStatus(name="w-1", uid="n", state=state, token="t", last_transition_time=world.now)
+    one = world.rollouts[WORKERS]
+    status = msgspec.structs.replace(one.status, nodes=(record,))
+    world.rollouts[WORKERS] = msgspec.structs.replace(one, status=status)
+    for minute in range(70):
+        operator.round()
+        assert holds(world, "Stalled") == (late and minute >= 60), minute
+        world.now += timedelta(minutes=1)
+    assert ("an operator with the layer nodes has to run" in world.config.status.message) is late
+
+
+def test_what_is_known_of_a_kind_that_stays_old_is_somebodys_to_look_at() -> None:
+    """A watch that is refused or silent: it passes, or a right or a definition is missing."""
+    world, operator = under_way()
+    world.stale = (NODE_ROLLOUT,)
+    for minute in range(12):
+        before = world.config.status
+        operator.round()
+        assert holds(world, "Stalled") == (minute >= 5), minute
+        warned = [one.reason for one in happenings(before, world.config.status) if one.warning]
+        assert warned == (["StaleView"] if minute == 5 else [])
+        world.now += timedelta(minutes=1)
+    assert "NodeRollout" in world.config.status.message
+    world.stale = ()
+    operator.round()
+    assert not holds(world, "Stalled")
+    finish(world)
+    assert world.config.status.phase == "Upgraded"

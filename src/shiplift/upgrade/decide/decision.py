@@ -85,8 +85,12 @@ def _is_denied(view: View, steps: Iterable[Step]) -> bool:
 
 def _stale(view: View, upgrade: UpgradeConfig, now: datetime) -> Told:
     old = ", ".join(one.kind for one in view.stale)
-    line = Line(Reason.STALE_VIEW, f"nothing is done: what is known of {old} may be old")
-    return Told(upgrade, status_of(Report(course=course_of(view, upgrade, now), line=line, sure=False)))
+    course = course_of(view, upgrade, now)
+    text = f"nothing is done: what is known of {old} may be old"
+    stalled = course.is_blind
+    text += "; the operator has to be able to list and watch it" if stalled else ""
+    line = Line(Reason.STALE_VIEW, text, stalled=stalled)
+    return Told(upgrade, status_of(Report(course=course, line=line, sure=False)))
 
 
 def _line(course: Course) -> Line:

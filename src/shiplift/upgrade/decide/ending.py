@@ -7,11 +7,9 @@ nodes that agents have begun are finished by their layer. Workloads stay where t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import timedelta
 
 from shiplift.api.marks import UPGRADE_HOLD, UPGRADE_UID
 from shiplift.api.nodes import NodeRollout, RolloutPhase
-from shiplift.api.values import duration
 from shiplift.engine.step import Step
 from shiplift.facts.kinds import NODE_ROLLOUT, WORKLOAD_MIGRATION
 from shiplift.upgrade.decide import later, leaving, migrating, rolling, telling
@@ -20,8 +18,6 @@ from shiplift.upgrade.model import Line, Reason, View
 from shiplift.upgrade.names import CONTROL_PLANE, FINALIZER, rollout_name
 from shiplift.upgrade.steps import DeleteRollout, HoldMigration, HoldRollout, MarkOurs, SetFinalizer
 
-_LATE = timedelta(minutes=30)
-"""So long after a node should have been done its NodeRollout has said so."""
 _OVER = (RolloutPhase.COMPLETE, RolloutPhase.ABORTED)
 
 
@@ -52,19 +48,11 @@ def _finished_first(course: Course, rollout: NodeRollout, reason: Reason) -> Lin
     so to the NodeRollout."""
     name = rollout.metadata.name
     text = f"the control plane is finished first (NodeRollout {name}): {rollout.status.message}"
-    if not rolling.is_stalled(rollout):
-        if not _is_silent(course, rollout):
-            return Line(reason, text)
-        text += "; nothing has moved there for long: an operator with the layer nodes has to run"
+    late = rolling.late(course, rollout)
+    if not rolling.is_stalled(rollout) and not late:
+        return Line(reason, text)
+    text += late
     return Line(reason, f"{text}; `shiplift abort rollout/{name}` ends the wait", stalled=True)
-
-
-def _is_silent(course: Course, rollout: NodeRollout) -> bool:
-    """Whether a layer that runs would have told by now that a node in flight is late."""
-    moved = [one.last_transition_time for one in rollout.status.nodes if one.token is not None]
-    known = [one for one in moved if one is not None]
-    patience = duration(rollout.spec.node_timeout) + _LATE
-    return bool(known) and course.now - max(known) >= patience
 
 
 def _finishes(course: Course) -> NodeRollout | None:

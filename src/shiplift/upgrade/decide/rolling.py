@@ -8,13 +8,21 @@ is made again; one that somebody aborts waits for `retry`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import msgspec
 
 from shiplift.api.marks import SKIP_ROLLOUT
 from shiplift.api.nodes import NodePolicy, NodeRollout, NodeRolloutSpec, NodeState, RolloutPhase
-from shiplift.api.values import ConditionStatus, LabelSelector, SelectorOperator, SelectorRequirement
+from shiplift.api.values import (
+    ConditionStatus,
+    LabelSelector,
+    SelectorOperator,
+    SelectorRequirement,
+    duration,
+)
+from shiplift.api.windows import to_the_minute
 from shiplift.engine import versions
 from shiplift.facts.nodes import CONTROL_PLANE as ROLES
 from shiplift.upgrade.decide import approving, leaving, silent, windows
@@ -26,6 +34,9 @@ from shiplift.upgrade.steps import AimRollout, MakeRollout, SetRollout
 
 _FAILED = (NodeState.FAILED, NodeState.QUARANTINED)
 LEAVE_OUT = f"or leave it out with the annotation {SKIP_ROLLOUT}=true"
+_TIMED = (NodeState.CHANGING, NodeState.VERIFYING, NodeState.REVERTING)
+_LATE = timedelta(minutes=30)
+"""So long after the time that a change may take it has failed, where anybody looks."""
 _NODES_LAYER = "an operator with the layer nodes has to run"
 
 
@@ -216,8 +227,20 @@ def _under_way(rollout: NodeRollout, course: Course, reason: Reason) -> Line:
         return Line(Reason.STEP_FAILED, f"{said}; `shiplift retry` tries again", stalled=True)
     if rollout.spec.paused:
         return Line(Reason.STEP_STALLED, f"NodeRollout {name} was paused by somebody: {status.message}")
-    stalled = is_stalled(rollout)
-    return Line(Reason.STEP_STALLED if stalled else reason, said, stalled=stalled)
+    silent = late(course, rollout)
+    stalled = is_stalled(rollout) or bool(silent)
+    return Line(Reason.STEP_STALLED if stalled else reason, said + silent, stalled=stalled)
+
+
+def late(course: Course, rollout: NodeRollout) -> str:
+    """What to add where a layer that looks would have given up the change of a node by now; empty where it
+    would not."""
+    patience = duration(rollout.spec.node_timeout) + _LATE
+    for one in rollout.status.nodes:
+        since = one.last_transition_time if one.token is not None and one.state in _TIMED else None
+        if since is not None and course.now - since >= patience:
+            return f"; nothing is told of node {one.name} since {to_the_minute(since)}: {_NODES_LAYER}"
+    return ""
 
 
 def is_stalled(rollout: NodeRollout) -> bool:
