@@ -10,6 +10,7 @@ import pytest
 
 from shiplift.api.marks import UPGRADE_UID
 from shiplift.api.values import LabelSelector
+from shiplift.upgrade.names import FINALIZER
 from tests.upgrade.players import Judge, Operator, finish, until, well
 from tests.upgrade.test_contested import unmark
 from tests.upgrade.world import NEW, World
@@ -110,3 +111,28 @@ def test_a_rollout_that_somebody_sends_elsewhere_is_sent_back(field: dict[str, A
     assert len(judge.taken) < 60, judge.taken
     finish(world)
     assert {one.kubelet for one in world.hosts.values()} == {NEW}
+
+
+def test_our_finalizer_that_somebody_takes_off_half_way_is_put_back() -> None:
+    """Without it, deleting the UpgradeConfig would leave a control plane that is half way."""
+    world, operator = under_way()
+
+    def off() -> None:
+        about = msgspec.structs.replace(world.config.metadata, finalizers=("backup.example/keep",))
+        world.upgrade = msgspec.structs.replace(world.config, metadata=about)
+
+    off()
+    operator.round()
+    assert FINALIZER in world.config.metadata.finalizers
+    judge, told = Judge(world), False
+    for _ in range(5 * MINUTE):
+        off()
+        operator.round()
+        told = told or "takes our finalizer off" in world.config.status.message
+        for host in world.hosts.values():
+            host.kubelet = host.kubelet if host.api_server else "v1.35.4"
+        world.turn()
+    assert told
+    assert len(judge.taken) < 60, judge.taken
+    finish(world)
+    assert world.config.status.phase == "Upgraded"

@@ -117,7 +117,7 @@ def _running(course: Course) -> Line:
         return Line(Reason.CLEANING_UP, f"every node runs {course.target}", through=True)
     held = (*ending.holds(course), *later.holds(course, line.at), *telling.told(course))
     kept = (*rolling.settings(course), *held)
-    kept += (*rolling.aimed(course), *ending.marks(course))
+    kept += (*rolling.aimed(course), *ending.marks(course), *ending.kept_open(course))
     return line._replace(message=line.message + _besides(course), steps=(*line.steps, *kept))
 
 

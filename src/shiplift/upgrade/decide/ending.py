@@ -129,6 +129,12 @@ def orphans(view: View) -> Iterator[Step]:
     yield from deleted(filter(is_made, view.rollouts))
 
 
+def kept_open(course: Course) -> Iterator[SetFinalizer]:
+    """Whoever deletes the UpgradeConfig while it runs waits until all is given back, in order."""
+    if FINALIZER not in course.upgrade.metadata.finalizers:
+        yield SetFinalizer(course.uid, True)
+
+
 def marks(course: Course) -> Iterator[MarkOurs]:
     """What was made for the upgrade says so twice: whoever takes one mark off leaves the other."""
     made = [(NODE_ROLLOUT, one) for one in course.rollouts]
