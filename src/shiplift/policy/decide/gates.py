@@ -138,7 +138,8 @@ def differs(case: Case) -> Judgement | None:
         return None
     notes = row.annotations
     marked = (row.labels.get(PROVIDER_LABEL), notes.get(POLICY_ID), notes.get(POLICY_APPLIED))
-    if policy.same_as(config_of(row).spec) and marked == (case.provider, policy.id, policy.digest):
+    wanted = (case.provider, policy.id, policy.digest)
+    if policy.same_as(config_of(row).spec) and marked == wanted:
         return None
     anew = not is_running(config_of(row)) and _begins_anew(config_of(row).spec, policy.spec)
     return Judgement((Replace(row.uid, row.resource_version, case.provider, policy, anew),))
