@@ -324,6 +324,29 @@ def update(client: Client, kind: Kind, path: str, value: Any) -> dict[str, Any]:
         client.delete(kind, meta["name"], meta.get("namespace", ""), uid=meta["uid"])
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "may"), [("v1.36.3", "1.36.3", False), ("v1.36.3", "v1.36.4", True)]
+)
+@pytest.mark.parametrize(
+    ("kind", "path"), [(UC, "spec.desired.version"), (WM, "spec.target")], ids=["UC", "WM"]
+)
+def test_another_version_withdraws_an_abort_and_the_same_in_other_words_does_not(
+    client: Client, kind: Kind, path: str, before: str, after: str, may: bool
+) -> None:
+    aborted = changed(changed(minimal(kind), path, before), "spec.abort", True)
+    created = client.create(kind, aborted).object
+    meta = created["metadata"]
+    again = changed(changed(created, path, after), "spec.abort", False)
+    try:
+        if may:
+            client.update(kind, again, dry_run=True)
+            return
+        with pytest.raises(Invalid, match=r"spec.abort.*abort cannot be withdrawn"):
+            client.update(kind, again, dry_run=True)
+    finally:
+        client.delete(kind, meta["name"], meta.get("namespace", ""), uid=meta["uid"])
+
+
 @pytest.mark.parametrize(("kind", "path", "value", "answer"), UPDATED, ids=ids(UPDATED))
 def test_a_bad_change_is_refused_by_name(
     client: Client, kind: Kind, path: str, value: Any, answer: str

@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from shiplift.api.marks import REFRESH_ASKED, REFRESH_DONE
+from shiplift.api.marks import POLICY_APPLIED, POLICY_ID, REFRESH_ASKED, REFRESH_DONE
 from shiplift.engine.contested import Memory
 from shiplift.engine.probes import Probe
 from shiplift.facts.custom import Custom
+from shiplift.facts.meta import Labels
 from shiplift.outside.letters import Box
 from shiplift.policy.model import Record, View
 from shiplift.policy.steps import Confirm, Create, Delete, Replace
@@ -414,3 +415,82 @@ def test_one_that_is_deleted_again_and_again_likewise() -> None:
             made += isinstance(step, Create)
         now += timedelta(seconds=1)
     assert made < 30
+
+
+def test_when_the_provider_answered_is_confirmed_too() -> None:
+    """It may have taken minutes: what it said is as fresh as that."""
+    current, later = row(ONE, marks={REFRESH_ASKED: "a1"}), NOW + timedelta(minutes=4)
+    (step,) = decided(view(answered(ONE, refresh="a1"), current), later).steps
+    assert isinstance(step, Confirm)
+    assert step.answered == "2026-11-17T12:00:00Z"
+    (step,) = decided(view(answered(None), current, config=LOCAL), later).steps
+    assert isinstance(step, Confirm)
+    assert step.answered == "2026-11-17T12:04:00Z"
+
+
+@pytest.mark.parametrize("mark", [POLICY_ID, POLICY_APPLIED])
+def test_a_mark_of_the_policy_that_somebody_takes_off_is_put_back(mark: str) -> None:
+    """Without its id nothing of it can be reported."""
+    whole = row(ONE)
+    left = {key: value for key, value in whole.annotations.items() if key != mark}
+    bare = msgspec.structs.replace(whole, annotations=Labels(left))
+    assert steps(view(answered(ONE), bare)) == ["Replace"]
+    other = msgspec.structs.replace(whole, annotations=Labels({**left, mark: "another"}))
+    assert steps(view(answered(ONE), other)) == ["Replace"]
+
+
+def fought(again: View) -> tuple[int, bool, str]:
+    """How often the one step is taken in ten minutes of somebody who undoes it at once, and what is told."""
+    memory, now, taken, told = Memory(), NOW, 0, ""
+    for _ in range(600):
+        decision = decided(msgspec.structs.replace(again, changes=dict(memory.changes)), now)
+        for step in decision.steps:
+            memory.note(step, now)
+            taken += 1
+        said = decision.record.trouble if decision.record else ""
+        told = said if "somebody else" in said else told
+        now += timedelta(seconds=1)
+    return taken, bool(told), told
+
+
+def test_a_controller_that_makes_again_what_goes_with_its_policy_is_told_and_not_fought() -> None:
+    taken, told, says = fought(view(answered(None, at=NOW + timedelta(minutes=5)), row(ONE)))
+    assert told
+    assert "somebody else makes the UpgradeConfig of policy p1 again" in says
+    assert taken < 60
+
+
+def test_a_controller_that_takes_the_confirmation_off_is_told_and_not_fought() -> None:
+    current = row(ONE, marks={REFRESH_ASKED: "a1"})
+    taken, told, says = fought(view(answered(ONE, refresh="a1", at=NOW + timedelta(minutes=5)), current))
+    assert told
+    assert f"takes the annotation {REFRESH_DONE} off" in says
+    assert taken < 60
+
+
+def test_a_record_that_cannot_be_kept_is_told_on_the_upgrade_config_and_by_an_event() -> None:
+    why = "ConfigMap shiplift-system/shiplift-policy is missing"
+    decision = decided(view(answered(ONE), row(ONE), record=None, record_trouble=why))
+    assert decision.told is not None
+    policy_told = decision.told[1]
+    assert policy_told is not None
+    assert policy_told.message == f"how the sync is going cannot be kept: {why}"
+    assert decision.alarm == policy_told.message
+    alone = decided(view(answered(None), None, record=None, record_trouble=why))
+    assert alone.alarm == policy_told.message
+    local = decided(view(answered(None), row(), config=LOCAL, record=None, record_trouble=why))
+    assert (local.alarm, local.told) == ("", None)
+
+
+@pytest.mark.parametrize("of", [ONE, None], ids=["of a provider", "made by hand"])
+def test_settings_that_were_never_good_are_told_on_what_came_from_a_provider(of: Any) -> None:
+    why = "ConfigMap x/shiplift-config: section configManager: no"
+    status = {**RUNNING, "policy": {"provider": "HTTP", "id": "p1", "lost": True}}
+    decision = decided(view(config=None, config_trouble=why, current=row(of, status=status if of else {})))
+    if of is None:
+        assert decision.told is None
+        return
+    assert decision.told is not None
+    told = decision.told[1]
+    assert told is not None
+    assert (told.provider, told.message, told.lost) == ("HTTP", why, True)

@@ -26,7 +26,20 @@ from shiplift.policy.decide.reports import (
 )
 from shiplift.policy.steps import Deliver
 from tests.policy.test_gates import FAILED, OVER, RUNNING
-from tests.policy.views import HTTP, LATER, NEW, NOW, OCM, answered, over, policy, row, view
+from tests.policy.views import (
+    HTTP,
+    LATER,
+    LOCAL,
+    NEVER_ASKED,
+    NEW,
+    NOW,
+    OCM,
+    answered,
+    over,
+    policy,
+    row,
+    view,
+)
 
 STALLED = {
     **RUNNING,
@@ -166,3 +179,15 @@ def test_a_report_that_ocm_cannot_take_now_is_tried_ever_more_slowly() -> None:
         now += left
         assert step in decide(seen, now).steps
     assert waits == [1, 2, 4, 8, 10, 10]
+
+
+def test_reports_outlive_settings_that_are_gone_for_days() -> None:
+    """Somebody deletes the ConfigMap and makes it anew, or an operator begins to lead meanwhile."""
+    box = told(Box(), RUNNING)
+    seen = view(NEVER_ASKED, box=box)
+    for days in (0, 1, 6):
+        assert steps(seen, LOCAL, NOW + timedelta(days=days)) == ()
+    found = steps(seen, LOCAL, NOW + timedelta(days=8))
+    assert [type(one).__name__ for one in found] == ["Forget"]
+    back = steps(view(answered(policy(), OCM), box=box, config=OCM), OCM, NOW + timedelta(days=6))
+    assert [type(one).__name__ for one in back] == ["Deliver"]

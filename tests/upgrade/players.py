@@ -95,7 +95,11 @@ class Judge:
     def residue(self) -> list[str]:
         """What of an upgrade is in the cluster."""
         world = self._world
-        found = [name for name, one in world.rollouts.items() if UPGRADE_UID in one.metadata.labels]
+        found = [
+            name
+            for name, one in world.rollouts.items()
+            if UPGRADE_UID in {**one.metadata.labels, **one.metadata.annotations}
+        ]
         if world.migration is not None:
             about = world.migration.metadata
             marks = {**about.annotations, **about.labels}

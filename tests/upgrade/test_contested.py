@@ -10,10 +10,11 @@ import msgspec
 import pytest
 
 from shiplift.api.base import Resource
-from shiplift.api.marks import TURN_TOLD, UPGRADE_HOLD, UPGRADE_LEDGER
+from shiplift.api.marks import PROVIDER_LABEL, REFRESH_ASKED, TURN_TOLD, UPGRADE_HOLD, UPGRADE_LEDGER
 from shiplift.api.values import Window
 from shiplift.facts.kinds import APP_TYPE
 from shiplift.upgrade.model import ClusterVersion
+from shiplift.upgrade.names import FINALIZER
 from tests.upgrade.players import Judge, Operator, finish, until, well
 from tests.upgrade.world import NEW, World
 
@@ -127,9 +128,86 @@ def retarget(world: World) -> None:
         one.kubelet = one.kubelet if one.api_server else "v1.35.4"
 
 
+KEPT: dict[str, tuple[dict[str, Any], Any]] = {}
+"""What was there half-way, as somebody has noted it."""
+
+
+def aborted() -> World:
+    """Of the rollout that somebody has noted."""
+    world = World.of(1, 3)
+    until(world, lambda: any(name.endswith("workers") for name in world.rollouts))
+    KEPT[world.config.metadata.uid] = (dict(world.rollouts), world.migration)
+    world.change(abort=True)
+    finish(world)
+    return world
+
+
+def restore_rollouts(world: World) -> None:
+    noted, _ = KEPT[world.config.metadata.uid]
+    if not world.rollouts:
+        world.rollouts = {name: renewed(world, one) for name, one in noted.items()}
+
+
+def restore_migration(world: World) -> None:
+    _, noted = KEPT[world.config.metadata.uid]
+    if world.migration is None:
+        world.migration = renewed(world, noted)
+
+
+def renewed(world: World, one: Any) -> Any:
+    about = msgspec.structs.replace(one.metadata, uid=f"again-{world.number()}")
+    return msgspec.structs.replace(one, metadata=about)
+
+
+def put_finalizer_on(world: World) -> None:
+    about = msgspec.structs.replace(world.config.metadata, finalizers=(FINALIZER,))
+    world.upgrade = msgspec.structs.replace(world.config, metadata=about)
+
+
+def aborted_with_turn() -> World:
+    world = told_turn()
+    world.change(abort=True)
+    finish(world)
+    return world
+
+
+def tell_turn_again(world: World) -> None:
+    world.mark(**{TURN_TOLD: "tell-1"})
+
+
+def aborted_own_migration() -> World:
+    world = own_migration()
+    KEPT[world.config.metadata.uid] = ({}, world.migration)
+    world.change(abort=True)
+    finish(world)
+    return world
+
+
+def apply_ledger(world: World) -> None:
+    _, noted = KEPT[world.config.metadata.uid]
+    world.migration = noted
+
+
+def asked() -> World:
+    world = World.of(1, 2)
+    world.mark({PROVIDER_LABEL: "HTTP"})
+    until(world, lambda: REFRESH_ASKED in world.config.metadata.annotations)
+    return world
+
+
+def unask(world: World) -> None:
+    world.upgrade = unmark(world.config, REFRESH_ASKED)
+
+
 @pytest.mark.parametrize(
     ("made", "undo", "says"),
     [
+        (aborted, restore_rollouts, "makes NodeRollout"),
+        (aborted, restore_migration, "makes WorkloadMigration cluster again"),
+        (aborted, put_finalizer_on, "puts our finalizer on the UpgradeConfig"),
+        (aborted_with_turn, tell_turn_again, f"puts the annotation {TURN_TOLD} on"),
+        (aborted_own_migration, apply_ledger, "puts our target, and the record of it, back"),
+        (asked, unask, f"takes the annotation {REFRESH_ASKED} off"),
         (held_rollout, unhold_rollout, "takes our mark off NodeRollout"),
         (held_app, unhold_app, "takes our mark off AppType"),
         (set_rollout, unset_rollouts, "somebody else changes windows or strategy of NodeRollout"),

@@ -128,7 +128,9 @@ def test_whatever_it_was_a_rollout_becomes_what_the_upgrade_config_says(
     before: NodePolicy, after: NodePolicy, windows: tuple[Window, ...]
 ) -> None:
     world, operator = under_way(workers=2)
-    spec = NodeRolloutSpec(version=NEW, windows=(NIGHT,), **msgspec.structs.asdict(before))
+    chosen = world.rollouts[WORKERS].spec.node_selector
+    settings = msgspec.structs.asdict(before)
+    spec = NodeRolloutSpec(version=NEW, node_selector=chosen, windows=(NIGHT,), **settings)
     about = ObjectMeta(**msgspec.structs.asdict(world.rollouts[WORKERS].metadata))
     world.rollouts[WORKERS] = NodeRollout(metadata=about, spec=spec)
     world.change(windows=windows, strategy=Strategy(nodes=after))

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from shiplift.api.marks import PROVIDER_LABEL, REFRESH_ASKED, REFRESH_DONE, UPGRADE_HOLD
+from shiplift.api.marks import PROVIDER_LABEL, REFRESH_ASKED, REFRESH_AT, REFRESH_DONE, UPGRADE_HOLD
 from shiplift.api.upgrade import Desired, Policy, PolicyLost
-from tests.upgrade.players import Judge, Operator, finish, until, well
+from tests.upgrade.players import Judge, Operator, finish, holds, until, well
 from tests.upgrade.world import NEW, World
 
 PLANE, WORKERS = "upgrade-v1.36.3-control-plane", "upgrade-v1.36.3-workers"
@@ -146,3 +146,47 @@ def test_whoever_wants_to_go_on_without_it_says_so() -> None:
     world.change(on_policy_lost=PolicyLost.FINISH)
     finish(world)
     well(world, judge)
+
+
+def test_a_provider_that_takes_minutes_to_answer_is_not_asked_for_ever() -> None:
+    """What counts is when it said it, not when it was asked."""
+    world = of_provider()
+    told(world)
+    first = world.config.metadata.annotations[REFRESH_ASKED]
+    world.now += timedelta(minutes=4)
+    answer(world)
+    world.mark(**{REFRESH_AT: f"{world.now - timedelta(seconds=5):%Y-%m-%dT%H:%M:%SZ}"})
+    until(world, lambda: world.config.status.target_version == NEW, rounds=5)
+    assert world.config.metadata.annotations[REFRESH_ASKED] == first
+
+
+@pytest.mark.parametrize("said", ["soon", "2020-05-04T09:00:00Z", "2026-05-04T09:00:00"])
+def test_an_answer_that_is_old_or_dated_by_nobody_is_none(said: str) -> None:
+    world = of_provider()
+    told(world)
+    first = world.config.metadata.annotations[REFRESH_ASKED]
+    world.now += timedelta(minutes=4)
+    answer(world)
+    world.mark(**{REFRESH_AT: said})
+    told(world)
+    assert world.config.metadata.annotations[REFRESH_ASKED] != first
+
+
+@pytest.mark.parametrize("wish", ["", "somebody's own"], ids=["ours", "of somebody else"])
+def test_a_provider_that_nobody_asks_is_somebodys_to_look_at_after_a_while(wish: str) -> None:
+    """No operator has the layer policy, or it finds no settings that it can read."""
+    world = of_provider()
+    if wish:
+        world.mark(**{REFRESH_ASKED: wish})
+    operator = Operator(world)
+    for minute in range(8):
+        operator.round()
+        world.turn()
+        assert holds(world, "Stalled") == (minute >= 5), minute
+        world.now += timedelta(minutes=1)
+    assert world.config.status.reason == "Refreshing"
+    assert "an operator with the layer policy has to run" in world.config.status.message
+    answer(world)
+    operator.round()
+    answer(world)
+    until(world, lambda: world.config.status.target_version == NEW, operator, rounds=5)

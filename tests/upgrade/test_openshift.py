@@ -62,6 +62,7 @@ def test_another_channel_comes_first_and_what_it_offers_is_waited_for() -> None:
     found = msgspec.structs.replace(FOUND, offered=frozenset({"4.19.9"}))
     world = openshift(found, channel="stable-4.20")
     until(world, lambda: world.cluster_version and world.cluster_version.channel == "stable-4.20")
+    world.now += timedelta(minutes=6)
     finish(world)
     assert world.config.status.reason == "StepStalled"
     assert "does not offer 4.20.1 in channel stable-4.20; it offers 4.19.9" in world.config.status.message
@@ -273,3 +274,40 @@ def test_what_it_does_not_heed_is_told() -> None:
     (found,) = world.config.status.findings
     assert (found.code, found.severity) == ("NOEFFECT", "Warning")
     assert "spec.strategy.nodes, spec.strategy.workloads" in found.message
+
+
+def test_another_leader_gives_the_next_channel_as_much_time() -> None:
+    """Or whoever supervises the upgrade would be told that it is delayed, each time that a leader changes."""
+    found = msgspec.structs.replace(FOUND, offered=frozenset({"4.19.9"}))
+    world = openshift(found, channel="stable-4.20")
+    until(world, lambda: world.cluster_version and world.cluster_version.channel == "stable-4.20")
+    for minute in range(8):
+        reason, _, stalled = told(world)
+        assert (reason, stalled) == (("StepStalled", True) if minute >= 5 else ("ControlPlane", False))
+        world.now += timedelta(minutes=1)
+
+
+def managed(*entries: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+    fields = [{"manager": "m", "time": at, "fieldsV1": owned} for at, owned in entries]
+    return {"metadata": {"uid": "x", "managedFields": fields}, "spec": {"channel": "fast"}}
+
+
+CHANNEL, UPDATE = {"f:spec": {"f:channel": {}}}, {"f:spec": {"f:desiredUpdate": {}}}
+
+
+@pytest.mark.parametrize(
+    ("live", "since"),
+    [
+        (managed(("2026-05-04T09:00:00Z", CHANNEL), ("2026-05-04T10:00:00Z", UPDATE)), 9),
+        (managed(("2026-05-04T09:00:00Z", CHANNEL), ("2026-05-04T10:00:00Z", {**CHANNEL})), 10),
+        (managed(("2026-05-04T10:00:00Z", UPDATE)), None),
+        (managed(("soon", CHANNEL)), None),
+        (managed(("2026-05-04T09:00:00Z", {"f:spec": None})), None),
+        ({"metadata": {"uid": "x"}}, None),
+    ],
+)
+def test_since_when_a_channel_is_set_is_what_its_manager_says(
+    live: dict[str, Any], since: int | None
+) -> None:
+    found = seen(live).channel_since
+    assert (found.hour if found else None) == since

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, cast
 
 import msgspec
@@ -10,6 +11,8 @@ import pytest
 from benchmarks.rows import make
 from shiplift.agent.protocol import current_key
 from shiplift.api.marks import SKIP_ROLLOUT
+from shiplift.api.upgrade import UpgradeConfigStatus
+from shiplift.api.values import Condition, ConditionStatus
 from shiplift.engine.api_servers import API_SERVER, ASKED, api_servers
 from shiplift.facts import kinds
 from shiplift.facts.custom import Custom
@@ -23,7 +26,7 @@ from shiplift.upgrade.tell.happenings import happenings
 from shiplift.upgrade.tell.metrics import UpgradeCollector
 from shiplift.upgrade.tell.report import WEIGHT
 from tests.upgrade.players import Operator, finish, holds
-from tests.upgrade.world import OLD, World
+from tests.upgrade.world import NEW, OLD, START, World
 
 
 def told(world: World, rounds: int = 80) -> list[str]:
@@ -214,3 +217,24 @@ def test_no_right_of_the_layer_is_wider_than_what_it_writes() -> None:
     (named,) = [rule for rule in PART.rules if "clusterversions" in rule["resources"]]
     assert (named["resourceNames"], named["verbs"]) == (["version"], ["get", "patch"])
     assert ("upgradeconfigs", "delete") not in verbs
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["at first", "after it was well"])
+def test_what_is_stuck_for_the_same_reason_is_warned_of_each_time(again: bool) -> None:
+    """A reason says what is waited for; whether somebody has to help may change while it stays."""
+
+    def said(*, stalled: bool) -> UpgradeConfigStatus:
+        holds = ConditionStatus.TRUE if stalled else ConditionStatus.FALSE
+        one = Condition(type="Stalled", status=holds, reason="Aborting", last_transition_time=START)
+        return UpgradeConfigStatus(
+            reason="Aborting", message="is taken away", target_version=NEW, conditions=(one,)
+        )
+
+    steps = [said(stalled=False), said(stalled=True)]
+    steps += [said(stalled=True), said(stalled=False), said(stalled=True)] if again else []
+    found = [
+        f"{one.reason}{'!' * one.warning}"
+        for before, after in itertools.pairwise(steps)
+        for one in happenings(before, after)
+    ]
+    assert found == (["Aborting!", "GoesOn", "Aborting!"] if again else ["Aborting!"])

@@ -83,8 +83,14 @@ class World:
     """NodeRollouts, by name, that somebody has made unreadable."""
     labelled: set[str] = field(default_factory=set[str])
     """Nodes without an API server that somebody has labelled as control plane."""
+    unheard: set[str] = field(default_factory=set[str])
+    """Control-plane nodes whose agents do not say which version the API server has."""
+    masters: set[str] = field(default_factory=set[str])
+    """Nodes that somebody has labelled `master`, and nothing else."""
     stuck: str = ""
     """What keeps every NodeRollout from going on; empty where nothing does."""
+    kept_by: str = ""
+    """The finalizer that keeps what is deleted from going; empty where none does."""
     gone: bool = False
     """Nobody looks at the WorkloadMigration."""
     stays: bool = False
@@ -156,11 +162,20 @@ class World:
     # --- what the conductor sees ---
 
     def _is_plane(self, name: str) -> bool:
-        return bool(self.hosts[name].api_server) or name in self.labelled
+        return bool(self.hosts[name].api_server) or name in self.labelled | self.masters | self.unheard
 
     def view(self, outcomes: Outcomes | None = None) -> View:
         machines = tuple(
-            Machine(name, one.kubelet, one.ready, self._is_plane(name), one.left_out, one.pool, one.agent)
+            Machine(
+                name,
+                one.kubelet,
+                one.ready,
+                self._is_plane(name),
+                one.left_out,
+                one.pool,
+                one.agent,
+                name in self.masters,
+            )
             for name, one in sorted(self.hosts.items())
         )
         return View(
@@ -187,11 +202,18 @@ class World:
             outcomes=outcomes or Outcomes(),
         )
 
+    @property
+    def _external(self) -> bool:
+        return self.upgrade is not None and self.upgrade.spec.type is UpgradeType.EXTERNAL
+
     def _api_servers(self) -> dict[str, str]:
         if self.upgrade is not None and self.upgrade.spec.type is UpgradeType.OPENSHIFT:
             return {"version": self.cluster_version.reached if self.cluster_version else ""}
         planes = {name: one.api_server for name, one in self.hosts.items() if one.api_server}
-        return planes or {"kubernetes": self.server, **self.servers}
+        if not planes and not self.unheard:
+            return {"kubernetes": self.server, **self.servers}
+        silent = self.unheard | (set() if self._external else self.labelled)
+        return {**planes, **{name: self.hosts[name].api_server for name in silent}}
 
     # --- the API server ---
 
@@ -203,26 +225,35 @@ class World:
                 self._take_own(step)
             case steps.SetChannel() | steps.SetUpdate():
                 self._tell_openshift(step)
-            case steps.MakeRollout():
-                self._make(step)
-            case steps.DeleteRollout():
-                rollout = self._rollout(step.name, step.uid)
-                about = msgspec.structs.replace(rollout.metadata, deletion_timestamp=self.now)
-                self.rollouts[step.name] = msgspec.structs.replace(rollout, metadata=about)
-            case steps.HoldRollout():
-                self.rollouts[step.name] = _held(self._rollout(step.name, step.uid), step.why)
-            case steps.SetRollout():
-                live = msgspec.to_builtins(self._rollout(step.name, step.uid))
-                patch = rollouts.edit(live, step.settings).patch
-                assert isinstance(patch, list)
-                self.rollouts[step.name] = _edited(msgspec.convert(_patched(live, patch), NodeRollout))
             case steps.HoldLater():
                 those = self.services if step.kind == QUORUM_SERVICE else self.apps
                 if (found := those.get(step.name)) is None or found.uid != step.uid:
                     raise Refused("it is gone")
                 those[step.name] = msgspec.structs.replace(found, held=step.why)
+            case steps.MarkOurs():
+                self._mark_ours(step)
             case _:
-                self._take_migration(step)
+                if not self._take_rollout(step):
+                    self._take_migration(step)
+
+    def _take_rollout(self, step: Step) -> bool:
+        """Whether it is a step on a NodeRollout; it is taken."""
+        match step:
+            case steps.MakeRollout():
+                self._make(step)
+            case steps.DeleteRollout():
+                rollout = self._rollout(step.name, step.uid)
+                self.rollouts[step.name] = self._deleted(rollout)
+            case steps.HoldRollout():
+                self.rollouts[step.name] = _held(self._rollout(step.name, step.uid), step.why)
+            case steps.SetRollout() | steps.AimRollout():
+                live = msgspec.to_builtins(self._rollout(step.name, step.uid))
+                patch = rollouts.edit(live, step.settings).patch
+                assert isinstance(patch, list)
+                self.rollouts[step.name] = _edited(msgspec.convert(_patched(live, patch), NodeRollout))
+            case _:
+                return False
+        return True
 
     def _take_own(self, step: Step) -> None:
         match step:
@@ -246,8 +277,10 @@ class World:
                 if self.migration is not None:
                     raise Refused("it is there")
                 spec = msgspec.convert(step.spec, WorkloadMigrationSpec)
-                labels = {UPGRADE_UID: step.upgrade}
-                about = ObjectMeta(name="cluster", uid=f"m-{self.number()}", generation=1, labels=labels)
+                marks = {UPGRADE_UID: step.upgrade}
+                about = ObjectMeta(
+                    name="cluster", uid=f"m-{self.number()}", generation=1, labels=marks, annotations=marks
+                )
                 self.migration = WorkloadMigration(metadata=about, spec=spec)
             case steps.SetTarget():
                 self._patch_migration(step.uid, _retargeted(step.target))
@@ -256,17 +289,27 @@ class World:
             case steps.HoldMigration():
                 self.migration = _held(self._migration(step.uid), step.why)
             case steps.DeleteMigration():
-                self._migration(step.uid)
-                self.migration = None
+                self.migration = self._deleted(self._migration(step.uid)) if self.kept_by else None
             case _:
                 raise TypeError(type(step))
+
+    def _deleted(self, one: Any) -> Any:
+        """Marked, as the API server does it: that raises the generation, and finalizers keep it."""
+        about = one.metadata
+        kept = (self.kept_by,) if self.kept_by else about.finalizers
+        about = msgspec.structs.replace(
+            about, deletion_timestamp=self.now, generation=about.generation + 1, finalizers=kept
+        )
+        return msgspec.structs.replace(one, metadata=about)
 
     def _tell_openshift(self, step: steps.SetChannel | steps.SetUpdate) -> None:
         found = self.cluster_version
         if found is None or found.uid != step.uid:
             raise Refused("another one")
         if isinstance(step, steps.SetChannel):
-            self.cluster_version = msgspec.structs.replace(found, channel=step.channel)
+            self.cluster_version = msgspec.structs.replace(
+                found, channel=step.channel, channel_since=self.now
+            )
         else:
             self.cluster_version = msgspec.structs.replace(found, wanted=step.version)
 
@@ -281,10 +324,25 @@ class World:
     def _make(self, step: steps.MakeRollout) -> None:
         if step.name in self.rollouts:
             raise Refused("it is there")
-        labels = {UPGRADE_UID: step.upgrade}
-        about = ObjectMeta(name=step.name, uid=f"r-{self.number()}", generation=1, labels=labels)
+        marks = {UPGRADE_UID: step.upgrade}
+        about = ObjectMeta(
+            name=step.name, uid=f"r-{self.number()}", generation=1, labels=marks, annotations=marks
+        )
         spec = msgspec.convert(step.spec, NodeRolloutSpec)
         self.rollouts[step.name] = NodeRollout(metadata=about, spec=spec)
+
+    def _mark_ours(self, step: steps.MarkOurs) -> None:
+        rollout = step.kind == NODE_ROLLOUT
+        one: Any = self._rollout(step.name, step.uid) if rollout else self._migration(step.uid)
+        marks, about = {UPGRADE_UID: step.upgrade}, one.metadata
+        about = msgspec.structs.replace(
+            about, labels={**about.labels, **marks}, annotations={**about.annotations, **marks}
+        )
+        marked = msgspec.structs.replace(one, metadata=about)
+        if rollout:
+            self.rollouts[step.name] = marked
+        else:
+            self.migration = marked
 
     def _rollout(self, name: str, uid: str) -> NodeRollout:
         found = self.rollouts.get(name)
@@ -311,20 +369,29 @@ class World:
         """A second goes by: each layer does one thing."""
         self.now += timedelta(seconds=1)
         self.rollouts = {
-            name: self._rolled(one)
+            name: self._rolled(one) if one.metadata.deletion_timestamp is None else one
             for name, one in self.rollouts.items()
-            if one.metadata.deletion_timestamp is None
+            if one.metadata.deletion_timestamp is None or self.kept_by
         }
-        if self.migration is not None and not self.gone:
+        goes = self.migration is not None and self.migration.metadata.deletion_timestamp is not None
+        if goes and self.migration is not None and self.migration.metadata.finalizers and not self.kept_by:
+            self.migration = None
+        if self.migration is not None and not self.gone and not goes:
             self.migration = self._moved(self.migration)
         for those in (self.services, self.apps):
             for name, one in those.items():
                 if not (one.held or one.paused or one.stalled):
                     those[name] = msgspec.structs.replace(one, ready=True, under_way=False)
 
+    def _is_silent(self, rollout: NodeRollout) -> bool:
+        """Whether a control-plane node of it does not say what its API server is."""
+        planes = any(one.operator == "Exists" for one in rollout.spec.node_selector.match_expressions)
+        return planes and any(not self.hosts[name].api_server for name in self.labelled)
+
     def _scope(self, rollout: NodeRollout) -> list[Host]:
         planes = any(one.operator == "Exists" for one in rollout.spec.node_selector.match_expressions)
-        return [one for one in self.hosts.values() if bool(one.api_server) is planes and not one.left_out]
+        chosen = [one for name, one in self.hosts.items() if name not in self.masters]
+        return [one for one in chosen if bool(one.api_server) is planes and not one.left_out]
 
     def _rests(self, rollout: NodeRollout) -> bool:
         held = rollout.spec.paused or UPGRADE_HOLD in rollout.metadata.annotations
@@ -336,8 +403,9 @@ class World:
         if rollout.spec.abort:
             return _told(rollout, RolloutPhase.ABORTED, status.start_time)
         behind = [one for one in scope if one.kubelet != version]
-        if not behind:
-            return _told(rollout, RolloutPhase.COMPLETE, status.start_time)
+        if self._is_silent(rollout) or not behind:
+            phase = RolloutPhase.RUNNING if self._is_silent(rollout) else RolloutPhase.COMPLETE
+            return _told(rollout, phase, status.start_time)
         if self._rests(rollout):
             return _told(rollout, RolloutPhase.PAUSED, status.start_time)
         if status.phase is RolloutPhase.STOPPED:

@@ -112,6 +112,13 @@ def unchanged(field: str, new: str = "self", old: str = "oldSelf") -> str:
     return f"(has({now}) == has({then}) && (!has({now}) || {now} == {then}))"
 
 
+def same_version(field: str) -> str:
+    """A condition: a version, which may be absent, is the one that it was, with or without its `v`."""
+    now, then = f"self.{field}", f"oldSelf.{field}"
+    alike = f"{now} == {then} || 'v' + {now} == {then} || {now} == 'v' + {then}"
+    return f"(has({now}) == has({then}) && (!has({now}) || {alike}))"
+
+
 SINGLETON = "cluster"
 ONLY_ONE = Rule(
     f"self.metadata.name == '{SINGLETON}'",

@@ -59,7 +59,8 @@ UPGRADE_LEDGER = "shiplift.dev/upgrade-ledger"
 """The annotation on a user's WorkloadMigration that says which target it had before the conductor gave it
 another."""
 UPGRADE_UID = "shiplift.dev/upgrade-uid"
-"""The label on what the conductor has made: the uid of the UpgradeConfig that it was made for."""
+"""The label on what the conductor has made, and once more its annotation, for where somebody takes one of
+them off: the uid of the UpgradeConfig that it was made for."""
 TURN_TOLD = "shiplift.dev/turn-told"
 """The annotation on an UpgradeConfig that has the name of the Job that told of the last turn."""
 PROVIDER_LABEL = "shiplift.dev/policy-provider"
@@ -74,10 +75,17 @@ any new text will do."""
 REFRESH_DONE = "policy.shiplift.dev/refreshed"
 """The annotation that repeats that text: the provider was asked after it was seen, has answered, and the
 UpgradeConfig is what it said."""
+REFRESH_AT = "policy.shiplift.dev/answered-at"
+"""The annotation beside that one: when the provider answered, which may have taken it minutes."""
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
 MANAGER = "shiplift"
 """The value of `MANAGED_BY` on all that we make."""
+
+
+def made_for(labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
+    """The uid of the UpgradeConfig that an object was made for by the conductor; empty where it was not."""
+    return labels.get(UPGRADE_UID) or annotations.get(UPGRADE_UID, "")
 
 
 @lru_cache(256)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
-from shiplift.api.base import ONLY_ONE, TEXTS, Column, Resource, Rule, Value, immutable
+from shiplift.api.base import ONLY_ONE, TEXTS, Column, Resource, Rule, Value, immutable, same_version
 from shiplift.api.nodes import NodePolicy
 from shiplift.api.values import (
     Approval,
@@ -192,7 +192,7 @@ class UpgradeConfigSpec(Value, frozen=True, kw_only=True):
             ".startDeadline",
         ),
         Rule(
-            "!oldSelf.abort || self.abort || self.desired != oldSelf.desired",
+            f"!oldSelf.abort || self.abort || !{same_version('desired.version')}",
             "abort cannot be withdrawn; give a new desired version instead",
             ".abort",
         ),

@@ -8,7 +8,7 @@ from typing import Annotated, Self
 import msgspec
 from msgspec import Meta, field
 
-from shiplift.api.base import ONLY_ONE, TEXTS, Column, ObjectMeta, Resource, Rule, Value, unchanged
+from shiplift.api.base import ONLY_ONE, TEXTS, Column, ObjectMeta, Resource, Rule, Value, same_version
 from shiplift.api.values import (
     Count,
     Duration,
@@ -219,7 +219,7 @@ class WorkloadMigrationSpec(WorkloadPolicy, frozen=True, kw_only=True):
     RULES = (
         *WorkloadPolicy.RULES,
         Rule(
-            f"!oldSelf.abort || self.abort || !({unchanged('target')})",
+            f"!oldSelf.abort || self.abort || !{same_version('target')}",
             "abort cannot be withdrawn; give a new target instead",
             ".abort",
         ),

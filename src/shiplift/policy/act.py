@@ -14,6 +14,7 @@ from shiplift.api.marks import (
     POLICY_APPLIED,
     POLICY_ID,
     PROVIDER_LABEL,
+    REFRESH_AT,
     REFRESH_DONE,
 )
 from shiplift.engine.step import Outcome, Step
@@ -123,7 +124,8 @@ class Actor:
             return Outcome.done(step, message="it is gone already")
 
     def _confirm(self, step: Confirm) -> Outcome:
-        patch = {"metadata": {"annotations": {REFRESH_DONE: step.refresh}}}
+        marks = {REFRESH_DONE: step.refresh, REFRESH_AT: step.answered}
+        patch = {"metadata": {"annotations": marks}}
         version = str(step.version)
         return done(
             step,

@@ -73,6 +73,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     """Why it cannot be."""
     record: Record | None = None
     """None where it cannot be read."""
+    record_trouble: str = ""
+    """Why it cannot be."""
     outcomes: Outcomes = Outcomes()
     changes: Changes = {}
     """What was changed of what somebody else may write too."""
@@ -94,6 +96,8 @@ class Syncing(Decision, frozen=True):
     """None where there is nothing new to tell."""
     told: tuple[UpgradeConfig, Policy | None] | None = None
     """The UpgradeConfig whose `status.policy` is to become this."""
+    alarm: str = ""
+    """What has to be told by an Event alone, since the record cannot."""
 
 
 def config_of(row: Custom) -> UpgradeConfig:

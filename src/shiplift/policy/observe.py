@@ -42,7 +42,7 @@ class Observer:
         asking = self._asker.state()
         snapshot = self._store.snapshot(UPGRADE_CONFIG)
         box, box_trouble = _readable(self._outbox.box)
-        record, _ = _readable(self._book.read)
+        record, record_trouble = _readable(self._book.read)
         return View(
             config=looked.value,
             config_trouble=looked.trouble,
@@ -54,6 +54,7 @@ class Observer:
             box=box,
             box_trouble=box_trouble,
             record=record,
+            record_trouble=record_trouble,
             outcomes=outcomes,
         )
 

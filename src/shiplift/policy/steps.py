@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from shiplift.api.marks import PROVIDER_LABEL, REFRESH_DONE
 from shiplift.engine.step import Step
 from shiplift.outside.letters import Letter
 from shiplift.policy.document import Wanted
 from shiplift.policy.model import Purpose
 
-_MADE = "make UpgradeConfig"
+_MADE, _DELETED = "make UpgradeConfig", "delete UpgradeConfig"
 
 
 class Ask(Step, frozen=True):
@@ -40,6 +41,10 @@ class Create(Step, frozen=True):
     @property
     def change(self) -> str:
         return f"{_MADE} {self.policy.digest}"
+
+    @property
+    def takes_back(self) -> str:
+        return _DELETED
 
     def undone_by_others(self) -> str:
         return (
@@ -96,8 +101,18 @@ class Delete(Step, frozen=True):
         return f"delete {self.uid}"
 
     @property
+    def change(self) -> str:
+        return _DELETED
+
+    @property
     def takes_back(self) -> str:
         return _MADE
+
+    def undone_by_others(self) -> str:
+        return (
+            f"somebody else makes the UpgradeConfig of policy {self.policy} again, which is gone at its"
+            f" provider; keep them from it, or take the label {PROVIDER_LABEL} out where it is managed"
+        )
 
     def describe(self) -> str:
         return f"delete the UpgradeConfig: policy {self.policy} is gone"
@@ -109,6 +124,8 @@ class Confirm(Step, frozen=True):
     uid: str
     version: int
     refresh: str
+    answered: str
+    """When the provider answered."""
 
     @property
     def key(self) -> str:
@@ -117,6 +134,12 @@ class Confirm(Step, frozen=True):
     @property
     def change(self) -> str:
         return self.key
+
+    def undone_by_others(self) -> str:
+        return (
+            f"somebody else takes the annotation {REFRESH_DONE} off the UpgradeConfig, by which an upgrade"
+            " waits for the provider; keep them from it"
+        )
 
     def describe(self) -> str:
         return f"confirm that the UpgradeConfig is what the provider says ({self.refresh})"

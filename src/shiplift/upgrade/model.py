@@ -121,6 +121,8 @@ class Machine(msgspec.Struct, frozen=True):
     """The pool that it is of, as its cloud says; empty where nobody does."""
     agent: bool = True
     """Whether an agent of ours has ever spoken there."""
+    only_master: bool = False
+    """By its old label alone it is a control-plane node, which no NodeRollout of ours chooses."""
 
 
 class ClusterVersion(msgspec.Struct, frozen=True):
@@ -140,6 +142,8 @@ class ClusterVersion(msgspec.Struct, frozen=True):
     """What keeps it from going on; empty where nothing does."""
     not_upgradeable: str = ""
     """Why it goes to no other minor; empty where it does."""
+    channel_since: datetime | None = None
+    """When somebody wrote the channel last, as the API server noted it."""
 
 
 class ConfigPool(msgspec.Struct, frozen=True):

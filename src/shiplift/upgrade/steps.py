@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from shiplift.api.marks import TURN_TOLD, UPGRADE_HOLD
+from shiplift.api.marks import REFRESH_ASKED, TURN_TOLD, UPGRADE_HOLD, UPGRADE_LEDGER, UPGRADE_UID
 from shiplift.engine.step import Step
 from shiplift.facts.kinds import Kind
 
-_MADE_MIGRATION = "make migration"
+_MADE_MIGRATION, _DELETED_MIGRATION = "make migration", "delete migration"
 
 
 def _held(uid: str, why: str) -> str:
@@ -21,6 +21,10 @@ def _held(uid: str, why: str) -> str:
 
 def _let_go(uid: str, why: str) -> str:
     return f"let go {uid}" if why else f"hold {uid}"
+
+
+def _deleted(rollout: str) -> str:
+    return f"delete rollout {rollout}"
 
 
 def _fought(named: str, why: str) -> str:
@@ -40,13 +44,15 @@ class SetFinalizer(Step, frozen=True):
 
     @property
     def change(self) -> str:
-        return self.key if self.present else ""
+        return self.key if self.present else f"no {self.key}"
 
     @property
     def takes_back(self) -> str:
-        return "" if self.present else self.key
+        return f"no {self.key}" if self.present else self.key
 
     def undone_by_others(self) -> str:
+        if not self.present:
+            return "somebody else puts our finalizer on the UpgradeConfig, where nothing is left to be undone"
         return (
             "somebody else takes our finalizer off the UpgradeConfig; without it, deleting the UpgradeConfig"
             " while no operator runs would leave what was made for the upgrade"
@@ -62,6 +68,8 @@ class AskProvider(Step, frozen=True):
     uid: str
     wish: str
     """When that was asked: another wish each time."""
+    anew: bool = False
+    """Whether there is no wish of before, not even an old one."""
 
     @property
     def key(self) -> str:
@@ -70,6 +78,14 @@ class AskProvider(Step, frozen=True):
     @property
     def change(self) -> str:
         return self.key
+
+    def undone_by_others(self) -> str:
+        if not self.anew:
+            return ""
+        return (
+            f"somebody else takes the annotation {REFRESH_ASKED} off the UpgradeConfig, by which the provider"
+            " is asked; keep them from it"
+        )
 
     def describe(self) -> str:
         return f"ask for the policy once more ({self.wish}), by a mark on the UpgradeConfig"
@@ -93,6 +109,10 @@ class TellTurn(Step, frozen=True):
     def change(self) -> str:
         return self.key
 
+    @property
+    def takes_back(self) -> str:
+        return f"forget turn {self.uid}"
+
     def undone_by_others(self) -> str:
         return (
             f"somebody else takes the annotation {TURN_TOLD} off the UpgradeConfig, by which we know whose"
@@ -111,6 +131,16 @@ class ForgetTurn(Step, frozen=True):
     @property
     def key(self) -> str:
         return f"forget turn {self.uid}"
+
+    @property
+    def change(self) -> str:
+        return self.key
+
+    def undone_by_others(self) -> str:
+        return (
+            f"somebody else puts the annotation {TURN_TOLD} on the UpgradeConfig, where nobody's turn is told"
+            " any more; keep them from it"
+        )
 
     def describe(self) -> str:
         return "take the note of the last turn off the UpgradeConfig"
@@ -180,6 +210,10 @@ class MakeRollout(Step, frozen=True):
     def change(self) -> str:
         return self.key
 
+    @property
+    def takes_back(self) -> str:
+        return _deleted(self.name)
+
     def undone_by_others(self) -> str:
         return (
             f"somebody else deletes NodeRollout {self.name}; keep them from it while the upgrade runs,"
@@ -203,8 +237,15 @@ class DeleteRollout(Step, frozen=True):
         return f"delete rollout {self.uid}"
 
     @property
+    def change(self) -> str:
+        return _deleted(self.name)
+
+    @property
     def takes_back(self) -> str:
         return f"make rollout {self.name}"
+
+    def undone_by_others(self) -> str:
+        return f"somebody else makes NodeRollout {self.name} again, with our mark on it; keep them from it"
 
     def describe(self) -> str:
         return f"delete NodeRollout {self.name}"
@@ -240,6 +281,58 @@ class SetRollout(Step, frozen=True):
 
     def describe(self) -> str:
         return f"give NodeRollout {self.name} the windows and the strategy of the UpgradeConfig"
+
+
+class AimRollout(Step, frozen=True):
+    """A NodeRollout of ours goes again where the upgrade goes, for the nodes of its part."""
+
+    name: str
+    uid: str
+    settings: dict[str, Any]
+    """Fields of its spec; None where one is to be absent."""
+
+    @property
+    def key(self) -> str:
+        return f"aim rollout {self.uid}"
+
+    @property
+    def change(self) -> str:
+        return self.key
+
+    def undone_by_others(self) -> str:
+        return (
+            f"somebody else sends NodeRollout {self.name} elsewhere; keep them from it while the upgrade"
+            " runs, or abort the upgrade"
+        )
+
+    def describe(self) -> str:
+        return f"give NodeRollout {self.name} the version and the nodes of the upgrade again"
+
+
+class MarkOurs(Step, frozen=True):
+    """The marks by which we know what was made for the upgrade are on it, both of them."""
+
+    kind: Kind
+    name: str
+    uid: str
+    upgrade: str
+
+    @property
+    def key(self) -> str:
+        return f"mark {self.kind} {self.uid}"
+
+    @property
+    def change(self) -> str:
+        return self.key
+
+    def undone_by_others(self) -> str:
+        return (
+            f"somebody else takes our mark {UPGRADE_UID} off {self.kind} {self.name}; keep them from it:"
+            " without it nobody would know that it goes with the upgrade"
+        )
+
+    def describe(self) -> str:
+        return f"put our mark on {self.kind} {self.name} again"
 
 
 class HoldRollout(Step, frozen=True):
@@ -313,6 +406,10 @@ class MakeMigration(Step, frozen=True):
     def change(self) -> str:
         return _MADE_MIGRATION
 
+    @property
+    def takes_back(self) -> str:
+        return _DELETED_MIGRATION
+
     def undone_by_others(self) -> str:
         return (
             "somebody else deletes WorkloadMigration cluster; keep them from it while the upgrade runs,"
@@ -337,6 +434,10 @@ class SetTarget(Step, frozen=True):
     def change(self) -> str:
         return f"{self.key} {self.target}"
 
+    @property
+    def takes_back(self) -> str:
+        return f"put back target {self.uid}"
+
     def undone_by_others(self) -> str:
         return (
             "somebody else sets the target of WorkloadMigration cluster back; set it to"
@@ -358,8 +459,18 @@ class PutBackTarget(Step, frozen=True):
         return f"put back target {self.uid}"
 
     @property
+    def change(self) -> str:
+        return self.key
+
+    @property
     def takes_back(self) -> str:
         return f"set target {self.uid}"
+
+    def undone_by_others(self) -> str:
+        return (
+            "somebody else puts our target, and the record of it, back on WorkloadMigration cluster; take"
+            f" {UPGRADE_LEDGER} out where it is managed"
+        )
 
     def describe(self) -> str:
         if self.keep:
@@ -405,8 +516,15 @@ class DeleteMigration(Step, frozen=True):
         return f"delete migration {self.uid}"
 
     @property
+    def change(self) -> str:
+        return _DELETED_MIGRATION
+
+    @property
     def takes_back(self) -> str:
         return _MADE_MIGRATION
+
+    def undone_by_others(self) -> str:
+        return "somebody else makes WorkloadMigration cluster again, with our mark on it; keep them from it"
 
     def describe(self) -> str:
         return "delete WorkloadMigration cluster, which was made for the upgrade"

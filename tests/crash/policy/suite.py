@@ -6,7 +6,7 @@ import json
 
 import yaml
 
-from shiplift.api.marks import REFRESH_ASKED, REFRESH_DONE
+from shiplift.api.marks import REFRESH_ASKED, REFRESH_AT, REFRESH_DONE
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.kube import grants
@@ -136,10 +136,11 @@ def _told(thing: Json, scenario: Scenario) -> Json:
     (status.get("policy") or {}).pop("lastSyncTime", None)
     free = _FREE_STATUS | _FREE_OF_CONDUCTOR if scenario.conducted else _FREE_STATUS
     kept = normal.status(status, free)
-    about = {"labels": labels(thing), "annotations": notes(thing)}
+    dated = {key: one for key, one in notes(thing).items() if key != REFRESH_AT}
+    about = {"labels": labels(thing), "annotations": dated}
     if scenario.conducted:
         kept["history"] = [(one["version"], one["phase"]) for one in status.get("history", [])]
-        about["annotations"] = {key: one for key, one in notes(thing).items() if key not in _WISHES}
+        about["annotations"] = {key: one for key, one in dated.items() if key not in _WISHES}
     return {"metadata": about, "spec": thing.get("spec"), "status": kept}
 
 

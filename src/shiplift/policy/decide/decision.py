@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from shiplift.api.marks import PROVIDER_LABEL
 from shiplift.engine import contested, retries
 from shiplift.engine.decision import requeue
 from shiplift.engine.step import Step
 from shiplift.policy.config import Provider
 from shiplift.policy.decide import reports, schedule
-from shiplift.policy.decide.gates import Case, judged
+from shiplift.policy.decide.gates import Case, as_told, judged
 from shiplift.policy.model import Judgement, Syncing, View
 from shiplift.policy.steps import Ask, Replace
 from shiplift.policy.tell.report import recorded, told_policy
@@ -24,8 +25,7 @@ _SOON = timedelta(seconds=1)
 def decide(view: View, now: datetime) -> Syncing:
     """What follows from the view."""
     if view.config is None:
-        record = recorded(view, "", view.config_trouble, now)
-        return Syncing(look_again=requeue(LOOK), record=record)
+        return _unset(view, now)
     case = Case(view, view.config, now)
     judgement = judged(case)
     asks, soonest = _asks(case)
@@ -36,6 +36,7 @@ def decide(view: View, now: datetime) -> Syncing:
         requeue(min(LOOK, soonest, _SOON if view.unsure else LOOK)),
         record=recorded(view, case.provider, trouble, now),
         told=told_policy(view, case.provider, judgement, trouble),
+        alarm=_unkept(case),
     )
     return retries.only_due(
         decision,
@@ -44,6 +45,17 @@ def decide(view: View, now: datetime) -> Syncing:
             contested.wait(view.changes, step, now),
             reports.wait(case.view, case.config, step, now),
         ),
+    )
+
+
+def _unset(view: View, now: datetime) -> Syncing:
+    """There never were settings that can be used: an UpgradeConfig that came from a provider says so too."""
+    of_provider = view.current is not None and PROVIDER_LABEL in view.current.labels
+    judgement = as_told(view, view.config_trouble)
+    return Syncing(
+        look_again=requeue(LOOK),
+        record=recorded(view, "", view.config_trouble, now),
+        told=told_policy(view, "", judgement, view.config_trouble) if of_provider else None,
     )
 
 
@@ -65,12 +77,19 @@ def _asks(case: Case) -> tuple[tuple[Step, ...], timedelta]:
     return (Ask(case.provider, schedule.purpose(case.view, case.config), asking.attempts),), LOOK
 
 
+def _unkept(case: Case) -> str:
+    """Why nobody finds out from our record how the sync is going; empty where they do, or need not."""
+    why = case.view.record_trouble if case.config.provider is not Provider.LOCAL else ""
+    return f"how the sync is going cannot be kept: {why}" if why else ""
+
+
 def _trouble(case: Case, judgement: Judgement, steps: Sequence[Step]) -> str:
     """All that somebody should know, in one line."""
     view = case.view
     lines = (
         view.config_trouble,
         judgement.trouble,
+        _unkept(case),
         reports.unreadable(view, case.config),
         *retries.failures(view.outcomes, steps),
         *contested.told(view.changes, steps),

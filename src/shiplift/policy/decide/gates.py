@@ -8,7 +8,7 @@ elsewhere.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from shiplift.api.marks import POLICY_APPLIED, POLICY_ID, PROVIDER_LABEL
 from shiplift.api.upgrade import Queued, UpgradeConfigSpec
@@ -71,12 +71,14 @@ def not_answered(case: Case) -> Judgement | None:
     if case.answer is not None:
         return None
     error = case.view.asking.probe.error if case.view.asking.probe.failures else ""
-    told = config_of(case.current).status.policy if case.current is not None else None
-    return Judgement(
-        trouble=f"provider {case.provider} cannot be asked: {error}" if error else "",
-        queued=told.queued if told is not None else None,
-        lost=told is not None and told.lost,
-    )
+    return as_told(case.view, f"provider {case.provider} cannot be asked: {error}" if error else "")
+
+
+def as_told(view: View, trouble: str) -> Judgement:
+    """What is told of the policy stays, beside what is wrong now."""
+    told = config_of(view.current).status.policy if view.current is not None else None
+    queued = told.queued if told is not None else None
+    return Judgement(trouble=trouble, queued=queued, lost=told is not None and told.lost)
 
 
 def made_by_hand(case: Case) -> Judgement | None:
@@ -134,8 +136,10 @@ def differs(case: Case) -> Judgement | None:
     row, policy = case.current, case.policy
     if row is None or policy is None:
         return None
-    marked = (row.labels.get(PROVIDER_LABEL), row.annotations.get(POLICY_APPLIED))
-    if policy.same_as(config_of(row).spec) and marked == (case.provider, policy.digest):
+    notes = row.annotations
+    marked = (row.labels.get(PROVIDER_LABEL), notes.get(POLICY_ID), notes.get(POLICY_APPLIED))
+    wanted = (case.provider, policy.id, policy.digest)
+    if policy.same_as(config_of(row).spec) and marked == wanted:
         return None
     anew = not is_running(config_of(row)) and _begins_anew(config_of(row).spec, policy.spec)
     return Judgement((Replace(row.uid, row.resource_version, case.provider, policy, anew),))
@@ -157,7 +161,9 @@ def _confirmed(case: Case, refreshed: str) -> Judgement:
     row = case.current
     if row is None or not refreshed or refreshed != schedule.wish(case.view):
         return _NOTHING
-    return Judgement((Confirm(row.uid, row.resource_version, refreshed),))
+    taken = case.now if case.config.provider is Provider.LOCAL else case.view.asking.probe.taken
+    answered = f"{(taken or case.now).astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return Judgement((Confirm(row.uid, row.resource_version, refreshed, answered),))
 
 
 GATES: tuple[Gate, ...] = (

@@ -26,6 +26,9 @@ from shiplift.policy.model import View, config_of, is_of_the_spec, is_running
 from shiplift.policy.steps import Deliver, Forget, Put
 
 RECEIVER = Provider.OCM.value
+KEPT = timedelta(days=7)
+"""So long a report waits for settings that lead to OCM again, where none lead to anybody else: a ConfigMap
+that is deleted may be on its way back."""
 
 
 class State(StrEnum):
@@ -62,7 +65,8 @@ def steps(view: View, config: Section, now: datetime) -> tuple[Step, ...]:
     if view.box is None:
         return ()
     if config.provider is not Provider.OCM:
-        return tuple(Forget(one) for one in view.box.heads)
+        gone = config.provider is not Provider.LOCAL
+        return tuple(Forget(one) for one in view.box.heads if gone or now - one.at >= KEPT)
     letters = new_letters(view, view.box, now)
     put: tuple[Step, ...] = (Put(letters),) if letters else ()
     return (*put, *(Deliver(one) for one in view.box.heads))

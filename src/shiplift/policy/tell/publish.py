@@ -27,28 +27,35 @@ class Publisher:
 
     def __init__(self, client: Client, recorder: Recorder, book: RecordBook, namespace: str) -> None:
         self._client, self._recorder, self._book = client, recorder, book
-        self._namespace = namespace
+        self._namespace, self._alarm = namespace, ""
 
     def publish(self, decision: Syncing) -> Iterator[Barrier | Requeue]:
         """Write what differs; what the store must show before the next decision."""
         try:
             if decision.record is not None:
                 self._record(decision.record)
+            self._warn(decision.alarm)
             if decision.told is not None:
                 yield from self._tell(*decision.told)
         except KubeError as error:
             raise Retry(f"cannot be written: {error}") from None
 
+    def _warn(self, alarm: str) -> None:
+        """Once, for as long as it is so."""
+        if alarm and alarm != self._alarm:
+            self._say("PolicySyncFailed", alarm, EventType.WARNING)
+        self._alarm = alarm
+
+    def _say(self, reason: str, note: str, type_: EventType) -> None:
+        about = Regarding(CONFIG_MAP, CONFIG, self._namespace)
+        self._recorder.record(about, reason, note, action=_ACTION, type=type_)
+
     def _record(self, record: Record) -> None:
         self._book.write(record)
-        about = Regarding(CONFIG_MAP, CONFIG, self._namespace)
         if record.trouble:
-            self._recorder.record(
-                about, "PolicySyncFailed", record.trouble, action=_ACTION, type=EventType.WARNING
-            )
+            self._say("PolicySyncFailed", record.trouble, EventType.WARNING)
         elif record.provider:
-            note = f"policies come from {record.provider}"
-            self._recorder.record(about, "PolicySynced", note, action=_ACTION, type=EventType.NORMAL)
+            self._say("PolicySynced", f"policies come from {record.provider}", EventType.NORMAL)
 
     def _tell(self, config: UpgradeConfig, policy: Policy | None) -> Iterator[Barrier | Requeue]:
         about = config.metadata

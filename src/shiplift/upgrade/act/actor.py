@@ -13,7 +13,7 @@ from shiplift.kube.finalizers import finalizer_edit
 from shiplift.kube.outcomes import refusal
 from shiplift.upgrade import steps
 from shiplift.upgrade.act import cluster_versions, migrations, rollouts, turns
-from shiplift.upgrade.act.marking import marked
+from shiplift.upgrade.act.marking import marked, ours
 from shiplift.upgrade.names import FINALIZER, UPGRADE
 
 
@@ -36,7 +36,13 @@ class Actor:
         match step:
             case steps.SetChannel() | steps.SetUpdate():
                 return cluster_versions.take(self._client, step)
-            case steps.MakeRollout() | steps.DeleteRollout() | steps.HoldRollout() | steps.SetRollout():
+            case (
+                steps.MakeRollout()
+                | steps.DeleteRollout()
+                | steps.HoldRollout()
+                | steps.SetRollout()
+                | steps.AimRollout()
+            ):
                 return rollouts.take(self._client, step)
             case (
                 steps.MakeMigration()
@@ -48,6 +54,8 @@ class Actor:
                 return migrations.take(self._client, step)
             case steps.HoldLater():
                 return _hold(self._client, step)
+            case steps.MarkOurs():
+                return _mark(self._client, step)
             case _:
                 return self._take_own(step)
 
@@ -75,6 +83,11 @@ def _set_finalizer(client: Client, step: steps.SetFinalizer) -> Outcome:
 def _hold(client: Client, step: steps.HoldLater) -> Outcome:
     subject = Subject(step.kind, step.name, step.namespace, step.uid, step.kind.kind)
     return change(client, step, subject, lambda live: marked(live, step.why))
+
+
+def _mark(client: Client, step: steps.MarkOurs) -> Outcome:
+    subject = Subject(step.kind, step.name, "", step.uid, step.kind.kind)
+    return change(client, step, subject, lambda live: ours(live, step.upgrade))
 
 
 def _ask_provider(client: Client, step: steps.AskProvider) -> Outcome:

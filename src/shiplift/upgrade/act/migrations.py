@@ -3,7 +3,7 @@ one that we made is ours alone."""
 
 from __future__ import annotations
 
-from shiplift.api.marks import MANAGED_BY, MANAGER, UPGRADE_LEDGER, UPGRADE_UID
+from shiplift.api.marks import UPGRADE_LEDGER
 from shiplift.engine import ledger
 from shiplift.engine.ledger import Change, Patched
 from shiplift.engine.step import Outcome
@@ -11,7 +11,7 @@ from shiplift.facts.kinds import WORKLOAD_MIGRATION
 from shiplift.kube.changing import Edit, Subject, change
 from shiplift.kube.client import Client
 from shiplift.kube.outcomes import Json, done
-from shiplift.upgrade.act.marking import marked
+from shiplift.upgrade.act.marking import made_for, marked
 from shiplift.upgrade.names import MIGRATION
 from shiplift.upgrade.steps import (
     DeleteMigration,
@@ -29,8 +29,7 @@ MigrationStep = MakeMigration | SetTarget | PutBackTarget | HoldMigration | Dele
 def take(client: Client, step: MigrationStep) -> Outcome:
     match step:
         case MakeMigration():
-            labels = {MANAGED_BY: MANAGER, UPGRADE_UID: step.upgrade}
-            body = {"metadata": {"name": MIGRATION, "labels": labels}, "spec": step.spec}
+            body = {"metadata": {"name": MIGRATION, **made_for(step.upgrade)}, "spec": step.spec}
             return done(step, client.create(_KIND, body))
         case DeleteMigration():
             return done(step, client.delete(_KIND, MIGRATION, uid=step.uid, resource_version=step.version))

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from shiplift.api.marks import MANAGED_BY, MANAGER, UPGRADE_UID
 from shiplift.engine.step import Outcome
 from shiplift.facts.kinds import NODE_ROLLOUT
 from shiplift.kube.changing import Edit, Subject, change
 from shiplift.kube.client import Client
 from shiplift.kube.outcomes import Json, done
-from shiplift.upgrade.act.marking import marked
-from shiplift.upgrade.steps import DeleteRollout, HoldRollout, MakeRollout, SetRollout
+from shiplift.upgrade.act.marking import made_for, marked
+from shiplift.upgrade.steps import AimRollout, DeleteRollout, HoldRollout, MakeRollout, SetRollout
+
+RolloutStep = MakeRollout | DeleteRollout | HoldRollout | SetRollout | AimRollout
 
 
-def take(client: Client, step: MakeRollout | DeleteRollout | HoldRollout | SetRollout) -> Outcome:
+def take(client: Client, step: RolloutStep) -> Outcome:
     match step:
         case MakeRollout():
-            labels = {MANAGED_BY: MANAGER, UPGRADE_UID: step.upgrade}
-            body = {"metadata": {"name": step.name, "labels": labels}, "spec": step.spec}
+            body = {"metadata": {"name": step.name, **made_for(step.upgrade)}, "spec": step.spec}
             return done(step, client.create(NODE_ROLLOUT, body))
         case DeleteRollout():
             return done(
@@ -24,11 +24,11 @@ def take(client: Client, step: MakeRollout | DeleteRollout | HoldRollout | SetRo
             )
         case HoldRollout():
             return change(client, step, _subject(step), lambda live: marked(live, step.why))
-        case SetRollout():
+        case SetRollout() | AimRollout():
             return change(client, step, _subject(step), lambda live: edit(live, step.settings))
 
 
-def _subject(step: HoldRollout | SetRollout) -> Subject:
+def _subject(step: HoldRollout | SetRollout | AimRollout) -> Subject:
     return Subject(NODE_ROLLOUT, step.name, "", step.uid, "rollout")
 
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from shiplift.api.base import Resource
-from shiplift.api.marks import UPGRADE_UID
+from shiplift.api.marks import UPGRADE_UID, made_for
 from shiplift.api.nodes import NodeRollout
 from shiplift.api.upgrade import (
     HistoryEntry,
@@ -20,9 +20,10 @@ from shiplift.api.upgrade import (
 )
 from shiplift.api.values import Condition, ConditionStatus
 from shiplift.engine import versions
+from shiplift.engine.conditions import READY, STALLED
 from shiplift.upgrade.decide import path
 from shiplift.upgrade.decide.plan import Planned, plan_of
-from shiplift.upgrade.model import Machine, Stage, View
+from shiplift.upgrade.model import Machine, Reason, Stage, View
 from shiplift.upgrade.names import CONTROL_PLANE, WORKERS, rollout_name
 
 LAYERS_LOOK = timedelta(minutes=5)
@@ -135,9 +136,23 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         said = {one.type: one.status for one in self.status.conditions}
         return self.begun and said.get(Stage.CHECKED) is ConditionStatus.TRUE
 
-    def _said(self, stage: Stage) -> Condition | None:
-        """What is on record of a step."""
-        return next((one for one in self.status.conditions if one.type == stage), None)
+    def _said(self, type_: str) -> Condition | None:
+        """What is on record of a step, or of the whole."""
+        return next((one for one in self.status.conditions if one.type == type_), None)
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether what is seen has been old for a while, as it is on record, so that somebody has to look."""
+        told = self._said(STALLED)
+        if told is not None and told.status is ConditionStatus.TRUE and told.reason == Reason.STALE_VIEW:
+            return True
+        return self._unknown_for(READY) >= LAYERS_LOOK
+
+    def _unknown_for(self, type_: str) -> timedelta:
+        """How long a condition has been unknown; nothing where it is not."""
+        said = self._said(type_)
+        unknown = said is not None and said.status is ConditionStatus.UNKNOWN
+        return self.now - said.last_transition_time if said is not None and unknown else timedelta()
 
     def waited_for(self, stage: Stage) -> bool:
         """Whether a step is waited for, as it is on record."""
@@ -156,6 +171,10 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
             return timedelta()
         return self.now - said.last_transition_time
 
+    def unknown_at(self, stage: Stage) -> bool:
+        """Whether nobody has known for a while whether a step is over, as it is on record."""
+        return self._unknown_for(stage) >= LAYERS_LOOK
+
     def nobody_looks_at(self, one: Resource, observed: int) -> bool:
         """Whether no operator has ever looked at an object of a layer, though it had the time."""
         made = one.metadata.creation_timestamp
@@ -167,8 +186,14 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         return self.spec.retry > self.status.retried
 
 
-def is_ours(one: NodeRollout, uid: str) -> bool:
-    return one.metadata.labels.get(UPGRADE_UID) == uid
+def is_ours(one: Resource, uid: str) -> bool:
+    """Whether it was made for the UpgradeConfig of that uid."""
+    return uid in (one.metadata.labels.get(UPGRADE_UID), one.metadata.annotations.get(UPGRADE_UID))
+
+
+def is_made(one: Resource) -> bool:
+    """Whether it was made for an upgrade, whichever."""
+    return bool(made_for(one.metadata.labels, one.metadata.annotations))
 
 
 def course_of(view: View, upgrade: UpgradeConfig, now: datetime) -> Course:

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
-from shiplift.api.marks import SKIP_ROLLOUT
 from shiplift.api.upgrade import UpgradeConfig
 from shiplift.engine import contested, retries
 from shiplift.engine.decision import LookAgain, await_change, earliest, requeue
@@ -86,8 +85,12 @@ def _is_denied(view: View, steps: Iterable[Step]) -> bool:
 
 def _stale(view: View, upgrade: UpgradeConfig, now: datetime) -> Told:
     old = ", ".join(one.kind for one in view.stale)
-    line = Line(Reason.STALE_VIEW, f"nothing is done: what is known of {old} may be old")
-    return Told(upgrade, status_of(Report(course=course_of(view, upgrade, now), line=line, sure=False)))
+    course = course_of(view, upgrade, now)
+    text = f"nothing is done: what is known of {old} may be old"
+    stalled = course.is_blind
+    text += "; the operator has to be able to list and watch it" if stalled else ""
+    line = Line(Reason.STALE_VIEW, text, stalled=stalled)
+    return Told(upgrade, status_of(Report(course=course, line=line, sure=False)))
 
 
 def _line(course: Course) -> Line:
@@ -114,6 +117,7 @@ def _running(course: Course) -> Line:
         return Line(Reason.CLEANING_UP, f"every node runs {course.target}", through=True)
     held = (*ending.holds(course), *later.holds(course, line.at), *telling.told(course))
     kept = (*rolling.settings(course), *held)
+    kept += (*rolling.aimed(course), *ending.marks(course), *ending.kept_open(course))
     return line._replace(message=line.message + _besides(course), steps=(*line.steps, *kept))
 
 
@@ -143,7 +147,7 @@ def _nodes(course: Course) -> Line | None:
     """Workloads know where to go before a node is begun, also where somebody takes that away half-way."""
     if not _all_there(course) and (line := migrating.told_where(course)) is not None:
         return line
-    return rolling.rolled(course, WORKERS, Stage.NODES, Reason.NODES)
+    return rolling.rolled(course, WORKERS, Stage.NODES, Reason.NODES) or rolling.unchosen(course)
 
 
 def _all_there(course: Course) -> bool:
@@ -157,13 +161,11 @@ def _checked(course: Course) -> Line | None:
     if not behind and not down:
         return None
     if past := [one for one in course.behind if beyond(one.kubelet, course.target)]:
-        text = f"node {past[0].name} runs {past[0].kubelet}, which no upgrade makes {course.target}"
-        text += f"; take it out of the cluster, or leave it out with the annotation {SKIP_ROLLOUT}=true"
-        return Line(Reason.STEP_STALLED, text, stalled=True, at=Stage.CHECKED)
+        return rolling.beyond(course, past[0])._replace(at=Stage.CHECKED)
     text = f"node {behind[0]} does not run {course.target}" if behind else f"node {down[0]} is not Ready"
     if course.waits_at(Stage.CHECKED) < _PATIENCE:
         return Line(Reason.CHECKING, f"{text}; it is waited for", at=Stage.CHECKED)
-    text += f"; repair it, or leave it out with the annotation {SKIP_ROLLOUT}=true"
+    text += f"; repair it, {rolling.LEAVE_OUT}"
     return Line(Reason.STEP_STALLED, text, stalled=True, at=Stage.CHECKED)
 
 

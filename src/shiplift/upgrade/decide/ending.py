@@ -12,11 +12,11 @@ from shiplift.api.marks import UPGRADE_HOLD, UPGRADE_UID
 from shiplift.api.nodes import NodeRollout, RolloutPhase
 from shiplift.engine.step import Step
 from shiplift.facts.kinds import NODE_ROLLOUT, WORKLOAD_MIGRATION
-from shiplift.upgrade.decide import later, migrating, rolling, telling
-from shiplift.upgrade.decide.course import PARTS, Course
+from shiplift.upgrade.decide import later, leaving, migrating, rolling, telling
+from shiplift.upgrade.decide.course import PARTS, Course, is_made
 from shiplift.upgrade.model import Line, Reason, View
 from shiplift.upgrade.names import CONTROL_PLANE, FINALIZER, rollout_name
-from shiplift.upgrade.steps import DeleteRollout, HoldMigration, HoldRollout, SetFinalizer
+from shiplift.upgrade.steps import DeleteRollout, HoldMigration, HoldRollout, MarkOurs, SetFinalizer
 
 _OVER = (RolloutPhase.COMPLETE, RolloutPhase.ABORTED)
 
@@ -27,12 +27,11 @@ def ended(course: Course) -> Line:
     deleted = course.upgrade.metadata.deletion_timestamp is not None
     going, gone = (Reason.DELETED, Reason.DELETED) if deleted else (Reason.ABORTING, Reason.ABORTED)
     if (finishes := _finishes(course)) is not None:
-        return _finished_first(finishes, going)
+        return _finished_first(course, finishes, going)
     steps = tuple(_undone(course, reached=False))
     if steps or _left(course):
-        return Line(
-            going, "what was made for the upgrade is taken away; workloads stay where they are", steps=steps
-        )
+        text = "what was made for the upgrade is taken away; workloads stay where they are"
+        return leaving.told(Line(going, text, steps=steps), _kept(course))
     kept = FINALIZER in course.upgrade.metadata.finalizers
     if kept and (unknown := _unknown(course)) is not None:
         return unknown
@@ -44,13 +43,15 @@ def ended(course: Course) -> Line:
     return Line(gone, text, steps=steps, over=True)
 
 
-def _finished_first(rollout: NodeRollout, reason: Reason) -> Line:
+def _finished_first(course: Course, rollout: NodeRollout, reason: Reason) -> Line:
     """What keeps the control plane keeps the end of the upgrade: whoever would rather leave it half way says
     so to the NodeRollout."""
     name = rollout.metadata.name
     text = f"the control plane is finished first (NodeRollout {name}): {rollout.status.message}"
-    if not rolling.is_stalled(rollout):
+    late = rolling.late(course, rollout)
+    if not rolling.is_stalled(rollout) and not late:
         return Line(reason, text)
+    text += late
     return Line(reason, f"{text}; `shiplift abort rollout/{name}` ends the wait", stalled=True)
 
 
@@ -69,7 +70,13 @@ def cleaned_up(course: Course) -> Line | None:
     steps = tuple(_undone(course, reached=True))
     if not steps and not _left(course):
         return _unknown(course)
-    return Line(Reason.CLEANING_UP, "what was made for the upgrade is taken away", steps=steps)
+    line = Line(Reason.CLEANING_UP, "what was made for the upgrade is taken away", steps=steps)
+    return leaving.told(line, _kept(course))
+
+
+def _kept(course: Course) -> leaving.Kept | None:
+    """What keeps what was made for the upgrade, and is deleted, from going."""
+    return leaving.kept(course.now, course.rollouts, migrating.made(course.view))
 
 
 def _unknown(course: Course) -> Line | None:
@@ -119,7 +126,24 @@ def orphans(view: View) -> Iterator[Step]:
     """What was made for an UpgradeConfig that is gone, finalizer and all."""
     yield from let_go(view)
     yield from migrating.given_back(view, "", reached=False)
-    yield from deleted(one for one in view.rollouts if UPGRADE_UID in one.metadata.labels)
+    yield from deleted(filter(is_made, view.rollouts))
+
+
+def kept_open(course: Course) -> Iterator[SetFinalizer]:
+    """Whoever deletes the UpgradeConfig while it runs waits until all is given back, in order."""
+    if FINALIZER not in course.upgrade.metadata.finalizers:
+        yield SetFinalizer(course.uid, True)
+
+
+def marks(course: Course) -> Iterator[MarkOurs]:
+    """What was made for the upgrade says so twice: whoever takes one mark off leaves the other."""
+    made = [(NODE_ROLLOUT, one) for one in course.rollouts]
+    migration = migrating.made(course.view)
+    for kind, one in (*made, *([(WORKLOAD_MIGRATION, migration)] if migration is not None else [])):
+        about = one.metadata
+        both = UPGRADE_UID in about.labels and UPGRADE_UID in about.annotations
+        if not both and about.deletion_timestamp is None:
+            yield MarkOurs(kind, about.name, about.uid, course.uid)
 
 
 def holds(course: Course) -> Iterator[Step]:

@@ -4,17 +4,14 @@ turn it is, moves workloads as new nodes come, and takes an upgrade up where it 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 
 from shiplift.api.values import ConditionStatus
 from shiplift.engine import versions
-from shiplift.upgrade.decide import migrating
+from shiplift.upgrade.decide import migrating, silent
 from shiplift.upgrade.decide.course import Course, runs
 from shiplift.upgrade.decide.rolling import resting
 from shiplift.upgrade.model import Line, Machine, Reason, Stage
 from shiplift.upgrade.names import CONTROL_PLANE, WORKERS
-
-_LOOK_AGAIN = timedelta(seconds=5)
 
 
 def control_plane(course: Course) -> Line | None:
@@ -31,8 +28,7 @@ def control_plane(course: Course) -> Line | None:
             return resting(course, text)._replace(at=Stage.CONTROL_PLANE)
         return Line(Reason.CONTROL_PLANE, text, at=Stage.CONTROL_PLANE)
     if not all(said):
-        text = "nobody says which version an API server has; it is waited for"
-        return Line(Reason.UNKNOWN_VERSION, text, due=course.now + _LOOK_AGAIN, at=Stage.CONTROL_PLANE)
+        return silent.unknown(course, Stage.CONTROL_PLANE)
     left = _behind(course, CONTROL_PLANE)
     return _waits(course, left, Reason.CONTROL_PLANE, Stage.CONTROL_PLANE) if left else None
 

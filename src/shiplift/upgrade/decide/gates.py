@@ -16,7 +16,7 @@ from shiplift.api.values import duration
 from shiplift.api.windows import to_the_minute
 from shiplift.engine import versions
 from shiplift.facts import kinds
-from shiplift.upgrade.decide import approving, openshift, path, preflight, refreshing, windows
+from shiplift.upgrade.decide import approving, openshift, preflight, refreshing, silent, windows
 from shiplift.upgrade.decide.course import PARTS, Course, is_ours
 from shiplift.upgrade.model import Line, Reason, Stage
 from shiplift.upgrade.names import CONTROL_PLANE, FINALIZER
@@ -72,15 +72,7 @@ def _free(course: Course) -> Iterator[SetFinalizer]:
 
 
 def _unknown_version(course: Course) -> Line | None:
-    if course.preceding:
-        return None
-    servers = course.view.api_servers.items()
-    silent, said = next(((name, one) for name, one in servers if not path.is_version(one)), ("", ""))
-    where = f"of node {silent}" if silent in {one.name for one in course.view.machines} else "that answers"
-    text = f"nobody says which version the API server {where} has"
-    if said:
-        text = f"the API server {where} says that it has version {said[:60]!r}, which is none"
-    return Line(Reason.UNKNOWN_VERSION, text, due=course.now + _LOOK_AGAIN, at=Stage.VALID)
+    return None if course.preceding else silent.unknown(course, Stage.VALID)
 
 
 def _refused(course: Course) -> Line | None:

@@ -3,11 +3,15 @@ another): it goes before anything is begun for the new one."""
 
 from __future__ import annotations
 
-from shiplift.api.marks import UPGRADE_UID
-from shiplift.upgrade.decide import ending, migrating
-from shiplift.upgrade.decide.course import PARTS, Course, is_ours
+from datetime import timedelta
+
+from shiplift.upgrade.decide import ending, leaving, migrating
+from shiplift.upgrade.decide.course import PARTS, Course, is_made, is_ours
 from shiplift.upgrade.model import Line, Reason, Stage
 from shiplift.upgrade.names import rollout_name
+
+_LOOK_AGAIN = timedelta(seconds=30)
+"""No event tells that something has not gone for long."""
 
 
 def gone(course: Course) -> Line | None:
@@ -17,7 +21,7 @@ def gone(course: Course) -> Line | None:
     rollouts = [
         one
         for one in course.view.rollouts
-        if UPGRADE_UID in one.metadata.labels and not (is_ours(one, course.uid) and one.metadata.name in own)
+        if is_made(one) and not (is_ours(one, course.uid) and one.metadata.name in own)
     ]
     migration = course.view.migration
     touched = migration is not None and migrating.is_touched(migration)
@@ -26,4 +30,6 @@ def gone(course: Course) -> Line | None:
         return None
     given_back = migrating.given_back(course.view, course.target, reached=False)
     text = "what was made for an upgrade that is gone is taken away first"
-    return Line(Reason.BUSY, text, steps=(*marks, *given_back, *ending.deleted(rollouts)), at=Stage.VALID)
+    steps = (*marks, *given_back, *ending.deleted(rollouts))
+    line = Line(Reason.BUSY, text, steps=steps, due=course.now + _LOOK_AGAIN, at=Stage.VALID)
+    return leaving.told(line, leaving.kept(course.now, rollouts, migrating.made(course.view)))

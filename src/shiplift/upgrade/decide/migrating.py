@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from shiplift.api.marks import UPGRADE_LEDGER, UPGRADE_UID
+from shiplift.api.marks import UPGRADE_LEDGER
 from shiplift.api.values import ConditionStatus
 from shiplift.api.workloads import (
     MIGRATION_STARTS,
@@ -20,7 +20,8 @@ from shiplift.api.workloads import (
 )
 from shiplift.engine import ledger, versions
 from shiplift.engine.step import Step
-from shiplift.upgrade.decide.course import LAYERS_LOOK, Course, runs
+from shiplift.upgrade.decide import leaving
+from shiplift.upgrade.decide.course import LAYERS_LOOK, Course, is_made, runs
 from shiplift.upgrade.decide.preflight import is_given_up
 from shiplift.upgrade.decide.rolling import may_begin, resting
 from shiplift.upgrade.model import Line, Reason, Stage, View
@@ -35,7 +36,7 @@ def told_where(course: Course) -> Line | None:
     """The migration knows the target, and has told whose turn it is; None where it has."""
     migration = course.view.migration
     if migration is not None and is_given_up(migration):
-        return _given_up(migration)
+        return _given_up(course, migration)
     if migration is None or target_of(migration) != course.target:
         return _given(course, migration)
     if not _has_told(migration):
@@ -48,11 +49,12 @@ def told_where(course: Course) -> Line | None:
     return None
 
 
-def _given_up(migration: WorkloadMigration) -> Line:
+def _given_up(course: Course, migration: WorkloadMigration) -> Line:
     """Whoever aborts it leaves workloads where they are, which nobody may take for the end of their move."""
     if migration.metadata.deletion_timestamp is not None:
         text = f"{_NAME} was deleted by somebody; it is made again when it is gone"
-        return Line(Reason.WORKLOADS, text, at=Stage.NODES)
+        line = Line(Reason.WORKLOADS, text, at=Stage.NODES)
+        return leaving.told(line, leaving.kept(course.now, (), migration))
     text = (
         f"{_NAME} was aborted by somebody; delete it, and it is made again"
         f" (`kubectl delete workloadmigration {MIGRATION}`), or abort the upgrade"
@@ -84,14 +86,14 @@ def target_of(migration: WorkloadMigration) -> str:
     return versions.goal(migration.spec.target or "")
 
 
-def is_made(migration: WorkloadMigration) -> bool:
-    """Whether it was made for an upgrade."""
-    return UPGRADE_UID in migration.metadata.labels
-
-
 def is_touched(migration: WorkloadMigration) -> bool:
     """Whether something of ours is on it, or it is ours."""
     return is_made(migration) or UPGRADE_LEDGER in migration.metadata.annotations
+
+
+def made(view: View) -> WorkloadMigration | None:
+    """The migration where it was made for an upgrade."""
+    return view.migration if view.migration is not None and is_made(view.migration) else None
 
 
 def takes_part(course: Course, migration: WorkloadMigration) -> bool:

@@ -78,7 +78,7 @@ def _told(course: Course, found: ClusterVersion) -> Line | None:
     if channel != found.channel:
         text = f"{_OPERATOR} is told channel {channel}"
         return Line(Reason.CONTROL_PLANE, text, steps=(SetChannel(found.uid, channel),))
-    if target not in found.offered and _has_just_been_told(course, SetChannel(found.uid, channel)):
+    if target not in found.offered and _has_just_been_told(course, found):
         text = f"{_OPERATOR} looks what channel {channel} offers"
         return Line(Reason.CONTROL_PLANE, text)
     if target not in found.offered:
@@ -89,10 +89,10 @@ def _told(course: Course, found: ClusterVersion) -> Line | None:
     return Line(Reason.CONTROL_PLANE, text, steps=(SetUpdate(found.uid, target),))
 
 
-def _has_just_been_told(course: Course, step: SetChannel) -> bool:
-    """What it offers is of the channel from before, for a while."""
-    made = course.view.changes.get(step.change)
-    return made is not None and course.now - made.at < _LOOKS
+def _has_just_been_told(course: Course, found: ClusterVersion) -> bool:
+    """What it offers is of the channel from before, for a while: whoever leads sees since when."""
+    since = found.channel_since
+    return since is not None and course.now - since < _LOOKS
 
 
 def nodes(course: Course) -> Line | None:

@@ -12,6 +12,7 @@ from shiplift.api.operators import OperatorVersion
 from shiplift.api.upgrade import Finding, Severity
 from shiplift.api.workloads import WorkloadMigration, WorkloadPolicy
 from shiplift.engine.versions import KUBELET_MAY_LAG, Order, Version, VersionError, kubelet_fits, parse
+from shiplift.facts.nodes import CONTROL_PLANE as ROLES
 from shiplift.upgrade.decide.course import Course
 from shiplift.upgrade.decide.plan import node_policy
 from shiplift.upgrade.names import MIGRATION
@@ -100,6 +101,23 @@ def _not_ready(course: Course) -> Finding | None:
         message=f"nodes that take part are not Ready: {_listed(down)}",
         hint=f"repair them, {_LEAVE_OUT}",
         objects=tuple(down[:_MOST_OBJECTS]),
+    )
+
+
+def _roles(course: Course) -> Finding | None:
+    """Which part of the cluster a node is of is chosen by its labels; the old one alone is of none."""
+    if course.external or course.openshift:
+        return None
+    nobodys = [f"node {one.name}" for one in course.behind if one.only_master]
+    if not nobodys:
+        return None
+    return Finding(
+        code="ROLES",
+        severity=Severity.BLOCKER,
+        message=f"nodes have the label {ROLES[1]} and not {ROLES[0]}, so that no NodeRollout chooses them:"
+        f" {_listed(nobodys)}",
+        hint=f"give each {ROLES[0]} too, or neither where it is a worker, {_LEAVE_OUT}",
+        objects=tuple(nobodys[:_MOST_OBJECTS]),
     )
 
 
@@ -263,6 +281,7 @@ CHECKS: tuple[Check, ...] = (
     _skew,
     _upgradeable,
     _pools,
+    _roles,
     _not_ready,
     _agents,
     _budgets,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from shiplift.facts.kinds import CLUSTER_VERSION
@@ -37,11 +38,29 @@ def seen(live: Json) -> ClusterVersion:
         reached=next(done, ""),
         wanted=_part(spec, "desiredUpdate").get("version") or "",
         channel=spec.get("channel") or "",
+        channel_since=_written(live["metadata"], "f:channel"),
         offered=frozenset(one for one in offered if one),
         message=_message(said.get("Progressing")),
         failing=_message(said.get("Failing")) or _message(not_so.get("ReleaseAccepted")),
         not_upgradeable=_message(not_so.get("Upgradeable")),
     )
+
+
+def _written(about: Json, field: str) -> datetime | None:
+    """When a field of the spec was written last, by whomever; None where nobody says it."""
+    entries = [
+        one for one in _list(about, "managedFields") if field in _part(_part(one, "fieldsV1"), "f:spec")
+    ]
+    times = [found for one in entries if (found := _time(one.get("time"))) is not None]
+    return max(times, default=None)
+
+
+def _time(said: object) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(str(said))
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else None
 
 
 def _part(of: Json, name: str) -> Json:

@@ -16,7 +16,7 @@ from shiplift.engine.api_servers import API_SERVER, ASKED, api_servers
 from shiplift.engine.step import Outcomes, Step
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
-from shiplift.facts.nodes import Node, is_control_plane
+from shiplift.facts.nodes import CONTROL_PLANE, Node, is_control_plane
 from shiplift.facts.workloads import Deployment, PodDisruptionBudget, StatefulSet
 from shiplift.kube.kept import Kept
 from shiplift.kube.store import Snapshot
@@ -133,6 +133,7 @@ def machine(row: Node) -> Machine:
         row.annotations.get(SKIP_ROLLOUT) == "true",
         next((row.labels[key] for key in POOLS if key in row.labels), ""),
         AGENT in row.annotations,
+        is_control_plane(row) and CONTROL_PLANE[0] not in row.labels,
     )
 
 

@@ -53,15 +53,18 @@ def happenings(before: UpgradeConfigStatus, after: UpgradeConfigStatus) -> Itera
         if before.target_version is not None and after.target_version is None:
             yield Happening(Reason.DELETED, after.message, warning=True)
         return
-    if after.reason == before.reason or after.reason is None:
+    same = after.reason == before.reason
+    if after.reason is None or (same and _stalled(after) == _stalled(before)):
         return
-    if _stalled(after):
-        yield Happening(after.reason, after.message, warning=True)
-    elif after.reason in (*_STEPS, *_BY_ITSELF):
+    if (why := _stalled(after)) is not None:
+        yield Happening(why, after.message, warning=True)
+    elif not same and after.reason in (*_STEPS, *_BY_ITSELF):
         yield Happening(after.reason, after.message)
-    elif _stalled(before):
+    elif _stalled(before) is not None:
         yield Happening("GoesOn", after.message)
 
 
-def _stalled(status: UpgradeConfigStatus) -> bool:
-    return any(one.type == "Stalled" and one.status is ConditionStatus.TRUE for one in status.conditions)
+def _stalled(status: UpgradeConfigStatus) -> str | None:
+    """Why somebody has to help; None where nobody has to."""
+    true = (one for one in status.conditions if one.status is ConditionStatus.TRUE)
+    return next((one.reason for one in true if one.type == "Stalled"), None)

@@ -13,7 +13,7 @@ from shiplift.engine.decision import Requeue
 from shiplift.engine.layer import Retry
 from shiplift.facts.kinds import UPGRADE_CONFIG
 from shiplift.kube.client import Client
-from shiplift.kube.errors import KubeError
+from shiplift.kube.errors import ApiError, KubeError, Throttled
 from shiplift.kube.events import EventType, Recorder, Regarding
 from shiplift.kube.statuses import Pace, Subject, barriers, put_off, write
 from shiplift.upgrade.model import Conducted, Told
@@ -21,6 +21,7 @@ from shiplift.upgrade.tell.happenings import happenings
 from shiplift.upgrade.tell.report import WEIGHT
 
 _ACTION = "Upgrade"
+_UNWRITTEN = "the status of the UpgradeConfig cannot be written"
 
 
 class Publisher:
@@ -36,7 +37,9 @@ class Publisher:
         try:
             yield from self._publish(decision.told)
         except (KubeError, ValueError) as error:
-            raise Retry(f"the status of the UpgradeConfig cannot be written: {error}") from error
+            if isinstance(error, ApiError) and not isinstance(error, Throttled):
+                self._refused(decision.told, error)
+            raise Retry(f"{_UNWRITTEN}: {error}") from error
 
     def _publish(self, told: Told) -> Iterator[Barrier | Requeue]:
         before, after = told.upgrade.status, told.status
@@ -53,9 +56,19 @@ class Publisher:
         self._tell(told)
         yield from barriers(written)
 
+    def _refused(self, told: Told, error: ApiError) -> None:
+        """A webhook, or a right that is missing: the status itself cannot say so."""
+        note = f"{_UNWRITTEN}, and nothing goes on before it is: {error}"
+        about = _regarding(told)
+        self._recorder.record(about, "StatusRefused", note, action=_ACTION, type=EventType.WARNING)
+
     def _tell(self, told: Told) -> None:
-        about = told.upgrade.metadata
-        regarding = Regarding(UPGRADE_CONFIG, about.name, uid=about.uid)
+        regarding = _regarding(told)
         for one in happenings(told.upgrade.status, told.status):
             kind = EventType.WARNING if one.warning else EventType.NORMAL
             self._recorder.record(regarding, one.reason, one.note, action=_ACTION, type=kind)
+
+
+def _regarding(told: Told) -> Regarding:
+    about = told.upgrade.metadata
+    return Regarding(UPGRADE_CONFIG, about.name, uid=about.uid)

@@ -263,7 +263,9 @@ def _stages(report: Report, before: tuple[Condition, ...]) -> Iterator[Statement
     for stage in _STAGES[:at]:
         yield _approved(report, before) if stage is Stage.APPROVED else _over(report, stage, before)
     if line.at is not None:
-        yield Statement(line.at, Holds.FALSE, line.reason, _short(line.message), line.stalled)
+        # so that since when nobody knows is on record, however long the step had been waited for before
+        holds = Holds.UNKNOWN if line.reason is Reason.UNKNOWN_VERSION else Holds.FALSE
+        yield Statement(line.at, holds, line.reason, _short(line.message), line.stalled)
 
 
 def _approved(report: Report, before: tuple[Condition, ...]) -> Statement:

@@ -1,0 +1,48 @@
+"""A status that cannot be written: nothing goes on before it is, so that is told by an Event."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from shiplift.engine.layer import Retry
+from shiplift.kube.client import Client
+from shiplift.kube.errors import Forbidden, KubeError, ServerError, Throttled, Unreachable
+from shiplift.kube.events import EventType, Recorder
+from shiplift.upgrade.decide.decision import decide
+from shiplift.upgrade.tell.publish import Publisher
+from tests.upgrade.world import World
+
+DENIED = Forbidden('admission webhook "policy.example" denied the request', status=403, reason="Forbidden")
+BROKEN = ServerError('failed calling webhook "policy.example"', status=500, reason="InternalError")
+
+
+class Server:
+    def __init__(self, error: KubeError) -> None:
+        self.error = error
+        self.heard: list[tuple[str, str, EventType]] = []
+
+    def patch(self, *_: Any, **__: Any) -> None:
+        raise self.error
+
+    def record(self, _about: Any, reason: str, note: str, *, action: str, type: EventType) -> None:  # noqa: A002
+        self.heard.append((reason, note, type))
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (DENIED, True),
+        (BROKEN, True),
+        (Throttled("later", status=429), False),
+        (Unreachable("connection refused"), False),
+    ],
+)
+def test_who_refuses_a_status_is_told_by_an_event(error: KubeError, told: bool) -> None:
+    world, server = World.of(1, 2), Server(error)
+    publisher = Publisher(cast("Client", server), cast("Recorder", server))
+    with pytest.raises(Retry, match="cannot be written"):
+        list(publisher.publish(decide(world.view(), world.now)))
+    said = f"the status of the UpgradeConfig cannot be written, and nothing goes on before it is: {error}"
+    assert server.heard == ([("StatusRefused", said, EventType.WARNING)] if told else [])
