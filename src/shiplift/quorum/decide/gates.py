@@ -33,7 +33,8 @@ def _missing(scene: Scene) -> Line | None:
     if not scene.view.missing:
         return None
     named = ", ".join(f"statefulset/{name}" for name in scene.view.missing)
-    message = f"{named} is not there: make it again, or take it out of spec.statefulSets"
+    where = f"spec.statefulSets of quorumservice/{scene.view.service}"
+    message = f"{named} is not there: make it again, or take it out of {where}"
     return Line(Reason.NO_STATEFUL_SET, message, stalled=True)
 
 
