@@ -95,7 +95,7 @@ def _run(folder: Path, plans: list[Plan], left: Time, undisturbed: Minor | None)
         asking = Asking(made.depot, made.host("m3").address)
         asking.start()
         rig.start()
-        played = campaign(rig, plans, _say, left.over)
+        played = campaign(rig, plans, asking, _say, left.over)
         seen = asking.stop()
     asked = [seen, *([undisturbed.seen] if undisturbed else [])]
     for one in [failed for each in asked for failed in each.failed][:20]:
@@ -143,7 +143,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.e2e")
     parser.add_argument("--only", default="", help="plans whose names contain this")
     parser.add_argument("--first", type=int, default=1, help="the number of the first plan")
-    parser.add_argument("--minutes", type=float, default=65, help="no plan is begun after so many")
+    parser.add_argument("--minutes", type=float, default=68, help="no plan is begun after so many")
     parser.add_argument("--most", type=int, default=len(PLANS), help="at most so many plans")
     parser.add_argument(
         "--no-minor", dest="minor", action="store_false", help="leave out the upgrade to the next minor"
@@ -157,7 +157,7 @@ def _chosen(given: argparse.Namespace) -> list[Plan]:
 
 
 def _say(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
+    sys.stderr.write(f"{time.strftime('%H:%M:%S')} {line}\n")
     sys.stderr.flush()
 
 

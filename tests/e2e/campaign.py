@@ -13,7 +13,9 @@ from shiplift.kube.errors import KubeError
 from shiplift.local.errors import LocalError
 from tests.e2e.plans import End, Plan, wrong_packages
 from tests.e2e.scene import Scene, Step, wait
+from tests.machines import traffic
 from tests.machines.rig import OLD, Rig
+from tests.machines.traffic import Asking
 from tests.until import until
 
 _REACH_SECONDS, _END_SECONDS = 180.0, 420.0
@@ -133,9 +135,12 @@ def _restored(scene: Scene, plan: Plan) -> str:
     return ""
 
 
-def campaign(rig: Rig, plans: Sequence[Plan], say: Say, over: Callable[[], bool]) -> list[Played]:
+def campaign(
+    rig: Rig, plans: Sequence[Plan], asking: Asking, say: Say, over: Callable[[], bool]
+) -> list[Played]:
     """Until all are played, or `over` says that the time is."""
     found: list[Played] = []
+    failed = 0
     for number, plan in enumerate(plans, 1):
         if over():
             break
@@ -144,4 +149,7 @@ def campaign(rig: Rig, plans: Sequence[Plan], say: Say, over: Callable[[], bool]
         one = found[-1]
         ended = f"{f'WRONG: {one.wrong}' if one.wrong else plan.end.value}: {one.said}"
         say(f"  after {one.seconds:.0f} s {ended}")
+        before, failed = failed, len(asking.so_far().failed)
+        if failed > before:
+            say(f"  {failed - before} requests failed meanwhile: {traffic.told(rig.client)}")
     return found

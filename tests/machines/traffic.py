@@ -21,6 +21,8 @@ _IMAGE = "registry.k8s.io/kube-proxy:v1.36.3"
 """Every node has it; what it serves is a file: the name of its pod."""
 _SERVE = ("kubectl", "proxy", "--address=0.0.0.0", "--accept-hosts=.*", "--www=/etc", "--www-prefix=/etc/")
 _PATH, _PORT = "/etc/hostname", 8001
+_LAST = 16
+"""Events that say why nobody answered."""
 _UNIT, _SCRIPT, _TOLD = "asking", "/var/tmp/asking.py", "/var/tmp/asked.json"
 _ASKING = """
 import concurrent.futures, json, os, signal, sys, threading, time, urllib.request
@@ -103,12 +105,28 @@ def available(client: Client) -> int:
 
 
 def spread(client: Client) -> None:
-    """One pod on each of two workers again: where both are on one, one goes, and comes back elsewhere."""
+    """One pod on each of two workers again: where both are on one, one goes, and comes back elsewhere. It is
+    deleted, which no budget keeps from, so that the other has to answer first."""
+    until(lambda: available(client) == 2, 120, 0.5)
     pods = [one for one in client.list(kinds.POD, SPACE) if "deletionTimestamp" not in one["metadata"]]
     if len({one["spec"].get("nodeName") for one in pods}) == 1:
         about = pods[0]["metadata"]
         client.delete(kinds.POD, about["name"], SPACE, uid=about["uid"])
         until(lambda: about["name"] not in _names(client) and available(client) == 2, 120, 0.5)
+
+
+def told(client: Client) -> str:
+    """What happened to its pods last, as a kubelet or a controller tells it."""
+    events = sorted(client.list(kinds.EVENT, SPACE), key=_when)
+    return "; ".join(
+        f"{_when(one)} {one['regarding'].get('name')} {one.get('reason')}: {one.get('note', '')[:120]}"
+        for one in events[-_LAST:]
+    )
+
+
+def _when(event: dict[str, Any]) -> str:
+    series: dict[str, Any] = event.get("series") or {}
+    return series.get("lastObservedTime") or event["metadata"]["creationTimestamp"]
 
 
 def _names(client: Client) -> set[str]:
@@ -150,4 +168,7 @@ class Asking:
 
     def stop(self) -> Asked:
         self._host.run("systemctl", "stop", _UNIT)
+        return self.so_far()
+
+    def so_far(self) -> Asked:
         return msgspec.convert(json.loads(self._host.read(_TOLD)), Asked, strict=False)
