@@ -14,7 +14,7 @@ from shiplift.engine.step import Outcome, Step
 from shiplift.facts.kinds import STATEFUL_SET
 from shiplift.kube.changing import Edit, Subject, change
 from shiplift.kube.client import Client
-from shiplift.kube.errors import KubeError
+from shiplift.kube.errors import KubeError, ServerError, Unknown
 from shiplift.kube.outcomes import Json, refusal
 from shiplift.quorum.names import NEW_VERSION, OLD_VERSION, SWAP, Before, Record
 from shiplift.quorum.records import written_on
@@ -45,10 +45,14 @@ class Sets:
 
     def take(self, step: Begin | PutBack | LiftHold | Finish) -> Outcome:
         self._written = None
+        known = self._known.get(step.uid)
         subject = Subject(STATEFUL_SET, step.pool, self._namespace, step.uid, "StatefulSet")
         try:
             outcome = change(self._client, step, subject, lambda live: self._edit(step, live))
         except KubeError as error:
+            if known is not None and not isinstance(error, (Unknown, ServerError)):
+                # nothing was written, and who tries again has to know
+                self._known[step.uid] = known
             return refusal(step, error)
         if outcome.ok and self._written is not None:
             # known from now on, whatever becomes of it before it is seen
