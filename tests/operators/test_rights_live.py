@@ -93,7 +93,7 @@ def test_what_an_account_may_not_do_later_keeps_the_old_version_running(scene: S
     assert "list pods" in scene.says("boats.v1.1.0", "Installed", "NotAllowed")
     running = scene.find(DEPLOYMENT, "boats") or {}
     assert running["spec"].get("replicas", 1) == 1
-    scene.says("boats", "Ready", "BeingReplaced")
+    scene.says("boats", "UpToDate", "NotAllowed")
     assert {one["type"]: one["status"] for one in scene.app("boats")["conditions"]}["Ready"] == "True"
 
 
