@@ -13,6 +13,7 @@ from shiplift.upgrade.names import CONTROL_PLANE
 
 _LOOK_AGAIN = timedelta(seconds=5)
 """No event tells that a server answers again."""
+_LABEL = f"is the label {ROLES[0]} right?"
 
 
 def unknown(course: Course, stage: Stage) -> Line:
@@ -31,9 +32,6 @@ def unknown(course: Course, stage: Stage) -> Line:
         text += "; it has to answer the operator at /version"
     due = course.now + _LOOK_AGAIN
     return Line(Reason.UNKNOWN_VERSION, text, stalled=stalled, due=due, at=stage)
-
-
-_LABEL = f"is the label {ROLES[0]} right?"
 
 
 def planes(course: Course) -> Line | None:
