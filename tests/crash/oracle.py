@@ -92,8 +92,17 @@ def judge(
 
 
 def _in_logs(logs: Sequence[str]) -> list[str]:
-    lines = [line for log in logs for line in log.splitlines() if "Traceback (most recent call last)" in line]
-    return [f"a traceback in the log: {line[-600:]}" for line in lines[:1]]
+    """The first traceback, with what it is of: its end in the line of a log, or in those that follow."""
+    _, found, after = "\n".join(logs).partition("Traceback (most recent call last)")
+    return [f"a traceback in the log: {_raised(after)}"] if found else []
+
+
+def _raised(after: str) -> str:
+    head, *following = after.splitlines()
+    if len(head) > 1:
+        return head[-600:]
+    own = (line for line in following if not line.startswith((" ", "\t")) and line.strip())
+    return next(own, "it has no end")[:600]
 
 
 def _in_book(book: Book) -> Iterator[str]:

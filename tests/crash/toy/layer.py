@@ -76,8 +76,9 @@ class Berths:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        listener: Listener = context.kept.setdefault("listener", Listener())
-        listener.heard = self.wish
+        if "listener" not in context.kept:
+            context.kept["listener"] = Listener()
+        context.kept["listener"].heard = self.wish
 
     def observe(self, key: str, outcomes: Outcomes) -> View:
         return View(self._context.store.snapshot().find(Namespace, key))

@@ -5,14 +5,19 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from shiplift.kube.part import Context
+from shiplift.local.ports import free_ports
 from tests.crash import generate, mutants, oracle
 from tests.crash.lane import Lane
 from tests.crash.oracle import CleanRun
 from tests.crash.plans import Crash, CrashPoint, Failure, Fault, Pause, Plan, Spot, Trouble
 from tests.crash.runner import Task, own_cluster, perform
+from tests.crash.toy.layer import LISTEN, Berths
 from tests.crash.toy.suite import FORGOTTEN, GIVEN_BACK, LEAVES, MUTANTS, STAYS
 
 WISHED = Spot("wishes: POST wishes", STAYS)
@@ -43,6 +48,13 @@ def _clean(lane: Lane, scenario: str) -> CleanRun:
     assert done.result.found == ()
     assert done.clean is not None
     return done.clean
+
+
+def test_a_term_that_follows_another_keeps_the_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(LISTEN, f"127.0.0.1:{free_ports(1)[0]}")
+    kept: dict[str, Any] = {}
+    for _ in range(2):
+        Berths(cast("Context", SimpleNamespace(kept=kept)))
 
 
 @pytest.mark.crash

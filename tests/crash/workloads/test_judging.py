@@ -253,8 +253,18 @@ def test_the_operators_own_doing_is_judged() -> None:
     assert "does not say of which epoch" in judged(GOOD, book=Book((write("shiplift"),)))[0]
     late = Book((write("shiplift-2"), write("shiplift-1")))
     assert "of epoch 1 was accepted after epoch 2" in judged(GOOD, book=late)[0]
-    log = '{"event": "x", "exception": "Traceback (most recent call last): ..."}'
-    assert "a traceback in the log" in judged(GOOD, log=log)[0]
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        '{"event": "x", "exception": "Traceback (most recent call last):\\n  File x\\nOSError: in use"}',
+        '{}\nTraceback (most recent call last):\n  File "x", line 1\n    f()\nOSError: in use',
+    ],
+)
+def test_a_traceback_in_a_log_is_told_with_what_was_raised(log: str) -> None:
+    (told,) = (one for one in judged(GOOD, log=log) if "a traceback in the log" in one)
+    assert "OSError: in use" in told
 
 
 def test_a_run_that_did_not_end_says_only_that() -> None:
