@@ -66,6 +66,11 @@ def pytest_terminal_summary(config: pytest.Config, terminalreporter: pytest.Term
     skipped = terminalreporter.stats.get("skipped", [])
     if left_out := [report.nodeid for report in skipped if timebox.WHY in report.longreprtext]:
         terminalreporter.write_line(timebox.summary(left_out, config.stash[_BOX].pace), red=True)
+    if config.getoption("durations"):
+        reports = [
+            one for kind in ("", "passed", "failed", "error") for one in terminalreporter.stats.get(kind, [])
+        ]
+        terminalreporter.write_line(timebox.spent((one.nodeid, one.duration) for one in reports))
     for line in rights.summary():
         terminalreporter.write_line(line)
 

@@ -1,7 +1,9 @@
-"""A merge patch laid on an object, as the API server does it."""
+"""A patch laid on an object, as the API server does it."""
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Sequence
 from typing import Any, cast
 
 Json = dict[str, Any]
@@ -18,3 +20,41 @@ def merged(old: Any, patch: Any) -> Any:
         else:
             result[key] = merged(result.get(key), value)
     return result
+
+
+def edited(old: Json, operations: Sequence[Json]) -> Json:
+    """RFC 6902: add, remove, replace and test."""
+    result = copy.deepcopy(old)
+    for one in operations:
+        _edit(result, one)
+    return result
+
+
+def _edit(live: Json, one: Json) -> None:
+    *path, last = [key.replace("~1", "/").replace("~0", "~") for key in one["path"].split("/")[1:]]
+    at: Any = live
+    for key in path:
+        at = cast("list[Any]", at)[int(key)] if isinstance(at, list) else at[key]
+    if isinstance(at, list):
+        _edit_list(cast("list[Any]", at), last, one)
+        return
+    match one["op"]:
+        case "remove":
+            del at[last]
+        case "test":
+            assert at[last] == one["value"]
+        case _:
+            at[last] = copy.deepcopy(one["value"])
+
+
+def _edit_list(at: list[Any], last: str, one: Json) -> None:
+    place = len(at) if last == "-" else int(last)
+    match one["op"]:
+        case "remove":
+            del at[place]
+        case "add":
+            at.insert(place, one["value"])
+        case "replace":
+            at[place] = one["value"]
+        case _:
+            assert at[place] == one["value"]

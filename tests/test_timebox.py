@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.timebox import Timebox, dealt, in_turn, summary
+from tests.timebox import Timebox, dealt, in_turn, spent, summary
 from tests.until import Given, Ticks
 
 
@@ -91,3 +91,9 @@ def test_what_was_left_out_is_counted_by_folder() -> None:
     said = summary(["t/c/1::x", "t/a/1::x", "t/a/1::y"], 0.25)
     assert said.startswith("NOT RUN: 3 tests, ")
     assert said.endswith("this computer had 25% of its time (2 of t/a, 1 of t/c)")
+
+
+def test_where_the_time_went_is_told_by_folder() -> None:
+    assert spent([("t/a/1::x", 2.0), ("t/b/1::x", 1000.0), ("t/a/2::x", 3.4)]) == (
+        "time of tests, of all workers: 1,005 s (1,000 s t/b, 5 s t/a)"
+    )

@@ -84,5 +84,16 @@ def summary(left_out: Iterable[str], pace: float) -> str:
     )
 
 
+def spent(durations: Iterable[tuple[str, float]]) -> str:
+    """Where the time went, most first; given names of tests, and seconds that something for them took."""
+    seconds: defaultdict[str, float] = defaultdict(float)
+    for name, taken in durations:
+        seconds[_folder(name)] += taken
+    most_first = sorted(seconds.items(), key=lambda one: -one[1])
+    parts = ", ".join(f"{taken:,.0f} s {folder}" for folder, taken in most_first)
+    return f"time of tests, of all workers: {sum(seconds.values()):,.0f} s ({parts})"
+
+
 def _folder(path: str) -> str:
-    return "/".join(path.split("/")[:2])
+    """Of a test, or of a file with tests."""
+    return "/".join(path.split("::", 1)[0].split("/")[:2])

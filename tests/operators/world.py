@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar, cast
 
@@ -37,6 +37,7 @@ from shiplift.kube.store import Store
 from shiplift.operators.controller import Operators
 from shiplift.operators.model import Key, Loop
 from shiplift.operators.observe.observer import OF_APP_TYPE, OF_VERSION
+from tests.merging import edited, merged
 from tests.operators.bundles import Written as Bundle
 from tests.operators.bundles import in_maps
 from tests.operators.observe.test_shelf import AtOnce
@@ -270,30 +271,6 @@ def selects(selector: str, one: Json) -> bool:
     return all(
         labels.get(key) == value for key, _, value in (part.partition("=") for part in selector.split(","))
     )
-
-
-def merged(live: Any, patch: Any) -> Any:
-    """A merge patch; preconditions inside are those of the caller."""
-    if not isinstance(patch, dict):
-        return patch
-    result = dict(cast("Json", live)) if isinstance(live, dict) else {}
-    for key, value in cast("Json", patch).items():
-        if value is None:
-            result.pop(key, None)
-        else:
-            result[key] = merged(result.get(key), value)
-    return result
-
-
-def edited(live: Json, operations: Sequence[Json]) -> Json:
-    """A JSON patch of finalizers, which is all that the layer makes."""
-    finalizers: list[str] = list(live["metadata"].get("finalizers") or [])
-    for one in operations:
-        if one["op"] == "add":
-            finalizers += one["value"] if isinstance(one["value"], list) else [one["value"]]
-        elif one["op"] == "remove":
-            del finalizers[int(one["path"].rpartition("/")[2])]
-    return {**live, "metadata": {**live["metadata"], "finalizers": finalizers}}
 
 
 class Snap:

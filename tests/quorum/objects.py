@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import Any
 
 from shiplift.facts.kinds import Kind
 from shiplift.kube.client import PatchType, Written
 from shiplift.kube.errors import NotFound
+from tests.merging import edited, merged
 
 Json = dict[str, Any]
 
@@ -57,10 +58,7 @@ class Objects:
         assert uid == about["uid"]
         assert resource_version in (None, about["resourceVersion"])
         self.patches.append((kind, name))
-        for one in patch if type is PatchType.JSON else ():
-            _applied(live, one)
-        if type is PatchType.MERGE:
-            _merged(live, patch)
+        live = edited(live, patch) if type is PatchType.JSON else merged(live, patch)
         for webhook in self.admission:
             webhook(kind, live)
         self.put(kind, live)
@@ -76,40 +74,3 @@ class Objects:
 
     def remove(self, kind: Kind, name: str) -> None:
         self.found.pop((kind, name), None)
-
-
-def _applied(live: Json, one: Json) -> None:
-    """One operation of a JSON patch."""
-    *path, last = [key.replace("~1", "/").replace("~0", "~") for key in one["path"].split("/")[1:]]
-    at: Any = live
-    for key in path:
-        at = cast("list[Any]", at)[int(key)] if isinstance(at, list) else at[key]
-    if isinstance(at, list):
-        _applied_to_list(cast("list[Any]", at), last, one)
-    elif one["op"] == "remove":
-        del at[last]
-    else:
-        at[last] = copy.deepcopy(one["value"])
-
-
-def _applied_to_list(at: list[Any], last: str, one: Json) -> None:
-    place = len(at) if last == "-" else int(last)
-    match one["op"]:
-        case "remove":
-            del at[place]
-        case "add":
-            at.insert(place, one["value"])
-        case "replace":
-            at[place] = one["value"]
-        case _:
-            assert at[place] == one["value"]
-
-
-def _merged(live: Json, patch: Json) -> None:
-    for key, value in patch.items():
-        if isinstance(value, dict):
-            _merged(live.setdefault(key, {}), cast("Json", value))
-        elif value is None:
-            live.pop(key, None)
-        else:
-            live[key] = value

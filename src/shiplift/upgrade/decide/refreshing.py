@@ -10,6 +10,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from shiplift.api.marks import PROVIDER_LABEL, REFRESH_ASKED, REFRESH_AT, REFRESH_DONE
+from shiplift.engine import times
 from shiplift.upgrade.decide.course import LAYERS_LOOK, Course
 from shiplift.upgrade.model import Line, Reason, Stage
 from shiplift.upgrade.steps import AskProvider
@@ -42,7 +43,7 @@ def _waits(course: Course, provider: str, asked: str) -> Line:
     if policy is not None and policy.message:
         return Line(Reason.REFRESHING, f"{text}: {policy.message}", stalled=True, at=Stage.PREFLIGHT)
     text += "; an operator with the layer policy has to run, with settings that it can read"
-    made = _time(asked)
+    made = times.read(asked)
     waited = course.waits_at(Stage.PREFLIGHT) if made is None else course.now - made
     stalled = waited >= LAYERS_LOOK
     return Line(Reason.REFRESHING, text, stalled, due=course.now + _LOOK_AGAIN, at=Stage.PREFLIGHT)
@@ -50,13 +51,5 @@ def _waits(course: Course, provider: str, asked: str) -> Line:
 
 def _is_fresh(said: str, now: datetime) -> bool:
     """Whether a wish was made, or an answer given, a moment ago; what says no time was somebody else's."""
-    made = _time(said)
+    made = times.read(said)
     return made is not None and abs(now - made) <= GOOD_FOR
-
-
-def _time(said: str) -> datetime | None:
-    try:
-        made = datetime.fromisoformat(said)
-    except ValueError:
-        return None
-    return made if made.tzinfo is not None else None

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from shiplift.engine import times
 from shiplift.facts.kinds import CLUSTER_VERSION
 from shiplift.kube.client import Client
 from shiplift.kube.errors import KubeError
@@ -51,16 +52,8 @@ def _written(about: Json, field: str) -> datetime | None:
     entries = [
         one for one in _list(about, "managedFields") if field in _part(_part(one, "fieldsV1"), "f:spec")
     ]
-    times = [found for one in entries if (found := _time(one.get("time"))) is not None]
-    return max(times, default=None)
-
-
-def _time(said: object) -> datetime | None:
-    try:
-        found = datetime.fromisoformat(str(said))
-    except ValueError:
-        return None
-    return found if found.tzinfo is not None else None
+    written = (times.read(one.get("time")) for one in entries)
+    return max((one for one in written if one is not None), default=None)
 
 
 def _part(of: Json, name: str) -> Json:
