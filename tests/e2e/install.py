@@ -182,11 +182,19 @@ def back_to(rig: Inside, node: str, other: str) -> None:
     _cordon(rig, other, on=True)
     for one in list(rig.client.list(kinds.POD, traffic.SPACE)):
         if one["spec"].get("nodeName") == other and "deletionTimestamp" not in one["metadata"]:
-            about = one["metadata"]
-            rig.client.delete(kinds.POD, about["name"], traffic.SPACE, uid=about["uid"])
-            until(lambda: _all_there(rig.client), 120, 0.5)
+            _made_anew(rig.client, one["metadata"])
     _cordon(rig, other, on=False)
     until(lambda: _places(rig.client) == {node}, 120, 0.5)
+
+
+def _made_anew(client: Client, about: Json) -> None:
+    """One pod, which no budget keeps: while it is there, its workload may not know yet that it goes."""
+    client.delete(kinds.POD, about["name"], traffic.SPACE, uid=about["uid"])
+    until(lambda: about["uid"] not in _uids(client) and _all_there(client), 120, 0.5)
+
+
+def _uids(client: Client) -> set[str]:
+    return {one["metadata"]["uid"] for one in client.list(kinds.POD, traffic.SPACE)}
 
 
 def _cordon(rig: Inside, node: str, *, on: bool) -> None:
