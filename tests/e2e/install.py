@@ -25,10 +25,9 @@ from shiplift.kube.client import Client
 from shiplift.kube.errors import KubeError, NotFound
 from shiplift.local import guard
 from shiplift.local.machines import Machines, refusal
-from shiplift.operator import inside
 from shiplift.workloads.names import MIGRATION
 from tests import helm
-from tests.e2e import releases
+from tests.e2e import releases, telling
 from tests.e2e.releases import Release
 from tests.machines import traffic
 from tests.machines.rig import NEW, Rig
@@ -85,7 +84,7 @@ class Inside(Rig):
     def runs(self, release: Release) -> bool:
         """Whether all pods of the operator are of it, and ready, and one leads."""
         try:
-            pods = [one for one in self.client.list(kinds.POD, SPACE) if _is_ours(one)]
+            pods = telling.operators(self.client, SPACE)
             lease = self.client.get(kinds.LEASE, NAME, SPACE)
         except KubeError:
             return False
@@ -94,10 +93,9 @@ class Inside(Rig):
         leads = any(leader.startswith(one["metadata"]["name"]) for one in pods)
         return len(pods) == 2 and images == {release.image} and all(map(_is_ready, pods)) and leads
 
-
-def _is_ours(pod: Json) -> bool:
-    labels = pod["metadata"].get("labels") or {}
-    return all(labels.get(key) == value for key, value in inside.LABELS.items())
+    def told(self) -> str:
+        """What the operator's pods say, and what is said of them."""
+        return telling.told(self.client, SPACE)
 
 
 def _is_ready(pod: Json) -> bool:
@@ -217,6 +215,17 @@ def _places(client: Client) -> set[str]:
 Change = Callable[[], None]
 
 
+def tried(rig: Inside, change: Change) -> list[str]:
+    """What was wrong with it: whatever became of it, what is under way has to come to its end."""
+    try:
+        change()
+    except Exception as error:
+        _say(f"  half-way: {_named(error)}")
+        _say_all(rig)
+        return [_named(error)]
+    return []
+
+
 def rolled(rig: Inside, node: str, change: Change) -> list[str]:
     """One worker is upgraded; the operator is, while that node is being emptied or changed."""
     name = f"roll-{node}"
@@ -224,10 +233,10 @@ def rolled(rig: Inside, node: str, change: Change) -> list[str]:
         selector = {"matchLabels": {"kubernetes.io/hostname": node}}
         rig.roll(name, version=NEW, nodeSelector=selector)
         until(lambda: rig.cordoned(node), 120, 0.1)
-        change()
+        wrong = tried(rig, change)
         rig.until_phase(name, "Complete", _SECONDS)
     orders = [one for one in witness.orders() if one[1] == "Packages"]
-    wrong = [] if orders == [(node, "Packages")] else [f"orders were {witness.orders()}"]
+    wrong += [] if orders == [(node, "Packages")] else [f"orders were {witness.orders()}"]
     wrong += [] if witness.most_away == 1 else [f"{witness.most_away} nodes were away at once"]
     wrong += [] if rig.kubelet(node) == NEW else [f"{node} runs {rig.kubelet(node)}"]
     rig.forget(name)
@@ -242,14 +251,14 @@ def migrated(rig: Inside, old: str, new: str, change: Change) -> list[str]:
         body = {"metadata": {"name": MIGRATION}, "spec": {"target": NEW, "waitForNodes": {"settle": "0s"}}}
         uid = rig.client.create(kinds.WORKLOAD_MIGRATION, body).object["metadata"]["uid"]
         until(lambda: any(node == new for _, node in pods.came), 180, 0.1)
-        change()
+        wrong = tried(rig, change)
         until(lambda: _places(rig.client) == {new} and _all_there(rig.client), _SECONDS, 0.5)
         time.sleep(10)
     rig.client.delete(kinds.WORKLOAD_MIGRATION, MIGRATION, uid=uid)
     until(lambda: _is_gone(rig.client), 120, 0.5)
     expected = {name: [old, new] for name in SHOP} | {traffic.NAME: [old, old, new, new]}
     found = {name: [*there.values()] for name, there in pods.seen.items()}
-    wrong = [] if found == expected else [f"pods were {found}"]
+    wrong += [] if found == expected else [f"pods were {found}"]
     order = [app for app, node in pods.came if node == new and app in SHOP]
     wrong += [] if order == [*SHOP] else [f"they went in the order {order}"]
     return wrong
@@ -269,24 +278,50 @@ def _is_gone(client: Client) -> bool:
 class Campaign:
     """What came of each plan; what a plan raises is wrong with it, and the next begins."""
 
-    def __init__(self, rig: Inside) -> None:
-        self._rig = rig
+    def __init__(self, rig: Inside, asking: Asking) -> None:
+        self._rig, self._asking = rig, asking
         self.ended: dict[str, str] = {}
+        self._failed = 0
+        """Requests, so far."""
 
     @contextmanager
     def plan(self, name: str) -> Iterator[list[str]]:
         begun, wrong = time.monotonic(), list[str]()
         try:
             yield wrong
-        except (AssertionError, KubeError, RuntimeError) as error:
-            wrong.append(f"{type(error).__name__}: {error}"[:1500])
+        except Exception as error:  # whatever a machine, helm or the cluster has raised
+            wrong.append(_named(error))
         self.ended[name] = "; ".join(wrong)
         _say(f"{name}: {self.ended[name] or 'well'} ({time.monotonic() - begun:.0f} s)")
+        if wrong:
+            _say_all(self._rig)
+        self._tell_failed()
+
+    def _tell_failed(self) -> None:
+        """Requests that have failed since the plan before."""
+        try:
+            before, self._failed = self._failed, len(self._asking.so_far().failed)
+            if self._failed > before:
+                _say(f"  {self._failed - before} requests failed: {traffic.told(self._rig.client)}")
+        except Exception as error:  # the report counts them once more
+            _say(f"  it cannot be told which requests failed: {_named(error)}")
 
 
-def play(rig: Inside, before: Release, this: Release) -> dict[str, str]:
+def _named(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:1500]
+
+
+def _say_all(rig: Inside) -> None:
+    """What can be seen of the operator now: later it may be another."""
+    try:
+        _say(rig.told())
+    except Exception as error:  # whoever looks for the reason of one thing stumbles over no other
+        _say(f"  it cannot be told how the operator is: {_named(error)}")
+
+
+def play(rig: Inside, asking: Asking, before: Release, this: Release) -> dict[str, str]:
     """The worker m3 goes first; then workloads go from m2, which is behind, to it; in the end m2 goes."""
-    told = Campaign(rig)
+    told = Campaign(rig, asking)
 
     def until_it_runs(release: Release) -> None:
         until(lambda: rig.runs(release), 240, 0.5)
@@ -358,7 +393,7 @@ def _run(folder: Path, before: Release) -> int:
         asking = Asking(made.depot, made.host("m1").address)
         asking.start()
         _say(f"a cluster of three machines after {(time.monotonic() - begun) / 60:.1f} minutes")
-        ended = play(rig, before, this)
+        ended = play(rig, asking, before, this)
         seen = asking.stop()
     for one in seen.failed[:20]:
         _say(f"a request failed: {one}")
