@@ -19,6 +19,7 @@ from typing import Any, Self
 import msgspec
 import structlog
 
+from shiplift.drain.filters import CORDON
 from shiplift.facts import kinds
 from shiplift.kube import credentials
 from shiplift.kube.client import Client
@@ -196,8 +197,14 @@ def _uids(client: Client) -> set[str]:
 
 
 def _cordon(rig: Inside, node: str, *, on: bool) -> None:
+    """Its taint tells that controllers have seen it: who gives out nodes may not have, a moment before."""
     uid = rig.node(node)["metadata"]["uid"]
     rig.client.patch(kinds.NODE, node, {"spec": {"unschedulable": on or None}}, uid=uid)
+    until(lambda: _is_closed(rig.node(node)) is on, 60, 0.1)
+
+
+def _is_closed(node: Json) -> bool:
+    return any(one["key"] == CORDON.key for one in node["spec"].get("taints") or [])
 
 
 def _all_there(client: Client) -> bool:
