@@ -43,6 +43,7 @@ SHOP = ("db", "api", "front")
 _APPLIED = "/var/tmp/shiplift.yaml"
 """On the control plane."""
 _SECONDS = 600.0
+_NOT_PULLED = {"ErrImagePull", "ImagePullBackOff"}
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -83,20 +84,39 @@ class Inside(Rig):
             raise AssertionError(f"kubectl apply: {done.stderr[-600:]}")
 
     def runs(self, release: Release) -> bool:
-        """Whether all pods of the operator are of it, and ready, and one leads."""
+        """Whether two pods of it stand, and there is no other."""
+        pods = self._pods()
+        return len(pods) == 2 and self._stand(_of(release, pods))
+
+    def is_kept(self, release: Release, instead_of: Release) -> bool:
+        """Whether two pods of it stand, while the image of the other cannot be pulled."""
+        pods = self._pods()
+        why = set[str]().union(*map(telling.reasons, _of(instead_of, pods)))
+        return bool(why & _NOT_PULLED) and self._stand(_of(release, pods))
+
+    def _pods(self) -> list[Json]:
         try:
-            pods = telling.operators(self.client, SPACE)
+            return telling.operators(self.client, SPACE)
+        except KubeError:
+            return []
+
+    def _stand(self, pods: list[Json]) -> bool:
+        """Whether they are two, and ready, and one of them leads."""
+        try:
             lease = self.client.get(kinds.LEASE, NAME, SPACE)
         except KubeError:
             return False
-        images = {one["spec"]["containers"][0]["image"] for one in pods}
         leader = lease["spec"].get("holderIdentity") or ""
         leads = any(leader.startswith(one["metadata"]["name"]) for one in pods)
-        return len(pods) == 2 and images == {release.image} and all(map(_is_ready, pods)) and leads
+        return len(pods) == 2 and all(map(_is_ready, pods)) and leads
 
     def told(self) -> str:
         """What the operator's pods say, and what is said of them."""
         return telling.told(self.client, SPACE)
+
+
+def _of(release: Release, pods: list[Json]) -> list[Json]:
+    return [one for one in pods if one["spec"]["containers"][0]["image"] == release.image]
 
 
 def _is_ready(pod: Json) -> bool:
@@ -351,6 +371,12 @@ def play(rig: Inside, asking: Asking, before: Release, this: Release) -> dict[st
         rig.helm("test", NAME)
     with told.plan("helm rollback"):
         rig.helm("rollback", NAME, "1", "--wait")
+        until_it_runs(before)
+    with told.plan("helm upgrade to an image that cannot be pulled, and back"):
+        nowhere = this._replace(tag="nowhere")
+        rig.helm("upgrade", NAME, str(nowhere.chart), *nowhere.values())
+        until(lambda: rig.is_kept(before, nowhere), 120, 0.5)
+        rig.helm("rollback", NAME, "--wait")
         until_it_runs(before)
     with told.plan("helm upgrade during a migration") as wrong:
         wrong.extend(migrated(rig, "m2", "m3", by_helm))
