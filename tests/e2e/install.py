@@ -27,6 +27,7 @@ from shiplift.kube.errors import KubeError, NotFound
 from shiplift.local import guard
 from shiplift.local.machines import Machines, refusal
 from shiplift.workloads.names import MIGRATION
+from shiplift.workloads.target import OUR_LABELS
 from tests import helm
 from tests.e2e import releases, telling
 from tests.e2e.releases import Release
@@ -288,7 +289,16 @@ def migrated(rig: Inside, old: str, new: str, change: Change) -> list[str]:
     wrong += [] if found == expected else [f"pods were {found}"]
     order = [app for app, node in pods.came if node == new and app in SHOP]
     wrong += [] if order == [*SHOP] else [f"they went in the order {order}"]
-    return wrong
+    return wrong + [f"left: {one}" for one in _left(rig.client)]
+
+
+def _left(client: Client) -> list[str]:
+    """What of a migration is in the cluster."""
+    found = [f"placement in {one['metadata']['namespace']}" for one in client.list(kinds.WORKLOAD_PLACEMENT)]
+    for node in client.list(kinds.NODE):
+        labels = (key for key in OUR_LABELS if key in node["metadata"]["labels"])
+        found += [f"{key} on {node['metadata']['name']}" for key in labels]
+    return found
 
 
 def _is_gone(client: Client) -> bool:
