@@ -262,6 +262,7 @@ def rolled(rig: Inside, node: str, change: Change) -> list[str]:
         rig.roll(name, version=NEW, nodeSelector=selector)
         until(lambda: rig.cordoned(node), 120, 0.1)
         wrong = tried(rig, change)
+        _say(f"  the operator is of the other release, and the rollout is {rig.status(name).get('phase')}")
         rig.until_phase(name, "Complete", _SECONDS)
     orders = [one for one in witness.orders() if one[1] == "Packages"]
     wrong += [] if orders == [(node, "Packages")] else [f"orders were {witness.orders()}"]
@@ -278,8 +279,9 @@ def migrated(rig: Inside, old: str, new: str, change: Change) -> list[str]:
         until(lambda: len(pods.seen) == len(SHOP) + 1, 30, 0.1)
         body = {"metadata": {"name": MIGRATION}, "spec": {"target": NEW, "waitForNodes": {"settle": "0s"}}}
         uid = rig.client.create(kinds.WORKLOAD_MIGRATION, body).object["metadata"]["uid"]
-        until(lambda: any(node == new for _, node in pods.came), 180, 0.1)
+        until(lambda: _came(pods, new), 180, 0.1)
         wrong = tried(rig, change)
+        _say(f"  the operator is of the other release, and of pods {len(_came(pods, new))} have come")
         until(lambda: _places(rig.client) == {new} and _all_there(rig.client), _SECONDS, 0.5)
         time.sleep(10)
     rig.client.delete(kinds.WORKLOAD_MIGRATION, MIGRATION, uid=uid)
@@ -287,9 +289,14 @@ def migrated(rig: Inside, old: str, new: str, change: Change) -> list[str]:
     expected = {name: [old, new] for name in SHOP} | {traffic.NAME: [old, old, new, new]}
     found = {name: [*there.values()] for name, there in pods.seen.items()}
     wrong += [] if found == expected else [f"pods were {found}"]
-    order = [app for app, node in pods.came if node == new and app in SHOP]
+    order = [app for app in _came(pods, new) if app in SHOP]
     wrong += [] if order == [*SHOP] else [f"they went in the order {order}"]
     return wrong + [f"left: {one}" for one in _left(rig.client)]
+
+
+def _came(pods: Pods, node: str) -> list[str]:
+    """Workloads whose pods came to a node, in that order."""
+    return [app for app, at in pods.came if at == node]
 
 
 def _left(client: Client) -> list[str]:
@@ -359,6 +366,7 @@ def _say_all(rig: Inside) -> None:
 def play(rig: Inside, asking: Asking, before: Release, this: Release) -> dict[str, str]:
     """The worker m3 goes first; then workloads go from m2, which is behind, to it; in the end m2 goes."""
     told = Campaign(rig, asking)
+    older, newer = before.manifests(), this.manifests()  # made now: a node may be empty in seconds
 
     def until_it_runs(release: Release) -> None:
         until(lambda: rig.runs(release), 240, 0.5)
@@ -368,7 +376,7 @@ def play(rig: Inside, asking: Asking, before: Release, this: Release) -> dict[st
         until_it_runs(this)
 
     def by_kubectl() -> None:
-        rig.kubectl(this.manifests())
+        rig.kubectl(newer)
         until_it_runs(this)
 
     with told.plan("helm install"):
@@ -392,12 +400,12 @@ def play(rig: Inside, asking: Asking, before: Release, this: Release) -> dict[st
         wrong.extend(migrated(rig, "m2", "m3", by_helm))
     with told.plan("helm uninstall, and the older one by kubectl apply"):
         rig.helm("uninstall", NAME, "--wait")
-        rig.kubectl(before.manifests())
+        rig.kubectl(older)
         until_it_runs(before)
     with told.plan("kubectl apply during a migration") as wrong:
         wrong.extend(migrated(rig, "m2", "m3", by_kubectl))
     with told.plan("the older one by kubectl apply, over the newer one"):
-        rig.kubectl(before.manifests())
+        rig.kubectl(older)
         until_it_runs(before)
     with told.plan("kubectl apply during a rollout") as wrong:
         wrong.extend(rolled(rig, "m2", by_kubectl))
