@@ -19,16 +19,17 @@ from typing import Any, Self
 import msgspec
 import structlog
 
+from shiplift.drain.filters import CORDON
 from shiplift.facts import kinds
 from shiplift.kube import credentials
 from shiplift.kube.client import Client
 from shiplift.kube.errors import KubeError, NotFound
 from shiplift.local import guard
 from shiplift.local.machines import Machines, refusal
-from shiplift.operator import inside
 from shiplift.workloads.names import MIGRATION
+from shiplift.workloads.target import OUR_LABELS
 from tests import helm
-from tests.e2e import releases
+from tests.e2e import releases, telling
 from tests.e2e.releases import Release
 from tests.machines import traffic
 from tests.machines.rig import NEW, Rig
@@ -43,6 +44,7 @@ SHOP = ("db", "api", "front")
 _APPLIED = "/var/tmp/shiplift.yaml"
 """On the control plane."""
 _SECONDS = 600.0
+_NOT_PULLED = {"ErrImagePull", "ImagePullBackOff"}
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -83,21 +85,39 @@ class Inside(Rig):
             raise AssertionError(f"kubectl apply: {done.stderr[-600:]}")
 
     def runs(self, release: Release) -> bool:
-        """Whether all pods of the operator are of it, and ready, and one leads."""
+        """Whether two pods of it stand, and there is no other."""
+        pods = self._pods()
+        return len(pods) == 2 and self._stand(_of(release, pods))
+
+    def is_kept(self, release: Release, instead_of: Release) -> bool:
+        """Whether two pods of it stand, while the image of the other cannot be pulled."""
+        pods = self._pods()
+        why = set[str]().union(*map(telling.reasons, _of(instead_of, pods)))
+        return bool(why & _NOT_PULLED) and self._stand(_of(release, pods))
+
+    def _pods(self) -> list[Json]:
         try:
-            pods = [one for one in self.client.list(kinds.POD, SPACE) if _is_ours(one)]
+            return telling.operators(self.client, SPACE)
+        except KubeError:
+            return []
+
+    def _stand(self, pods: list[Json]) -> bool:
+        """Whether they are two, and ready, and one of them leads."""
+        try:
             lease = self.client.get(kinds.LEASE, NAME, SPACE)
         except KubeError:
             return False
-        images = {one["spec"]["containers"][0]["image"] for one in pods}
         leader = lease["spec"].get("holderIdentity") or ""
         leads = any(leader.startswith(one["metadata"]["name"]) for one in pods)
-        return len(pods) == 2 and images == {release.image} and all(map(_is_ready, pods)) and leads
+        return len(pods) == 2 and all(map(_is_ready, pods)) and leads
+
+    def told(self) -> str:
+        """What the operator's pods say, and what is said of them."""
+        return telling.told(self.client, SPACE)
 
 
-def _is_ours(pod: Json) -> bool:
-    labels = pod["metadata"].get("labels") or {}
-    return all(labels.get(key) == value for key, value in inside.LABELS.items())
+def _of(release: Release, pods: list[Json]) -> list[Json]:
+    return [one for one in pods if one["spec"]["containers"][0]["image"] == release.image]
 
 
 def _is_ready(pod: Json) -> bool:
@@ -182,16 +202,30 @@ def back_to(rig: Inside, node: str, other: str) -> None:
     _cordon(rig, other, on=True)
     for one in list(rig.client.list(kinds.POD, traffic.SPACE)):
         if one["spec"].get("nodeName") == other and "deletionTimestamp" not in one["metadata"]:
-            about = one["metadata"]
-            rig.client.delete(kinds.POD, about["name"], traffic.SPACE, uid=about["uid"])
-            until(lambda: _all_there(rig.client), 120, 0.5)
+            _made_anew(rig.client, one["metadata"])
     _cordon(rig, other, on=False)
     until(lambda: _places(rig.client) == {node}, 120, 0.5)
 
 
+def _made_anew(client: Client, about: Json) -> None:
+    """One pod, which no budget keeps: while it is there, its workload may not know yet that it goes."""
+    client.delete(kinds.POD, about["name"], traffic.SPACE, uid=about["uid"])
+    until(lambda: about["uid"] not in _uids(client) and _all_there(client), 120, 0.5)
+
+
+def _uids(client: Client) -> set[str]:
+    return {one["metadata"]["uid"] for one in client.list(kinds.POD, traffic.SPACE)}
+
+
 def _cordon(rig: Inside, node: str, *, on: bool) -> None:
+    """Its taint tells that controllers have seen it: who gives out nodes may not have, a moment before."""
     uid = rig.node(node)["metadata"]["uid"]
     rig.client.patch(kinds.NODE, node, {"spec": {"unschedulable": on or None}}, uid=uid)
+    until(lambda: _is_closed(rig.node(node)) is on, 60, 0.1)
+
+
+def _is_closed(node: Json) -> bool:
+    return any(one["key"] == CORDON.key for one in node["spec"].get("taints") or [])
 
 
 def _all_there(client: Client) -> bool:
@@ -209,6 +243,17 @@ def _places(client: Client) -> set[str]:
 Change = Callable[[], None]
 
 
+def tried(rig: Inside, change: Change) -> list[str]:
+    """What was wrong with it: whatever became of it, what is under way has to come to its end."""
+    try:
+        change()
+    except Exception as error:
+        _say(f"  half-way: {_named(error)}")
+        _say_all(rig)
+        return [_named(error)]
+    return []
+
+
 def rolled(rig: Inside, node: str, change: Change) -> list[str]:
     """One worker is upgraded; the operator is, while that node is being emptied or changed."""
     name = f"roll-{node}"
@@ -216,10 +261,11 @@ def rolled(rig: Inside, node: str, change: Change) -> list[str]:
         selector = {"matchLabels": {"kubernetes.io/hostname": node}}
         rig.roll(name, version=NEW, nodeSelector=selector)
         until(lambda: rig.cordoned(node), 120, 0.1)
-        change()
+        wrong = tried(rig, change)
+        _say(f"  the operator is of the other release, and the rollout is {rig.status(name).get('phase')}")
         rig.until_phase(name, "Complete", _SECONDS)
     orders = [one for one in witness.orders() if one[1] == "Packages"]
-    wrong = [] if orders == [(node, "Packages")] else [f"orders were {witness.orders()}"]
+    wrong += [] if orders == [(node, "Packages")] else [f"orders were {witness.orders()}"]
     wrong += [] if witness.most_away == 1 else [f"{witness.most_away} nodes were away at once"]
     wrong += [] if rig.kubelet(node) == NEW else [f"{node} runs {rig.kubelet(node)}"]
     rig.forget(name)
@@ -233,18 +279,33 @@ def migrated(rig: Inside, old: str, new: str, change: Change) -> list[str]:
         until(lambda: len(pods.seen) == len(SHOP) + 1, 30, 0.1)
         body = {"metadata": {"name": MIGRATION}, "spec": {"target": NEW, "waitForNodes": {"settle": "0s"}}}
         uid = rig.client.create(kinds.WORKLOAD_MIGRATION, body).object["metadata"]["uid"]
-        until(lambda: any(node == new for _, node in pods.came), 180, 0.1)
-        change()
+        until(lambda: _came(pods, new), 180, 0.1)
+        wrong = tried(rig, change)
+        _say(f"  the operator is of the other release, and of pods {len(_came(pods, new))} have come")
         until(lambda: _places(rig.client) == {new} and _all_there(rig.client), _SECONDS, 0.5)
         time.sleep(10)
     rig.client.delete(kinds.WORKLOAD_MIGRATION, MIGRATION, uid=uid)
     until(lambda: _is_gone(rig.client), 120, 0.5)
     expected = {name: [old, new] for name in SHOP} | {traffic.NAME: [old, old, new, new]}
     found = {name: [*there.values()] for name, there in pods.seen.items()}
-    wrong = [] if found == expected else [f"pods were {found}"]
-    order = [app for app, node in pods.came if node == new and app in SHOP]
+    wrong += [] if found == expected else [f"pods were {found}"]
+    order = [app for app in _came(pods, new) if app in SHOP]
     wrong += [] if order == [*SHOP] else [f"they went in the order {order}"]
-    return wrong
+    return wrong + [f"left: {one}" for one in _left(rig.client)]
+
+
+def _came(pods: Pods, node: str) -> list[str]:
+    """Workloads whose pods came to a node, in that order."""
+    return [app for app, at in pods.came if at == node]
+
+
+def _left(client: Client) -> list[str]:
+    """What of a migration is in the cluster."""
+    found = [f"placement in {one['metadata']['namespace']}" for one in client.list(kinds.WORKLOAD_PLACEMENT)]
+    for node in client.list(kinds.NODE):
+        labels = (key for key in OUR_LABELS if key in node["metadata"]["labels"])
+        found += [f"{key} on {node['metadata']['name']}" for key in labels]
+    return found
 
 
 def _is_gone(client: Client) -> bool:
@@ -261,24 +322,51 @@ def _is_gone(client: Client) -> bool:
 class Campaign:
     """What came of each plan; what a plan raises is wrong with it, and the next begins."""
 
-    def __init__(self, rig: Inside) -> None:
-        self._rig = rig
+    def __init__(self, rig: Inside, asking: Asking) -> None:
+        self._rig, self._asking = rig, asking
         self.ended: dict[str, str] = {}
+        self._failed = 0
+        """Requests, so far."""
 
     @contextmanager
     def plan(self, name: str) -> Iterator[list[str]]:
         begun, wrong = time.monotonic(), list[str]()
         try:
             yield wrong
-        except (AssertionError, KubeError, RuntimeError) as error:
-            wrong.append(f"{type(error).__name__}: {error}"[:1500])
+        except Exception as error:  # whatever a machine, helm or the cluster has raised
+            wrong.append(_named(error))
         self.ended[name] = "; ".join(wrong)
         _say(f"{name}: {self.ended[name] or 'well'} ({time.monotonic() - begun:.0f} s)")
+        if wrong:
+            _say_all(self._rig)
+        self._tell_failed()
+
+    def _tell_failed(self) -> None:
+        """Requests that have failed since the plan before."""
+        try:
+            before, self._failed = self._failed, len(self._asking.so_far().failed)
+            if self._failed > before:
+                _say(f"  {self._failed - before} requests failed: {traffic.told(self._rig.client)}")
+        except Exception as error:  # the report counts them once more
+            _say(f"  it cannot be told which requests failed: {_named(error)}")
 
 
-def play(rig: Inside, before: Release, this: Release) -> dict[str, str]:
+def _named(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:1500]
+
+
+def _say_all(rig: Inside) -> None:
+    """What can be seen of the operator now: later it may be another."""
+    try:
+        _say(rig.told())
+    except Exception as error:  # whoever looks for the reason of one thing stumbles over no other
+        _say(f"  it cannot be told how the operator is: {_named(error)}")
+
+
+def play(rig: Inside, asking: Asking, before: Release, this: Release) -> dict[str, str]:
     """The worker m3 goes first; then workloads go from m2, which is behind, to it; in the end m2 goes."""
-    told = Campaign(rig)
+    told = Campaign(rig, asking)
+    older, newer = before.manifests(), this.manifests()  # made now: a node may be empty in seconds
 
     def until_it_runs(release: Release) -> None:
         until(lambda: rig.runs(release), 240, 0.5)
@@ -288,7 +376,7 @@ def play(rig: Inside, before: Release, this: Release) -> dict[str, str]:
         until_it_runs(this)
 
     def by_kubectl() -> None:
-        rig.kubectl(this.manifests())
+        rig.kubectl(newer)
         until_it_runs(this)
 
     with told.plan("helm install"):
@@ -302,16 +390,22 @@ def play(rig: Inside, before: Release, this: Release) -> dict[str, str]:
     with told.plan("helm rollback"):
         rig.helm("rollback", NAME, "1", "--wait")
         until_it_runs(before)
+    with told.plan("helm upgrade to an image that cannot be pulled, and back"):
+        nowhere = this._replace(tag="nowhere")
+        rig.helm("upgrade", NAME, str(nowhere.chart), *nowhere.values())
+        until(lambda: rig.is_kept(before, nowhere), 120, 0.5)
+        rig.helm("rollback", NAME, "--wait")
+        until_it_runs(before)
     with told.plan("helm upgrade during a migration") as wrong:
         wrong.extend(migrated(rig, "m2", "m3", by_helm))
     with told.plan("helm uninstall, and the older one by kubectl apply"):
         rig.helm("uninstall", NAME, "--wait")
-        rig.kubectl(before.manifests())
+        rig.kubectl(older)
         until_it_runs(before)
     with told.plan("kubectl apply during a migration") as wrong:
         wrong.extend(migrated(rig, "m2", "m3", by_kubectl))
     with told.plan("the older one by kubectl apply, over the newer one"):
-        rig.kubectl(before.manifests())
+        rig.kubectl(older)
         until_it_runs(before)
     with told.plan("kubectl apply during a rollout") as wrong:
         wrong.extend(rolled(rig, "m2", by_kubectl))
@@ -350,7 +444,7 @@ def _run(folder: Path, before: Release) -> int:
         asking = Asking(made.depot, made.host("m1").address)
         asking.start()
         _say(f"a cluster of three machines after {(time.monotonic() - begun) / 60:.1f} minutes")
-        ended = play(rig, before, this)
+        ended = play(rig, asking, before, this)
         seen = asking.stop()
     for one in seen.failed[:20]:
         _say(f"a request failed: {one}")
@@ -367,7 +461,7 @@ def _run(folder: Path, before: Release) -> int:
 
 
 def _say(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
+    sys.stderr.write(f"{time.strftime('%H:%M:%S')} {line}\n")
     sys.stderr.flush()
 
 

@@ -115,9 +115,9 @@ def spread(client: Client) -> None:
         until(lambda: about["name"] not in _names(client) and available(client) == 2, 120, 0.5)
 
 
-def told(client: Client) -> str:
-    """What happened to its pods last, as a kubelet or a controller tells it."""
-    events = sorted(client.list(kinds.EVENT, SPACE), key=_when)
+def told(client: Client, space: str = SPACE) -> str:
+    """What happened to the pods of a namespace last, as a kubelet or a controller tells it."""
+    events = sorted(client.list(kinds.EVENT, space), key=_when)
     return "; ".join(
         f"{_when(one)} {one['regarding'].get('name')} {one.get('reason')}: {one.get('note', '')[:120]}"
         for one in events[-_LAST:]

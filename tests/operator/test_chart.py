@@ -35,6 +35,18 @@ def test_helm_test_asks_whether_anybody_acts_and_not_whether_a_pod_is_ready() ->
     assert re.findall(r"\.svc:8443(/\w+)", asked) == ["/actingz"]
 
 
+def test_helm_test_says_why_it_failed_and_leaves_nothing_where_it_did_not() -> None:
+    """With `--logs`, which the guides do not say, Helm looks for the pod of a test that is gone by then."""
+    asked = (CHART / "templates/tests/acting.yaml").read_text()
+    policies = dict(re.findall(r"helm\.sh/hook-([a-z-]+): (.*)", asked))
+    assert policies["output-log-policy"] == "hook-failed"
+    assert "hook-succeeded" in policies["delete-policy"].split(",")
+    for name in ("README.md", "docs/install.md"):
+        said = re.findall(r"^helm test .*$", (checkout() / name).read_text(), re.MULTILINE)
+        assert len(said) == 1, name
+        assert "--logs" not in said[0], name
+
+
 def test_the_chart_refuses_the_namespaces_that_the_manifests_refuse() -> None:
     """All of them: one that every cluster has, or a name that Kubernetes keeps for itself."""
     said = (CHART / "templates/namespace.yaml").read_text()
