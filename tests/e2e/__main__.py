@@ -78,6 +78,9 @@ def _minor(folder: Path) -> Minor:
     told = "; ".join(found.wrong) or "well"
     told += f", {len(found.seen.failed)} of {found.seen.asked} requests failed"
     _say(f"from {minor.FROM} to {minor.TO} with three control planes: {found.seconds:.0f} s, {told}")
+    if parts := found.overhead:
+        each = f"{parts.to_cordon:.2f} to the cordon, {parts.to_order:.2f} to the order"
+        _say(f"  between its nodes, s (medians): {each}, {parts.to_uncordon:.2f} to the uncordon")
     _say(f"then {found.lost.plan.name}: {found.lost.wrong or found.lost.said}")
     return found
 
