@@ -193,6 +193,8 @@ class About(StrEnum):
     PROVIDED = "RequirementsProvided"
     HANDED_OVER = "HandedOver"
     """Of an OperatorVersion: all that the one before it owned is its own."""
+    COLLECTED = "Collected"
+    """Of an OperatorVersion that is to go: what still keeps it."""
 
 
 class Line(NamedTuple):
@@ -574,6 +576,14 @@ def turn_of(upgrade: UpgradeConfig) -> str:
     if target is None or said.get(CONTROL_PLANE) is ConditionStatus.TRUE:
         return ""
     return f"the cluster is being upgraded to {target}; this begins when its control plane is"
+
+
+def stuck(row: Custom, about: str) -> tuple[Reason, str] | None:
+    """Why somebody is waited for, as a condition says; None where nobody is."""
+    for said in row.object.status.conditions:
+        if said.type == about and said.reason in NEED_SOMEBODY:
+            return Reason(said.reason), said.message
+    return None
 
 
 def denied(status: Status, about: str) -> str | None:

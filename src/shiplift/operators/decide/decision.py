@@ -177,6 +177,6 @@ def _upgrade(view: OwnedView, now: datetime) -> Decided:
 def _collect(view: OwnedView, now: datetime) -> Decided:
     found = collect.collected(view)
     if found is None:
-        return Decided()
+        return Decided(told=report.kept_told(view.version, now))
     found = found._replace(line=_said(found.line, view))
     return _of(found.line, (report.collected_told(view.version, now, found),))
