@@ -7,13 +7,28 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from shiplift.kube.errors import ApiError, KubeError
+import pytest
+
+from shiplift.kube.errors import ApiError, Conflict, Forbidden, Invalid, KubeError, NotFound, ServerError
+from tests.operators.rig import boats
 from tests.operators.test_bystanders import running, stopped_for_the_next
 from tests.operators.world import World
 
 Json = dict[str, Any]
 SAYS = 'admission webhook "policy.example" denied the request: not on a Friday'
 DENIED = ApiError(SAYS, status=400)
+POLICY = "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: replicas are forbidden"
+SILENT = 'Internal error occurred: failed calling webhook "policy.example": context deadline exceeded'
+EVERY = [
+    DENIED,
+    Forbidden(SAYS, status=403, reason="Forbidden"),
+    NotFound(SAYS, status=404, reason="NotFound"),
+    Conflict(SAYS, status=409, reason="Conflict"),
+    Invalid(POLICY, status=422, reason="Invalid"),
+    Forbidden(POLICY, status=403, reason="Forbidden"),
+    ServerError(SILENT, status=500, reason="InternalError"),
+]
+"""A webhook may choose any status."""
 
 
 def denies(world: World, what: str, error: KubeError = DENIED) -> None:
@@ -34,6 +49,34 @@ def told(world: World, plural: str, name: str) -> str:
 def condition(world: World, plural: str, name: str, about: str) -> tuple[str, str, str]:
     said = world.of(plural)[name]["status"]["conditions"]
     return next((one["status"], one["reason"], one["message"]) for one in said if one["type"] == about)
+
+
+# --- what comes ---
+
+
+@pytest.mark.parametrize("error", EVERY, ids=str)
+def test_who_denies_an_object_of_a_version_is_told_before_anything_was_changed(error: KubeError) -> None:
+    """No right is missing: that is told of nobody."""
+    world = World()
+    world.offer(*boats("1.0.0"))
+    denies(world, "create Deployment boats", error)
+    world.ask("boats")
+    looks(world)
+    _, reason, message = condition(world, "operatorversions", "boats.v1.0.0", "Installed")
+    assert reason == "Refused"
+    assert message == f"Deployment ops/boats: {error.message}"
+    assert "Permission" not in str(world.of("operatorversions")["boats.v1.0.0"]["status"]["requirements"])
+    assert not world.of("customresourcedefinitions")
+    assert len(world.denied) < 8
+
+
+def test_who_denies_what_is_taken_over_is_told_and_no_right_is_missing() -> None:
+    world = running()
+    denies(world, "patch Deployment boats", Forbidden(POLICY, status=403, reason="Forbidden"))
+    world.edit("boats", version=None)
+    looks(world)
+    _, reason, message = condition(world, "operatorversions", "boats.v1.1.0", "Installed")
+    assert (reason, message) == ("Refused", f"stop Deployment ops/boats of boats.v1.0.0: {POLICY}")
 
 
 # --- what goes ---

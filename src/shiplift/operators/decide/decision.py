@@ -20,6 +20,7 @@ from shiplift.operators.decide import (
     successor,
     taking_over,
 )
+from shiplift.operators.denials import is_denial
 from shiplift.operators.model import (
     AppView,
     CrdView,
@@ -114,6 +115,8 @@ def _answered(line: Line, outcomes: Outcomes) -> Line:
 
 
 def _refusal(said: str) -> Reason:
+    if is_denial(said):
+        return Reason.REFUSED
     if "may not act as" in said:
         return Reason.NO_ACCOUNT
     if "is not the one with sha256" in said:
