@@ -207,6 +207,33 @@ def test_who_makes_again_what_is_uninstalled_is_told_and_not_fought_at_full_spee
     assert "somebody makes Deployment ops/boats again" in version["status"]["message"]
 
 
+def test_who_deletes_the_version_again_and_again_is_told_and_not_fought_at_full_speed() -> None:
+    world, said = running(), set[str]()
+
+    def bystander() -> None:
+        said.update(str(one["status"]) for one in world.of("apptypes").values())
+        for name, one in world.of("operatorversions").items():
+            if "deletionTimestamp" not in one["metadata"]:
+                world.server.remove(("operatorversions", "ops", name))
+
+    written = fought(world, bystander)
+    assert 1 < len([one for one in written if "create OperatorVersion" in one]) < 10
+    assert "somebody deletes OperatorVersion ops/boats.v1.0.0; keep them from it" in str(said)
+
+
+def test_who_deletes_a_definition_that_is_required_again_and_again_is_told_and_not_fought() -> None:
+    """Whose provider is uninstalled: nobody else makes it again."""
+    world, name, said = uninstalled_provider(), f"boats.{GROUP}", set[str]()
+
+    def bystander() -> None:
+        said.update(str(one["status"]) for one in world.of("operatorversions").values())
+        world.server.objects.pop(("customresourcedefinitions", "", name), None)
+
+    written = fought(world, bystander)
+    assert 1 < len([one for one in written if "create CustomResourceDefinition" in one]) < 10
+    assert f"somebody deletes CustomResourceDefinition {name}; keep them from it" in str(said)
+
+
 # --- a catalog changes ---
 
 

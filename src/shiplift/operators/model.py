@@ -447,6 +447,8 @@ class RequirementView(msgspec.Struct, frozen=True, kw_only=True):
     providers: Mapping[str, tuple[Provider, ...]] = {}
     """By name of a definition that is missing."""
     outcomes: Outcomes = Outcomes()
+    changes: Changes = {}
+    """What was changed of what somebody else may write too."""
 
 
 class CrdView(msgspec.Struct, frozen=True, kw_only=True):
@@ -464,6 +466,8 @@ class CrdView(msgspec.Struct, frozen=True, kw_only=True):
     buried: frozenset[tuple[str, str]] = frozenset()
     """Namespace and package of AppTypes that somebody deleted."""
     outcomes: Outcomes = Outcomes()
+    changes: Changes = {}
+    """What was changed of what somebody else may write too."""
 
 
 class Owned(msgspec.Struct, frozen=True):

@@ -99,7 +99,7 @@ def _look_again(line: Line) -> LookAgain:
     return earliest(*([requeue(line.due)] if line.due is not None else []), await_change())
 
 
-def _said(line: Line, view: AppView | InstallView | OwnedView) -> Line:
+def _said(line: Line, view: AppView | InstallView | OwnedView | RequirementView) -> Line:
     """With what was answered, and with what somebody undoes."""
     line = _answered(line, view.outcomes)
     undone = next(contested.told(view.changes, line.steps), "")
@@ -165,7 +165,7 @@ def _requirement(view: RequirementView, now: datetime) -> Decided:
     line = requirement.provided(view)
     if line is None:
         return Decided()
-    line = _answered(line, view.outcomes)
+    line = _said(line, view)
     return _of(line, (report.provided_told(view.version, now, line),))
 
 
