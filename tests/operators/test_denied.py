@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from shiplift.kube.errors import ApiError, Conflict, Forbidden, Invalid, KubeError, NotFound, ServerError
+from tests.operators.bundles import Written
 from tests.operators.rig import boats
 from tests.operators.test_bystanders import running, stopped_for_the_next
 from tests.operators.world import World
@@ -77,6 +78,24 @@ def test_who_denies_what_is_taken_over_is_told_and_no_right_is_missing() -> None
     looks(world)
     _, reason, message = condition(world, "operatorversions", "boats.v1.1.0", "Installed")
     assert (reason, message) == ("Refused", f"stop Deployment ops/boats of boats.v1.0.0: {POLICY}")
+
+
+def test_who_denies_the_apptype_of_a_provider_is_told_by_who_requires_it() -> None:
+    world, nets = World(), Written(package="nets", version="1.0.0", required=(("boats", "v1"),))
+    world.offer(nets, *boats("1.0.0"))
+    denies(world, "create AppType boats")
+    world.ask("nets")
+    looks(world)
+    status, reason, message = condition(world, "operatorversions", "nets.v1.0.0", "RequirementsProvided")
+    assert (status, reason) == ("False", "Refused")
+    assert "make AppType ops/boats: " in message
+    assert SAYS in message
+    assert len(world.denied) < 8
+    world.webhook = lambda _: None
+    looks(world)
+    assert world.installed("boats") == "1.0.0"
+    said = condition(world, "operatorversions", "nets.v1.0.0", "RequirementsProvided")
+    assert said[:2] == ("True", "Provided")
 
 
 # --- what goes ---

@@ -379,6 +379,14 @@ class Tried(NamedTuple):
     """It was some time ago: rights may have come since."""
 
 
+class Unasked(NamedTuple):
+    """Why the AppType of who provides a definition could not be made; empty where it was."""
+
+    why: str = ""
+    old: bool = False
+    """It was some time ago: nobody tries any more."""
+
+
 class Job(NamedTuple):
     """The Job of a hook."""
 
@@ -446,6 +454,8 @@ class RequirementView(msgspec.Struct, frozen=True, kw_only=True):
     crds: Mapping[str, CustomResourceDefinition] = {}
     providers: Mapping[str, tuple[Provider, ...]] = {}
     """By name of a definition that is missing."""
+    unasked: Mapping[str, Unasked] = {}
+    """By name of a definition that was made: of those whose provider was asked for."""
     outcomes: Outcomes = Outcomes()
     changes: Changes = {}
     """What was changed of what somebody else may write too."""

@@ -85,8 +85,9 @@ def _of_the_cluster(view: View, now: datetime) -> Decided:
             told = (report.source_told(view, now, line),)
             return Decided(line.steps, _look_again(line), told=told, wake=wake, news=view.reading.news)
         case CrdView():
-            step = crd.owned(view)
-            return Decided((step,) if step is not None else ())
+            steps = tuple(step for step in (crd.owned(view),) if step is not None)
+            failed = any(retries.failures(view.outcomes, steps))
+            return Decided(steps, wake=crd.waiting(view) if failed else ())
         case _:
             return Decided()
 

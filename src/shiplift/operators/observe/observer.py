@@ -142,7 +142,15 @@ class Observer:
         missing = [one for one in version_of(row).spec.required_crds if one.name not in rows]
         providers = {one.name: self._providers(one.name, one.kind, one.version) for one in missing}
         site = site_of(snapshot, key.namespace, version_of(row).spec.app_type)
-        return RequirementView(site=site, version=row, crds=rows, providers=providers, outcomes=outcomes)
+        asked = ((name, self._checks.unasked.of(row.namespace, name, "")) for name in rows)
+        return RequirementView(
+            site=site,
+            version=row,
+            crds=rows,
+            providers=providers,
+            unasked={name: said for name, said in asked if said is not None},
+            outcomes=outcomes,
+        )
 
     def _providers(self, crd: str, kind: str, version: str) -> tuple[Provider, ...]:
         return self._shelf.providers(crd.partition(".")[2], kind, version)
