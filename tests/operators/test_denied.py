@@ -146,3 +146,19 @@ def test_two_loops_that_have_lost_the_apptype_come_to_rest() -> None:
     looks(world, 5)
     assert len(world.log) == count
     assert "take our finalizer off" in told(world, "operatorversions", "boats.v1.0.0")
+
+
+# --- what is told ---
+
+
+def test_a_status_that_must_not_be_written_is_told_by_an_event() -> None:
+    world = running()
+    denies(world, "patch OperatorVersion boats.v1.1.0 status")
+    world.edit("boats", version=None)
+    looks(world, 10)
+    told = "the status of OperatorVersion boats.v1.1.0 cannot be written, and what waits for it does"
+    assert f"StatusRefused: {told}: {DENIED}" in world.events.notes
+    assert list(world.of("deployments")) == ["boats", "fleet"], "the rest goes on"
+    world.webhook = lambda _: None
+    looks(world)
+    assert world.installed("boats") == "1.1.0"

@@ -411,11 +411,14 @@ class FakeStore:
         return Snap(self._server.objects)
 
 
-class Nobody:
-    """Hears of Events, and forgets them."""
+class Heard:
+    """Hears of Events, and keeps their notes."""
 
-    def record(self, *_: object, **__: object) -> None:
-        """Nobody reads it."""
+    def __init__(self) -> None:
+        self.notes: set[str] = set()
+
+    def record(self, _about: object, reason: str, note: str, **__: object) -> None:
+        self.notes.add(f"{reason}: {note}")
 
 
 class World:
@@ -430,6 +433,7 @@ class World:
         self.log: list[str] = []
         self.webhook: Admission = lambda _: None
         self.denied: list[str] = []
+        self.events = Heard()
         self._outcomes: dict[Key, Outcomes] = {}
         self.client = FakeClient(self.server, self._fate, self._admits)
         self._quiet = FakeClient(self.server, lambda _: None)
@@ -451,7 +455,7 @@ class World:
         context = Context(
             cast("Client", self.client),
             cast("Store", FakeStore(self.server)),
-            cast("Recorder", Nobody()),
+            cast("Recorder", self.events),
             epoch=1,
             probing=AtOnce(),
         )
