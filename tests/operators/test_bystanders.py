@@ -281,6 +281,34 @@ def test_manifests_that_cannot_be_had_for_a_while_take_nothing_back() -> None:
     assert world.installed("boats") == "1.1.0"
 
 
+def through(world: World) -> Callable[[], None]:
+    """Once the new version runs and has not taken over yet, no catalog has it any more, and the operator has
+    forgotten its manifests."""
+    done = list[str]()
+
+    def bystander() -> None:
+        new = world.of("operatorversions").get("boats.v1.1.0", {})
+        said = {one["type"]: one["status"] for one in new.get("status", {}).get("conditions", ())}
+        if said.get("Installed") == "True" and said.get("HandedOver") != "True" and not done:
+            done.append("withdrawn")
+            world.offer(*renamed()[:1])
+            for place in [one for one in world.server.objects if is_payload(one)]:
+                world.server.objects.pop(place)
+            world.restart()
+
+    return bystander
+
+
+def test_a_version_that_runs_and_is_taken_out_of_the_catalog_takes_over_all_the_same() -> None:
+    world = running()
+    world.edit("boats", version=None)
+    world.settle(between=through(world))
+    assert world.installed("boats") == "1.1.0"
+    assert list(world.of("deployments")) == ["fleet"]
+    assert list(world.of("operatorversions")) == ["boats.v1.1.0"]
+    assert [name for name in world.of("roles") if "1.0.0" in name] == []
+
+
 def uninstalled_provider() -> World:
     """An operator requires a definition, and somebody has uninstalled the one that provided it."""
     world = World()

@@ -59,6 +59,8 @@ from shiplift.operators.observe.pieces import TroubledError
 from shiplift.operators.observe.shelf import NoPayloadError, Shelf, label_selector
 
 T = TypeVar("T")
+_Place = tuple[str, str, str]
+"""Kind, namespace and name of an object."""
 READS = (
     kinds.APP_TYPE,
     kinds.OPERATOR_VERSION,
@@ -299,9 +301,8 @@ class Observer:
             return view
         try:
             owned = self._owned_by(site, row, others)
-            brings = (
-                self._brings(site, row) if key.loop is Loop.UPGRADE else frozenset[tuple[str, str, str]]()
-            )
+            mine = owned.get(row.uid, ())
+            brings = self._brings(site, row, mine) if key.loop is Loop.UPGRADE else frozenset[_Place]()
         except TroubledError as error:
             return OwnedView(site=site, version=row, trouble=error.trouble, outcomes=outcomes)
         known = pieces.kinds_of(row.annotations)
@@ -317,11 +318,20 @@ class Observer:
         owners = {owner_of(one): names_of(one) for one in every}
         return self._as_account(row, account, lambda: pieces.owned(client, of, owners))
 
-    def _brings(self, site: Site, row: Custom) -> frozenset[tuple[str, str, str]]:
-        wanted = self._wanted(site.app, row) if site.app is not None else []
-        return frozenset(
-            (one["kind"], one["metadata"].get("namespace", ""), one["metadata"]["name"]) for one in wanted
-        )
+    def _brings(self, site: Site, row: Custom, mine: Iterable[Owned]) -> frozenset[_Place]:
+        """What its manifests say; of one that runs, and whose manifests nobody has any more, what says that
+        it came with it: all of them were put, or it would not run."""
+        try:
+            wanted = self._wanted(site.app, row) if site.app is not None else []
+        except TroubledError as error:
+            if error.trouble.reason is not Reason.NO_PAYLOAD:
+                raise
+            return frozenset(_place(one.kind.kind, one.meta) for one in mine if one.bundle == row.name)
+        return frozenset(_place(one["kind"], one["metadata"]) for one in wanted)
+
+
+def _place(kind: str, meta: pieces.Json) -> _Place:
+    return (kind, meta.get("namespace", ""), meta["name"])
 
 
 def _inherits(site: Site, row: Custom) -> frozenset[Kind]:
