@@ -402,13 +402,26 @@ def _definition(one: Json) -> CustomResourceDefinition:
 
 
 class FakeStore:
-    """Never behind."""
+    """Behind in nothing but what is told to be silent: of that it has what there was then."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
+        self._old: dict[str, dict[Place, Json]] = {}
 
     def snapshot(self, *_: Kind) -> Snap:
-        return Snap(self._server.objects)
+        seen = {place: one for place, one in self._server.objects.items() if place[0] not in self._old}
+        for old in self._old.values():
+            seen |= old
+        return Snap(seen)
+
+    def silence(self, kind: Kind) -> None:
+        """Its watch brings nothing any more, and nobody has noticed yet."""
+        self._old[kind.plural] = {
+            place: one for place, one in self._server.objects.items() if place[0] == kind.plural
+        }
+
+    def catch_up(self) -> None:
+        self._old.clear()
 
 
 class Heard:
@@ -435,6 +448,7 @@ class World:
         self.denied: list[str] = []
         self.events = Heard()
         self._outcomes: dict[Key, Outcomes] = {}
+        self.store = FakeStore(self.server)
         self.client = FakeClient(self.server, self._fate, self._admits)
         self._quiet = FakeClient(self.server, lambda _: None)
         self._layer = self._operator()
@@ -454,7 +468,7 @@ class World:
         self._outcomes.clear()
         context = Context(
             cast("Client", self.client),
-            cast("Store", FakeStore(self.server)),
+            cast("Store", self.store),
             cast("Recorder", self.events),
             epoch=1,
             probing=AtOnce(),

@@ -415,6 +415,9 @@ class InstallView(msgspec.Struct, frozen=True, kw_only=True):
     ending: frozenset[str] = frozenset()
     """Names of Deployments of versions before it that are scaled to zero, and of which pods have not ended:
     nobody counts those as replicas."""
+    unseen: Mapping[str, str] = {}
+    """By name, those of versions before it that are there and that `deployments` lacks, with their version: a
+    watch may be late."""
     crds: Mapping[str, CustomResourceDefinition] = {}
     altered: frozenset[str] = frozenset()
     """Names of definitions that are required with a certain content, and that somebody has changed."""

@@ -498,9 +498,20 @@ def _old_acts(case: Case) -> Line | None:
         elif live is not None:
             steps.append(_remove(case, one, live))
     if not steps and not waiting:
-        return None
+        return _not_seen(case)
     told = steps[0].describe() if steps else f"pods of Deployment {waiting[0]} end first"
     return Line(Reason.STOPPING_OLD, told, steps=tuple(steps), due=_ENDING)
+
+
+def _not_seen(case: Case) -> Line | None:
+    """What a late watch has not brought is no less at work."""
+    own = {one.name for one in case.deployments if one.live is not None and not one.live.other_selector}
+    unseen = [(name, of) for name, of in case.view.unseen.items() if name not in own]
+    if not unseen:
+        return None
+    name, of = unseen[0]
+    told = f"Deployment {case.version.namespace}/{name} of {of} is there, and was not seen yet"
+    return Line(Reason.STALE_VIEW, told, due=_ENDING)
 
 
 def _started_again(case: Case) -> Iterator[Step]:
