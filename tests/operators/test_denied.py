@@ -101,9 +101,10 @@ def test_who_denies_the_apptype_of_a_provider_is_told_by_who_requires_it() -> No
 # --- what goes ---
 
 
-def test_a_version_that_must_not_be_deleted_is_told_and_asked_for_at_leisure() -> None:
+@pytest.mark.parametrize("error", [DENIED, NotFound(SAYS, status=404, reason="NotFound")], ids=str)
+def test_a_version_that_must_not_be_deleted_is_told_and_asked_for_at_leisure(error: KubeError) -> None:
     world = running()
-    denies(world, "delete OperatorVersion boats.v1.0.0")
+    denies(world, "delete OperatorVersion boats.v1.0.0", error)
     world.edit("boats", version=None)
     looks(world)
     assert world.installed("boats") == "1.1.0"

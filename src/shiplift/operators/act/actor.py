@@ -120,8 +120,8 @@ class Actor:
                 resource_version=step.version,
                 propagation=Propagation.ORPHAN,
             )
-        except (NotFound, PreconditionFailed):
-            return Outcome.done(step, message="it is gone already")
+        except (NotFound, PreconditionFailed) as error:
+            return objects.gone(step, error)
         return done(step, written)
 
     def _make_app_type(self, step: steps.MakeAppType) -> Outcome:

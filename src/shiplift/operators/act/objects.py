@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from shiplift.engine.step import Outcome
+from shiplift.engine.step import Outcome, Step
 from shiplift.facts.kinds import CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT, SERVICE_ACCOUNT
 from shiplift.kube.changing import Edit, Subject, change
 from shiplift.kube.client import Client, Written
@@ -156,9 +156,16 @@ def _changed(client: Client, step: steps.PutPiece, *, dry_run: bool = False) -> 
 def _removed(client: Client, step: steps.RemovePiece) -> Outcome:
     try:
         written = client.delete(step.kind, step.name, step.where, uid=step.uid, resource_version=step.version)
-    except (NotFound, PreconditionFailed):
-        return Outcome.done(step, message="it is gone already")
+    except (NotFound, PreconditionFailed) as error:
+        return gone(step, error)
     return done(step, written)
+
+
+def gone(step: Step, error: ApiError) -> Outcome:
+    """Of what is deleted; a webhook may say so of what is there."""
+    if is_denial(error.message):
+        return Outcome.failed(step, str(error))
+    return Outcome.done(step, message="it is gone already")
 
 
 def _released(live: Json, step: steps.ReleasePiece) -> Json:
