@@ -207,6 +207,33 @@ def test_who_makes_again_what_is_uninstalled_is_told_and_not_fought_at_full_spee
     assert "somebody makes Deployment ops/boats again" in version["status"]["message"]
 
 
+def test_who_deletes_the_version_again_and_again_is_told_and_not_fought_at_full_speed() -> None:
+    world, said = running(), set[str]()
+
+    def bystander() -> None:
+        said.update(str(one["status"]) for one in world.of("apptypes").values())
+        for name, one in world.of("operatorversions").items():
+            if "deletionTimestamp" not in one["metadata"]:
+                world.server.remove(("operatorversions", "ops", name))
+
+    written = fought(world, bystander)
+    assert 1 < len([one for one in written if "create OperatorVersion" in one]) < 10
+    assert "somebody deletes OperatorVersion ops/boats.v1.0.0; keep them from it" in str(said)
+
+
+def test_who_deletes_a_definition_that_is_required_again_and_again_is_told_and_not_fought() -> None:
+    """Whose provider is uninstalled: nobody else makes it again."""
+    world, name, said = uninstalled_provider(), f"boats.{GROUP}", set[str]()
+
+    def bystander() -> None:
+        said.update(str(one["status"]) for one in world.of("operatorversions").values())
+        world.server.objects.pop(("customresourcedefinitions", "", name), None)
+
+    written = fought(world, bystander)
+    assert 1 < len([one for one in written if "create CustomResourceDefinition" in one]) < 10
+    assert f"somebody deletes CustomResourceDefinition {name}; keep them from it" in str(said)
+
+
 # --- a catalog changes ---
 
 
@@ -252,6 +279,34 @@ def test_manifests_that_cannot_be_had_for_a_while_take_nothing_back() -> None:
     world.server.objects.update(hidden)
     world.settle()
     assert world.installed("boats") == "1.1.0"
+
+
+def through(world: World) -> Callable[[], None]:
+    """Once the new version runs and has not taken over yet, no catalog has it any more, and the operator has
+    forgotten its manifests."""
+    done = list[str]()
+
+    def bystander() -> None:
+        new = world.of("operatorversions").get("boats.v1.1.0", {})
+        said = {one["type"]: one["status"] for one in new.get("status", {}).get("conditions", ())}
+        if said.get("Installed") == "True" and said.get("HandedOver") != "True" and not done:
+            done.append("withdrawn")
+            world.offer(*renamed()[:1])
+            for place in [one for one in world.server.objects if is_payload(one)]:
+                world.server.objects.pop(place)
+            world.restart()
+
+    return bystander
+
+
+def test_a_version_that_runs_and_is_taken_out_of_the_catalog_takes_over_all_the_same() -> None:
+    world = running()
+    world.edit("boats", version=None)
+    world.settle(between=through(world))
+    assert world.installed("boats") == "1.1.0"
+    assert list(world.of("deployments")) == ["fleet"]
+    assert list(world.of("operatorversions")) == ["boats.v1.1.0"]
+    assert [name for name in world.of("roles") if "1.0.0" in name] == []
 
 
 def uninstalled_provider() -> World:

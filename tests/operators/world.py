@@ -13,6 +13,7 @@ import msgspec
 
 from shiplift import api
 from shiplift.engine.barrier import Seen
+from shiplift.engine.layer import Retry
 from shiplift.engine.step import Outcomes
 from shiplift.facts.cluster import CrdVersion, CustomResourceDefinition, Namespace
 from shiplift.facts.custom import Custom
@@ -28,7 +29,7 @@ from shiplift.facts.meta import NO_LABELS, Labels
 from shiplift.facts.pods import PodSpec
 from shiplift.facts.workloads import Deployment
 from shiplift.kube.client import Client, PatchType, Propagation, Written
-from shiplift.kube.errors import AlreadyExists, Conflict, NotFound, PreconditionFailed
+from shiplift.kube.errors import AlreadyExists, Conflict, KubeError, NotFound, PreconditionFailed
 from shiplift.kube.events import Recorder
 from shiplift.kube.manifests import kind_of
 from shiplift.kube.part import Context
@@ -145,11 +146,22 @@ def _content(one: Json) -> Json:
     return {**one, "metadata": {key: value for key, value in meta.items() if value not in ({}, [])}}
 
 
-class FakeClient:
-    """The verbs that the layer uses, with their preconditions; `fate` is asked around every write."""
+Admission = Callable[[str], KubeError | None]
+"""What a webhook answers to `create`, `update`, `patch` or `delete` of a kind and name; None lets it pass."""
 
-    def __init__(self, server: Server, fate: Callable[[str], None]) -> None:
-        self._server, self._fate = server, fate
+
+class FakeClient:
+    """The verbs that the layer uses, with their preconditions; `fate` is asked around every write, and
+    `admits` before each, in dry run as well."""
+
+    def __init__(
+        self, server: Server, fate: Callable[[str], None], admits: Admission = lambda _: None
+    ) -> None:
+        self._server, self._fate, self._admits = server, fate, admits
+
+    def _admitted(self, what: str) -> None:
+        if (denial := self._admits(what)) is not None:
+            raise denial
 
     def acting_as(self, _: object) -> FakeClient:
         return self
@@ -192,6 +204,7 @@ class FakeClient:
         where = {"namespace": space} if kind.namespaced else {}
         uid = f"uid-{self._server.version}-{meta['name']}"
         whole = {**body, "kind": kind.kind, "metadata": {**meta, **where, "uid": uid}}
+        self._admitted(f"create {kind} {meta['name']}")
         if dry_run:
             return Written(stored(whole), None)
         return self._write(kind, space, f"create {kind} {meta['name']}", lambda: whole)
@@ -207,6 +220,7 @@ class FakeClient:
             "kind": kind.kind,
             "metadata": {**meta, "generation": live["metadata"]["generation"]},
         }
+        self._admitted(f"update {kind} {meta['name']}")
         if dry_run:
             return Written(stored(whole), None)
         return self._write(kind, meta.get("namespace", ""), f"update {kind} {meta['name']}", lambda: whole)
@@ -226,6 +240,7 @@ class FakeClient:
     ) -> Written:
         live = self.get(kind, name, namespace)
         self._check(live, uid, resource_version)
+        self._admitted(f"patch {kind} {name} {subresource}".strip())
         if dry_run:
             return Written(live, None)
         changed = edited(live, patch) if type is PatchType.JSON else merged(live, patch)
@@ -243,6 +258,7 @@ class FakeClient:
     ) -> Written:
         live = self.get(kind, name, namespace)
         self._check(live, uid, resource_version)
+        self._admitted(f"delete {kind} {name}")
         self._fate(f"before delete {kind} {name}")
         self._server.remove((kind.plural, namespace if kind.namespaced else "", name))
         self._fate(f"after delete {kind} {name}")
@@ -363,20 +379,36 @@ def _definition(one: Json) -> CustomResourceDefinition:
 
 
 class FakeStore:
-    """Never behind."""
+    """Behind in nothing but what is told to be silent: of that it has what there was then."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
+        self._old: dict[str, dict[Place, Json]] = {}
 
     def snapshot(self, *_: Kind) -> Snap:
-        return Snap(self._server.objects)
+        seen = {place: one for place, one in self._server.objects.items() if place[0] not in self._old}
+        for old in self._old.values():
+            seen |= old
+        return Snap(seen)
+
+    def silence(self, kind: Kind) -> None:
+        """Its watch brings nothing any more, and nobody has noticed yet."""
+        self._old[kind.plural] = {
+            place: one for place, one in self._server.objects.items() if place[0] == kind.plural
+        }
+
+    def catch_up(self) -> None:
+        self._old.clear()
 
 
-class Nobody:
-    """Hears of Events, and forgets them."""
+class Heard:
+    """Hears of Events, and keeps their notes."""
 
-    def record(self, *_: object, **__: object) -> None:
-        """Nobody reads it."""
+    def __init__(self) -> None:
+        self.notes: set[str] = set()
+
+    def record(self, _about: object, reason: str, note: str, **__: object) -> None:
+        self.notes.add(f"{reason}: {note}")
 
 
 class World:
@@ -389,7 +421,12 @@ class World:
         self.writes = 0
         self.kill_at = -1
         self.log: list[str] = []
-        self.client = FakeClient(self.server, self._fate)
+        self.webhook: Admission = lambda _: None
+        self.denied: list[str] = []
+        self.events = Heard()
+        self._outcomes: dict[Key, Outcomes] = {}
+        self.store = FakeStore(self.server)
+        self.client = FakeClient(self.server, self._fate, self._admits)
         self._quiet = FakeClient(self.server, lambda _: None)
         self._layer = self._operator()
 
@@ -399,11 +436,17 @@ class World:
         if self.writes == self.kill_at:
             raise Killed(what)
 
+    def _admits(self, what: str) -> KubeError | None:
+        denial = self.webhook(what)
+        self.denied += [what] if denial is not None else []
+        return denial
+
     def _operator(self) -> Operators:
+        self._outcomes.clear()
         context = Context(
             cast("Client", self.client),
-            cast("Store", FakeStore(self.server)),
-            cast("Recorder", Nobody()),
+            cast("Store", self.store),
+            cast("Recorder", self.events),
             epoch=1,
             probing=AtOnce(),
         )
@@ -490,12 +533,14 @@ class World:
 
     def _round(self, key: Key) -> None:
         """One look; who is killed comes back knowing nothing."""
-        layer = self._layer
+        layer, outcomes = self._layer, self._outcomes.get(key, Outcomes())
         try:
-            decision = layer.decide(layer.observe(key, Outcomes()), self.now)
-            for step in decision.steps:
-                layer.act(step)
+            decision = layer.decide(layer.observe(key, outcomes), self.now)
+            answers = [layer.act(step) for step in decision.steps]
+            self._outcomes[key] = outcomes.remember(answers, self.now)
             list(layer.publish(key, decision))
+        except Retry:
+            pass
         except Killed:
             self._layer = self._operator()
 

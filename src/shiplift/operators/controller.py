@@ -30,11 +30,13 @@ from shiplift.operators.decide.decision import decide
 from shiplift.operators.model import (
     About,
     AppView,
+    CrdView,
     Decided,
     InstallView,
     Key,
     Loop,
     OwnedView,
+    RequirementView,
     View,
     holds,
 )
@@ -60,7 +62,7 @@ class Operators:
 
     def observe(self, key: Key, outcomes: Outcomes) -> tuple[Loop, View]:
         seen = self._observer.observe(key, outcomes)
-        if isinstance(seen, InstallView | AppView | OwnedView):
+        if isinstance(seen, InstallView | AppView | OwnedView | RequirementView | CrdView):
             seen = msgspec.structs.replace(seen, changes=dict(self._changes.changes))
         return key.loop, seen
 

@@ -193,6 +193,8 @@ class About(StrEnum):
     PROVIDED = "RequirementsProvided"
     HANDED_OVER = "HandedOver"
     """Of an OperatorVersion: all that the one before it owned is its own."""
+    COLLECTED = "Collected"
+    """Of an OperatorVersion that is to go: what still keeps it."""
 
 
 class Line(NamedTuple):
@@ -377,6 +379,14 @@ class Tried(NamedTuple):
     """It was some time ago: rights may have come since."""
 
 
+class Unasked(NamedTuple):
+    """Why the AppType of who provides a definition could not be made; empty where it was."""
+
+    why: str = ""
+    old: bool = False
+    """It was some time ago: nobody tries any more."""
+
+
 class Job(NamedTuple):
     """The Job of a hook."""
 
@@ -405,6 +415,9 @@ class InstallView(msgspec.Struct, frozen=True, kw_only=True):
     ending: frozenset[str] = frozenset()
     """Names of Deployments of versions before it that are scaled to zero, and of which pods have not ended:
     nobody counts those as replicas."""
+    unseen: Mapping[str, str] = {}
+    """By name, those of versions before it that are there and that `deployments` lacks, with their version: a
+    watch may be late."""
     crds: Mapping[str, CustomResourceDefinition] = {}
     altered: frozenset[str] = frozenset()
     """Names of definitions that are required with a certain content, and that somebody has changed."""
@@ -444,7 +457,11 @@ class RequirementView(msgspec.Struct, frozen=True, kw_only=True):
     crds: Mapping[str, CustomResourceDefinition] = {}
     providers: Mapping[str, tuple[Provider, ...]] = {}
     """By name of a definition that is missing."""
+    unasked: Mapping[str, Unasked] = {}
+    """By name of a definition that was made: of those whose provider was asked for."""
     outcomes: Outcomes = Outcomes()
+    changes: Changes = {}
+    """What was changed of what somebody else may write too."""
 
 
 class CrdView(msgspec.Struct, frozen=True, kw_only=True):
@@ -462,6 +479,8 @@ class CrdView(msgspec.Struct, frozen=True, kw_only=True):
     buried: frozenset[tuple[str, str]] = frozenset()
     """Namespace and package of AppTypes that somebody deleted."""
     outcomes: Outcomes = Outcomes()
+    changes: Changes = {}
+    """What was changed of what somebody else may write too."""
 
 
 class Owned(msgspec.Struct, frozen=True):
@@ -574,6 +593,14 @@ def turn_of(upgrade: UpgradeConfig) -> str:
     if target is None or said.get(CONTROL_PLANE) is ConditionStatus.TRUE:
         return ""
     return f"the cluster is being upgraded to {target}; this begins when its control plane is"
+
+
+def stuck(row: Custom, about: str) -> tuple[Reason, str] | None:
+    """Why somebody is waited for, as a condition says; None where nobody is."""
+    for said in row.object.status.conditions:
+        if said.type == about and said.reason in NEED_SOMEBODY:
+            return Reason(said.reason), said.message
+    return None
 
 
 def denied(status: Status, about: str) -> str | None:

@@ -139,6 +139,13 @@ class MakeVersion(Step, frozen=True):
     def key(self) -> str:
         return f"make version {self.app_uid} {self.bundle} {self.order}"
 
+    @property
+    def change(self) -> str:
+        return f"make version {self.namespace} {self.bundle}"
+
+    def undone_by_others(self) -> str:
+        return f"somebody deletes OperatorVersion {self.namespace}/{self.bundle}; keep them from it"
+
     def describe(self) -> str:
         over = f", which takes over from {self.replaces}" if self.replaces else ""
         return f"make OperatorVersion {self.namespace}/{self.bundle} from catalog {self.catalog}{over}"
@@ -158,6 +165,11 @@ class DeleteVersion(Step, frozen=True):
     def key(self) -> str:
         return f"delete version {self.uid}"
 
+    @property
+    def takes_back(self) -> str:
+        """What is not wanted any more may be wanted again."""
+        return f"make version {self.namespace} {self.name}"
+
     def describe(self) -> str:
         return f"delete OperatorVersion {self.namespace}/{self.name}: {self.why}"
 
@@ -175,6 +187,10 @@ class MakeAppType(Step, frozen=True):
     @property
     def key(self) -> str:
         return f"make apptype {self.namespace} {self.name}"
+
+    @property
+    def change(self) -> str:
+        return self.key
 
     def describe(self) -> str:
         return f"make AppType {self.namespace}/{self.name}: package {self.package} provides {self.crd}"
@@ -210,6 +226,14 @@ class MakeCrd(Account, frozen=True):
     @property
     def key(self) -> str:
         return f"make crd {self.crd} {self.payload}"
+
+    @property
+    def change(self) -> str:
+        """Whichever version of its provider has it."""
+        return f"make crd {self.crd}"
+
+    def undone_by_others(self) -> str:
+        return f"somebody deletes CustomResourceDefinition {self.crd}; keep them from it"
 
     def describe(self) -> str:
         return f"make CustomResourceDefinition {self.crd} as {self.bundle} brings it"

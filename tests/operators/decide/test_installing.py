@@ -326,8 +326,21 @@ def test_what_cannot_be_looked_at_is_told_and_what_runs_goes_on_running() -> Non
     lost = Trouble(Reason.NO_PAYLOAD, "no catalog has them")
     assert said(view(trouble=lost)).reason is Reason.NO_PAYLOAD
     runs = version("1.0.0", 1, "", "Installed")
-    line = said(view(of=runs, trouble=lost))
+    line = said(view(of=runs, trouble=lost, deployments={"app": deployment(runs)}))
     assert (line.reason, line.holds) == (Reason.INSTALLED, Holds.TRUE)
+
+
+def test_what_ran_and_is_not_compared_with_its_manifests_runs_while_its_deployments_do() -> None:
+    lost = Trouble(Reason.NO_PAYLOAD, "no catalog has them")
+    ran = version("1.1.0", 2, "1.0.0", "no:Installed", "HandedOver")
+    line = said(view(of=ran, trouble=lost, deployments={"app": deployment(ran)}))
+    assert (line.reason, line.holds) == (Reason.INSTALLED, Holds.TRUE)
+    runs = version("1.0.0", 1, "", "Installed")
+    crashes = deployment(runs, available_replicas=0)
+    for rows in ({}, {"app": crashes}, {"app": deployment(OLD, replicas=0)}, {"app": deployment(NEXT)}):
+        line = said(view(of=runs, trouble=lost, deployments=rows))
+        assert (line.reason, line.holds) == (Reason.NO_PAYLOAD, Holds.FALSE)
+        assert "Deployment app is not available" in line.message
 
 
 # --- from one version to the next ---

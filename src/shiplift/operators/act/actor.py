@@ -14,7 +14,16 @@ from shiplift.facts.kinds import APP_TYPE, CUSTOM_RESOURCE_DEFINITION, OPERATOR_
 from shiplift.kube.api_servers import ApiServers
 from shiplift.kube.changing import Subject, change
 from shiplift.kube.client import Client, Propagation
-from shiplift.kube.errors import Forbidden, KubeError, NotFound, PreconditionFailed
+from shiplift.kube.errors import (
+    AlreadyExists,
+    ApiError,
+    Forbidden,
+    KubeError,
+    NotFound,
+    PreconditionFailed,
+    ServerError,
+    Throttled,
+)
 from shiplift.kube.finalizers import finalizer_edit
 from shiplift.kube.outcomes import SOON, done, refusal, uid_of, version_of
 from shiplift.operators import steps
@@ -23,7 +32,8 @@ from shiplift.operators.crds import existing, rules
 from shiplift.operators.crds.definition import DefinitionError, content_of, read, storage_of
 from shiplift.operators.crds.existing import ExistingError
 from shiplift.operators.crds.storing import StoringError, store_anew
-from shiplift.operators.model import MOST_GRAVES, Checked
+from shiplift.operators.denials import is_denial
+from shiplift.operators.model import MOST_GRAVES, Checked, Unasked
 from shiplift.operators.names import BUNDLE, CONTENT, FINALIZER, REQUIRED
 from shiplift.operators.observe.checks import Checks
 from shiplift.operators.observe.pieces import as_account, forbidden
@@ -33,6 +43,8 @@ Json = dict[str, Any]
 _MOST_SECONDS = 60.0
 """For all objects of one definition. Whoever has more of them checks with `shiplift catalog crds`, and allows
 `ExistingObjects` in the AppType."""
+
+_EVERYDAY = (AlreadyExists, ServerError, Throttled)
 
 
 class Actor:
@@ -108,8 +120,8 @@ class Actor:
                 resource_version=step.version,
                 propagation=Propagation.ORPHAN,
             )
-        except (NotFound, PreconditionFailed):
-            return Outcome.done(step, message="it is gone already")
+        except (NotFound, PreconditionFailed) as error:
+            return objects.gone(step, error)
         return done(step, written)
 
     def _make_app_type(self, step: steps.MakeAppType) -> Outcome:
@@ -121,7 +133,15 @@ class Actor:
                 "serviceAccountName": step.account,
             },
         }
-        return done(step, self._client.create(APP_TYPE, body, step.namespace))
+        try:
+            made = self._client.create(APP_TYPE, body, step.namespace)
+        except ApiError as error:
+            if is_denial(error.message) or not isinstance(error, _EVERYDAY):
+                why = f"{step.describe()}: {error}"
+                self._checks.unasked.note(step.namespace, step.crd, "", Unasked(why))
+            raise
+        self._checks.unasked.note(step.namespace, step.crd, "", Unasked())
+        return done(step, made)
 
     def _bury(self, step: steps.Bury) -> Outcome:
         live = self._client.get(OPERATOR_CATALOG, step.catalog)

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from shiplift.engine.step import Outcome
+from shiplift.engine.step import Outcome, Step
 from shiplift.facts.kinds import CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT, SERVICE_ACCOUNT
 from shiplift.kube.changing import Edit, Subject, change
 from shiplift.kube.client import Client, Written
-from shiplift.kube.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound, PreconditionFailed
+from shiplift.kube.errors import (
+    AlreadyExists,
+    ApiError,
+    Conflict,
+    Forbidden,
+    NotFound,
+    PreconditionFailed,
+    ServerError,
+    Throttled,
+    Unauthorized,
+)
 from shiplift.kube.outcomes import SOON, done, uid_of, version_of
 from shiplift.kube.rights import allowed
 from shiplift.operators import steps
 from shiplift.operators.crds.definition import content_of, stored_content_of
+from shiplift.operators.denials import is_denial
 from shiplift.operators.handing import acting
 from shiplift.operators.handing.ownership import (
     OWNER_UID,
@@ -28,6 +39,7 @@ from shiplift.operators.observe.pieces import and_uninstalled
 
 Json = dict[str, Any]
 
+_MOVED_ON = (NotFound, AlreadyExists, Conflict, PreconditionFailed)
 _STOPPED: Json = {"spec": {"replicas": 0}, "metadata": {"annotations": {MANIFEST: None}}}
 """It is not what its version wants any more: whoever goes back to that version puts it back."""
 
@@ -65,14 +77,23 @@ def tried(client: Client, puts: Iterable[steps.PutPiece], rights: Iterable[steps
     for one in puts:
         try:
             _changed(client, one, dry_run=True) if one.uid else _made(client, one, dry_run=True)
-        except (Forbidden, Invalid) as error:
-            where = f"{one.where}/{one.name}" if one.where else one.name
-            refused.append(Refused(f"{one.kind} {where}", error.message, isinstance(error, Forbidden)))
-        except (NotFound, AlreadyExists, Conflict, PreconditionFailed):
-            continue
+        except ApiError as error:
+            refused += _refused(one, error)
     lacking = [one for one in rights if not _may(client, one)]
     refused += [Refused(str(one), f"the account may not {one}") for one in lacking]
     return Tried(tuple(refused))
+
+
+def _refused(one: steps.PutPiece, error: ApiError) -> Iterator[Refused]:
+    """Nothing where the next look clears it up; raised is what says nothing about the object."""
+    denied = is_denial(error.message)
+    if isinstance(error, _MOVED_ON) and not denied:
+        return
+    if isinstance(error, (ServerError, Throttled, Unauthorized)) and not denied:
+        raise error
+    where = f"{one.where}/{one.name}" if one.where else one.name
+    lacking = isinstance(error, Forbidden) and not denied
+    yield Refused(f"{one.kind} {where}", error.message, lacking)
 
 
 def _may(client: Client, one: steps.Right) -> bool:
@@ -135,9 +156,16 @@ def _changed(client: Client, step: steps.PutPiece, *, dry_run: bool = False) -> 
 def _removed(client: Client, step: steps.RemovePiece) -> Outcome:
     try:
         written = client.delete(step.kind, step.name, step.where, uid=step.uid, resource_version=step.version)
-    except (NotFound, PreconditionFailed):
-        return Outcome.done(step, message="it is gone already")
+    except (NotFound, PreconditionFailed) as error:
+        return gone(step, error)
     return done(step, written)
+
+
+def gone(step: Step, error: ApiError) -> Outcome:
+    """Of what is deleted; a webhook may say so of what is there."""
+    if is_denial(error.message):
+        return Outcome.failed(step, str(error))
+    return Outcome.done(step, message="it is gone already")
 
 
 def _released(live: Json, step: steps.ReleasePiece) -> Json:

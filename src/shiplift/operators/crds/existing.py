@@ -21,6 +21,7 @@ from shiplift.facts.kinds import CUSTOM_RESOURCE_DEFINITION, Kind
 from shiplift.kube.client import Client
 from shiplift.kube.errors import ApiError, Forbidden, Invalid, NotFound
 from shiplift.operators.crds.definition import Definition, read
+from shiplift.operators.denials import is_denial
 
 Json = dict[str, Any]
 SHADOW = "operators.shiplift.dev/shadow"
@@ -135,16 +136,18 @@ def _checked(client: Client, kind: Kind, after: Kind, before: _Lazily, until: fl
 
 def _refusal(client: Client, kind: Kind, one: Json) -> str:
     """Why the API server would not create a copy of it; empty where it would. Who may not ask knows nothing:
-    that somebody denies a copy says nothing about the schema."""
+    that somebody denies a copy says nothing about the schema, whatever status the denial has."""
     meta = {key: one["metadata"][key] for key in _COPIED if key in one["metadata"]}
     try:
         client.create(kind, {**one, "metadata": meta}, meta.get("namespace", ""), dry_run=True)
-    except Invalid as error:
+    except ApiError as error:
+        if isinstance(error, Forbidden) or is_denial(error.message):
+            raise ExistingError(f"{_name(one)} cannot be checked: {error.message}") from error
+        if not isinstance(error, Invalid):
+            raise
         return (
             "; ".join(f"{cause.field}: {cause.message}" for cause in error.causes[:_DEEPEST]) or error.message
         )
-    except Forbidden as error:
-        raise ExistingError(f"{_name(one)} cannot be checked: {error.message}") from error
     return ""
 
 
@@ -167,8 +170,20 @@ def shadow(client: Client, definition: Json, version: str, mark: str = MARK) -> 
         _wait(client, kind, made["metadata"]["name"])
         yield kind
     finally:
-        with contextlib.suppress(NotFound):
-            client.delete(CUSTOM_RESOURCE_DEFINITION, made["metadata"]["name"], uid=made["metadata"]["uid"])
+        _remove(client, made)
+
+
+def _remove(client: Client, one: Json) -> None:
+    """Who denies that a shadow goes is told so: otherwise each check would leave one more behind."""
+    meta = one["metadata"]
+    try:
+        client.delete(CUSTOM_RESOURCE_DEFINITION, meta["name"], uid=meta["uid"])
+    except ApiError as error:
+        if is_denial(error.message):
+            told = f"CustomResourceDefinition {meta['name']}, made for the check, cannot be removed"
+            raise ExistingError(f"{told}: {error.message}") from error
+        if not isinstance(error, NotFound):
+            raise
 
 
 def shadow_of(definition: Json, version: str, name: str, mark: str = MARK) -> Json:
@@ -224,9 +239,7 @@ def remove_leftovers(client: Client, mark: str = MARK) -> None:
     for one in _shadows(client):
         of = one["metadata"]["labels"][SHADOW]
         if _age(one) > _LEFT_BEHIND or (MARK not in (of, mark) and of != mark):
-            with contextlib.suppress(NotFound):
-                meta = one["metadata"]
-                client.delete(CUSTOM_RESOURCE_DEFINITION, meta["name"], uid=meta["uid"])
+            _remove(client, one)
 
 
 def _shadows(client: Client) -> Iterator[Json]:

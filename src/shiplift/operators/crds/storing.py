@@ -17,8 +17,9 @@ import msgspec
 
 from shiplift.facts.kinds import CUSTOM_RESOURCE_DEFINITION, Kind
 from shiplift.kube.client import Client
-from shiplift.kube.errors import Conflict, KubeError, NotFound, PreconditionFailed
+from shiplift.kube.errors import ApiError, Conflict, Invalid, KubeError, NotFound, PreconditionFailed
 from shiplift.operators.crds.definition import listed, storage_of, stored_in
+from shiplift.operators.denials import is_denial
 
 Json = dict[str, Any]
 Servers = Callable[[], Iterable[Client]]
@@ -63,17 +64,27 @@ def _kind(live: Json, storage: str) -> Kind:
 
 
 def _write_all(client: Client, kind: Kind, until: float) -> int:
-    """Whoever is faster with a write of their own has stored the object anew just as well."""
+    """Whoever is faster with a write of their own has stored the object anew just as well; who denies it has
+    not, whatever status the denial has."""
     count = 0
     for one in client.list(kind):
         if time.monotonic() > until:
             raise StoringError(f"there are more than {count:,} objects of {kind}, too many to store in time")
         try:
             client.update(kind, one)
-        except (Conflict, NotFound, PreconditionFailed):
-            continue
+        except ApiError as error:
+            if is_denial(error.message) or isinstance(error, Invalid):
+                raise StoringError(f"{_name(one)} cannot be stored anew: {error.message}") from error
+            if isinstance(error, (Conflict, NotFound, PreconditionFailed)):
+                continue
+            raise
         count += 1
     return count
+
+
+def _name(one: Json) -> str:
+    meta = one["metadata"]
+    return f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else str(meta["name"])
 
 
 def _wait_in_use(servers: Servers, kind: Kind, storage: str) -> None:

@@ -15,7 +15,7 @@ from shiplift.facts.kinds import APP_TYPE
 from shiplift.operators.catalog.model import Bundle
 from shiplift.operators.decide import choosing, lineage
 from shiplift.operators.decide.choosing import Chosen
-from shiplift.operators.model import AppView, Line, Reason, app_of, catalog_status_of
+from shiplift.operators.model import About, AppView, Line, Reason, app_of, catalog_status_of, stuck
 from shiplift.operators.names import FINALIZER
 from shiplift.operators.steps import Bury, DeleteVersion, MakeVersion, SetFinalizer
 
@@ -102,13 +102,19 @@ def _uninstalled(view: AppView, app: Custom, now: datetime) -> Line:
     versions = view.site.versions
     if versions:
         going = tuple(deleted(one, "its AppType is deleted") for one in versions if not one.deleting)
-        return Line(Reason.UNINSTALLING, f"{versions[-1].name} is uninstalled", steps=going)
+        kept = next((why for one in versions if (why := stuck(one, About.COLLECTED)) is not None), None)
+        told = f"{versions[-1].name} is uninstalled"
+        return Line(*_held(told, kept), steps=going)
     if FINALIZER not in app.finalizers:
         return Line(Reason.UNINSTALLING, "others keep it")
     if graves := tuple(_graves(view, app, now)):
         return Line(Reason.UNINSTALLING, "that it was uninstalled is noted", steps=graves)
     steps = (SetFinalizer(APP_TYPE, app.namespace, app.name, app.uid, present=False),)
     return Line(Reason.UNINSTALLING, "nothing of it is left", steps=steps)
+
+
+def _held(told: str, why: tuple[Reason, str] | None) -> tuple[Reason, str]:
+    return (Reason.UNINSTALLING, told) if why is None else (why[0], f"{told}: {why[1]}")
 
 
 def deleted(one: Custom, why: str) -> DeleteVersion:

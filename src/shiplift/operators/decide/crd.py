@@ -4,7 +4,7 @@ the package that owns it, unless somebody has deleted that AppType before."""
 from __future__ import annotations
 
 from shiplift.facts.custom import Custom
-from shiplift.operators.model import CrdView, Provider, app_of, is_paused
+from shiplift.operators.model import CrdView, Key, Loop, Provider, app_of, is_paused
 from shiplift.operators.names import REQUIRED
 from shiplift.operators.steps import MakeAppType
 
@@ -21,6 +21,12 @@ def owned(view: CrdView) -> MakeAppType | None:
     if any(package == provider.package for _, package in view.app_types):
         return None
     return _made(view, provider, apps[0])
+
+
+def waiting(view: CrdView) -> tuple[Key, ...]:
+    """Who tells that the AppType cannot be made."""
+    versions = (one for site in view.needed_by for one in site.versions)
+    return tuple(Key(Loop.REQUIREMENT, one.namespace, one.name) for one in versions)
 
 
 def _wants(app: Custom) -> bool:

@@ -20,6 +20,7 @@ from shiplift.operators.decide import (
     successor,
     taking_over,
 )
+from shiplift.operators.denials import is_denial
 from shiplift.operators.model import (
     AppView,
     CrdView,
@@ -84,8 +85,9 @@ def _of_the_cluster(view: View, now: datetime) -> Decided:
             told = (report.source_told(view, now, line),)
             return Decided(line.steps, _look_again(line), told=told, wake=wake, news=view.reading.news)
         case CrdView():
-            step = crd.owned(view)
-            return Decided((step,) if step is not None else ())
+            steps = tuple(step for step in (crd.owned(view),) if step is not None)
+            failed = any(retries.failures(view.outcomes, steps))
+            return Decided(steps, wake=crd.waiting(view) if failed else ())
         case _:
             return Decided()
 
@@ -98,7 +100,7 @@ def _look_again(line: Line) -> LookAgain:
     return earliest(*([requeue(line.due)] if line.due is not None else []), await_change())
 
 
-def _said(line: Line, view: AppView | InstallView | OwnedView) -> Line:
+def _said(line: Line, view: AppView | InstallView | OwnedView | RequirementView) -> Line:
     """With what was answered, and with what somebody undoes."""
     line = _answered(line, view.outcomes)
     undone = next(contested.told(view.changes, line.steps), "")
@@ -114,6 +116,8 @@ def _answered(line: Line, outcomes: Outcomes) -> Line:
 
 
 def _refusal(said: str) -> Reason:
+    if is_denial(said):
+        return Reason.REFUSED
     if "may not act as" in said:
         return Reason.NO_ACCOUNT
     if "is not the one with sha256" in said:
@@ -162,7 +166,7 @@ def _requirement(view: RequirementView, now: datetime) -> Decided:
     line = requirement.provided(view)
     if line is None:
         return Decided()
-    line = _answered(line, view.outcomes)
+    line = _said(line, view)
     return _of(line, (report.provided_told(view.version, now, line),))
 
 
@@ -177,6 +181,6 @@ def _upgrade(view: OwnedView, now: datetime) -> Decided:
 def _collect(view: OwnedView, now: datetime) -> Decided:
     found = collect.collected(view)
     if found is None:
-        return Decided()
+        return Decided(told=report.kept_told(view.version, now))
     found = found._replace(line=_said(found.line, view))
     return _of(found.line, (report.collected_told(view.version, now, found),))

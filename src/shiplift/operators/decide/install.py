@@ -8,12 +8,20 @@ terminal: each look begins anew from what is there.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
+from typing import Any
 
 import msgspec
 
-from shiplift.api.operators import CrdFinding, CrdRule, RequirementKind, RequirementStatus, RuleAction
+from shiplift.api.operators import (
+    CrdFinding,
+    CrdRule,
+    OperatorDeployment,
+    RequirementKind,
+    RequirementStatus,
+    RuleAction,
+)
 from shiplift.engine.conditions import Status as Holds
 from shiplift.engine.step import Step
 from shiplift.facts.custom import Custom
@@ -24,10 +32,12 @@ from shiplift.facts.kinds import (
     POD,
     SERVICE_ACCOUNT,
 )
+from shiplift.facts.workloads import Deployment
 from shiplift.operators.catalog import semver
 from shiplift.operators.crds.definition import listed, served_by
 from shiplift.operators.decide import hooking, lineage, requirements
 from shiplift.operators.decide.former import Former, former, names_of
+from shiplift.operators.handing.ownership import OWNER_UID
 from shiplift.operators.model import (
     About,
     Checked,
@@ -174,10 +184,30 @@ def _troubled(case: Case) -> Line | None:
     trouble = case.view.trouble
     if trouble is None:
         return None
-    if trouble.reason is Reason.NO_PAYLOAD and holds(case.version, About.INSTALLED):
-        told = f"it runs; it is not compared with its manifests: {trouble.message}"
-        return Line(Reason.INSTALLED, told, Holds.TRUE, due=_VERIFY)
+    if trouble.reason is Reason.NO_PAYLOAD and (
+        holds(case.version, About.INSTALLED) or has_run(case.version)
+    ):
+        return _uncompared(case, trouble.message)
     return Line(trouble.reason, trouble.message, due=_LOOK_AGAIN)
+
+
+def _uncompared(case: Case, why: str) -> Line:
+    """All of it was put when it ran; whether it still runs its Deployments say."""
+    down = [
+        one.name for one in version_of(case.version).spec.install_strategy.deployments if not _runs(case, one)
+    ]
+    if down:
+        told = f"Deployment {down[0]} is not available{_more(len(down) - 1)}, and cannot be put right: {why}"
+        return Line(Reason.NO_PAYLOAD, told, due=_LOOK_AGAIN)
+    told = f"it runs; it is not compared with its manifests: {why}"
+    return Line(Reason.INSTALLED, told, Holds.TRUE, due=_VERIFY)
+
+
+def _runs(case: Case, one: OperatorDeployment) -> bool:
+    """What is there of that name, where it is no other version's."""
+    row = case.view.deployments.get(one.name)
+    mine = row is not None and row.annotations.get(OWNER_UID, case.version.uid) == case.version.uid
+    return row is not None and mine and _is_up(row, _replicas(one.spec))
 
 
 def _required(case: Case) -> Line | None:
@@ -468,9 +498,20 @@ def _old_acts(case: Case) -> Line | None:
         elif live is not None:
             steps.append(_remove(case, one, live))
     if not steps and not waiting:
-        return None
+        return _not_seen(case)
     told = steps[0].describe() if steps else f"pods of Deployment {waiting[0]} end first"
     return Line(Reason.STOPPING_OLD, told, steps=tuple(steps), due=_ENDING)
+
+
+def _not_seen(case: Case) -> Line | None:
+    """What a late watch has not brought is no less at work."""
+    own = {one.name for one in case.deployments if one.live is not None and not one.live.other_selector}
+    unseen = [(name, of) for name, of in case.view.unseen.items() if name not in own]
+    if not unseen:
+        return None
+    name, of = unseen[0]
+    told = f"Deployment {case.version.namespace}/{name} of {of} is there, and was not seen yet"
+    return Line(Reason.STALE_VIEW, told, due=_ENDING)
 
 
 def _started_again(case: Case) -> Iterator[Step]:
@@ -531,15 +572,20 @@ def is_available(case: Case, piece: Piece) -> bool:
     row = case.view.deployments.get(piece.name)
     if row is None or piece.live is None or row.uid != piece.live.uid:
         return False
-    seen = row.observed_generation >= max(row.generation, piece.live.generation)
+    shown = row.observed_generation >= piece.live.generation
+    return shown and _is_up(row, _replicas(piece.manifest.get("spec") or {}))
+
+
+def _is_up(row: Deployment, wanted: int) -> bool:
+    seen = row.observed_generation >= row.generation
     updated = row.updated_replicas == row.current_replicas == row.replicas
-    runs = row.replicas > 0 or _wanted_replicas(piece) == 0
+    runs = row.replicas > 0 or wanted == 0
     return runs and seen and updated and row.available_replicas >= row.replicas
 
 
-def _wanted_replicas(piece: Piece) -> int:
-    """One where the manifest does not say: who has scaled it to none has stopped it."""
-    found = piece.manifest["spec"].get("replicas")
+def _replicas(spec: Mapping[str, Any]) -> int:
+    """One where it does not say: who has scaled it to none has stopped it."""
+    found = spec.get("replicas")
     return 1 if found is None else int(found)
 
 

@@ -18,7 +18,6 @@ from shiplift.operators.catalog.paths import Answer, Way, Why
 from shiplift.operators.decide import app_type, choosing, lineage
 from shiplift.operators.decide.choosing import Chosen
 from shiplift.operators.model import (
-    NEED_SOMEBODY,
     About,
     AppView,
     Line,
@@ -28,6 +27,7 @@ from shiplift.operators.model import (
     has_run,
     is_paused,
     is_untouched,
+    stuck,
     version_of,
 )
 from shiplift.operators.names import UPGRADEABLE
@@ -227,15 +227,12 @@ def _made(
 def _under_way(view: AppView, installed: Custom) -> Line:
     newest = lineage.newest(view.site)
     if newest is None or newest.uid == installed.uid:
-        return Line(Reason.UPGRADING, f"what {installed.name} has replaced is being collected")
+        told = f"what {installed.name} has replaced is being collected"
+        others = (stuck(one, About.COLLECTED) for one in view.site.versions if one.uid != installed.uid)
+        return _held(told, next((one for one in others if one is not None), None))
     told = f"{newest.name} takes over from {installed.name}"
-    stuck = _stuck(newest) if is_untouched(newest) else None
-    return Line(Reason.UPGRADING, told) if stuck is None else Line(stuck[0], f"{told}: {stuck[1]}")
+    return _held(told, stuck(newest, About.INSTALLED) if is_untouched(newest) else None)
 
 
-def _stuck(one: Custom) -> tuple[Reason, str] | None:
-    """Why a version of which nothing is installed waits for somebody."""
-    for said in version_of(one).status.conditions:
-        if said.type == About.INSTALLED and said.reason in NEED_SOMEBODY:
-            return Reason(said.reason), said.message
-    return None
+def _held(told: str, why: tuple[Reason, str] | None) -> Line:
+    return Line(Reason.UPGRADING, told) if why is None else Line(why[0], f"{told}: {why[1]}")

@@ -1,5 +1,5 @@
-"""What changes of definitions would do, and what an account may install: found by steps, remembered here.
-Losing it costs a second look."""
+"""What changes of definitions would do, what an account may install, and who could not be asked for: found by
+steps, remembered here. Losing it costs a second look."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from shiplift.operators.model import Checked, Tried
+from shiplift.operators.model import Checked, Tried, Unasked
 
-T = TypeVar("T", Checked, Tried)
+T = TypeVar("T", Checked, Tried, Unasked)
 _MOST = 1000
 COUNTS, COUNTS_LONGEST = 10.0, 300.0
 """Seconds after which a check is made again, since users change what is in the way; ever later where it says
 the same: it makes definitions, and the API server tells everybody of those."""
 TRIED_LONGEST = 40.0
 """Whoever is told which right is missing gives it, and wants to see that it helped."""
+
+
+UNASKED_LONGEST = 90.0
+"""Longer than between two attempts: whoever needs no AppType any more tries no more."""
 
 
 class _Note(msgspec.Struct, Generic[T], frozen=True):
@@ -60,3 +64,4 @@ class Checks:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.definitions = Notes[Checked](COUNTS_LONGEST, clock)
         self.trials = Notes[Tried](TRIED_LONGEST, clock)
+        self.unasked = Notes[Unasked](UNASKED_LONGEST, clock)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TypeVar
 
@@ -59,6 +59,8 @@ from shiplift.operators.observe.pieces import TroubledError
 from shiplift.operators.observe.shelf import NoPayloadError, Shelf, label_selector
 
 T = TypeVar("T")
+_Place = tuple[str, str, str]
+"""Kind, namespace and name of an object."""
 READS = (
     kinds.APP_TYPE,
     kinds.OPERATOR_VERSION,
@@ -142,7 +144,15 @@ class Observer:
         missing = [one for one in version_of(row).spec.required_crds if one.name not in rows]
         providers = {one.name: self._providers(one.name, one.kind, one.version) for one in missing}
         site = site_of(snapshot, key.namespace, version_of(row).spec.app_type)
-        return RequirementView(site=site, version=row, crds=rows, providers=providers, outcomes=outcomes)
+        asked = ((name, self._checks.unasked.of(row.namespace, name, "")) for name in rows)
+        return RequirementView(
+            site=site,
+            version=row,
+            crds=rows,
+            providers=providers,
+            unasked={name: said for name, said in asked if said is not None},
+            outcomes=outcomes,
+        )
 
     def _providers(self, crd: str, kind: str, version: str) -> tuple[Provider, ...]:
         return self._shelf.providers(crd.partition(".")[2], kind, version)
@@ -183,7 +193,7 @@ class Observer:
             return NothingView()
         site = site_of(snapshot, key.namespace, version_of(row).spec.app_type)
         found, job, trouble = self._looked_at(site, row)
-        ending, unknown = self._ending(snapshot, site, row)
+        ending, unseen, unknown = self._of_former(snapshot, site, row)
         required = [one.name for one in version_of(row).spec.required_crds]
         return InstallView(
             site=site,
@@ -192,6 +202,7 @@ class Observer:
             pieces=found,
             trouble=trouble or unknown,
             ending=ending,
+            unseen=unseen,
             kubernetes=self._kubernetes(),
             deployments={one.name: one for one in snapshot.all(Deployment) if one.namespace == row.namespace},
             crds=_crds(snapshot, required),
@@ -241,26 +252,23 @@ class Observer:
         except TroubledError as error:
             return (), None, error.trouble
 
-    def _ending(self, snapshot: Snapshot, site: Site, row: Custom) -> tuple[frozenset[str], Trouble | None]:
-        """Of the Deployments that this version ends: those of which pods are still there."""
+    def _of_former(
+        self, snapshot: Snapshot, site: Site, row: Custom
+    ) -> tuple[frozenset[str], Mapping[str, str], Trouble | None]:
+        """Of the Deployments that this version ends: those of which pods are still there; and those that are
+        there themselves, which the store does not show yet."""
         before = lineage.predecessors(site, row)
         if site.app is None or site.going or row.deleting or not before:
-            return frozenset(), None
+            return frozenset(), {}, None
         account = app_of(site.app).spec.service_account_name
         client = pieces.as_account(self._client, row.namespace, account)
-        found: set[str] = set()
-        here = [
-            one for one in snapshot.all(Deployment) if one.namespace == row.namespace and not one.replicas
-        ]
-        for one in (each.row for each in former(before, here)):
-            if one.selector is None:
-                continue
-            look = partial(pieces.has_pods, client, one.namespace, one.name, label_selector(one.selector))
-            try:
-                found |= {one.name} if self._as_account(row, account, look) else set()
-            except TroubledError as error:
-                return frozenset(), error.trouble
-        return frozenset(found), None
+        here = [one for one in snapshot.all(Deployment) if one.namespace == row.namespace]
+        try:
+            ending = self._as_account(row, account, lambda: _ending(client, before, here))
+            unseen = self._as_account(row, account, lambda: _unseen(client, before, here))
+        except TroubledError as error:
+            return frozenset(), {}, error.trouble
+        return ending, unseen, None
 
     def _wanted(self, app: Custom, row: Custom) -> list[pieces.Json]:
         spec = version_of(row).spec
@@ -291,9 +299,8 @@ class Observer:
             return view
         try:
             owned = self._owned_by(site, row, others)
-            brings = (
-                self._brings(site, row) if key.loop is Loop.UPGRADE else frozenset[tuple[str, str, str]]()
-            )
+            mine = owned.get(row.uid, ())
+            brings = self._brings(site, row, mine) if key.loop is Loop.UPGRADE else frozenset[_Place]()
         except TroubledError as error:
             return OwnedView(site=site, version=row, trouble=error.trouble, outcomes=outcomes)
         known = pieces.kinds_of(row.annotations)
@@ -309,11 +316,41 @@ class Observer:
         owners = {owner_of(one): names_of(one) for one in every}
         return self._as_account(row, account, lambda: pieces.owned(client, of, owners))
 
-    def _brings(self, site: Site, row: Custom) -> frozenset[tuple[str, str, str]]:
-        wanted = self._wanted(site.app, row) if site.app is not None else []
-        return frozenset(
-            (one["kind"], one["metadata"].get("namespace", ""), one["metadata"]["name"]) for one in wanted
-        )
+    def _brings(self, site: Site, row: Custom, mine: Iterable[Owned]) -> frozenset[_Place]:
+        """What its manifests say; of one that runs, and whose manifests nobody has any more, what says that
+        it came with it: all of them were put, or it would not run."""
+        try:
+            wanted = self._wanted(site.app, row) if site.app is not None else []
+        except TroubledError as error:
+            if error.trouble.reason is not Reason.NO_PAYLOAD:
+                raise
+            return frozenset(_place(one.kind.kind, one.meta) for one in mine if one.bundle == row.name)
+        return frozenset(_place(one["kind"], one["metadata"]) for one in wanted)
+
+
+def _ending(client: Client, before: Iterable[Custom], here: Iterable[Deployment]) -> frozenset[str]:
+    stopped = [one.row for one in former(before, here) if not one.row.replicas]
+    return frozenset(
+        one.name
+        for one in stopped
+        if one.selector is not None
+        and pieces.has_pods(client, one.namespace, one.name, label_selector(one.selector))
+    )
+
+
+def _unseen(client: Client, before: Iterable[Custom], here: Iterable[Deployment]) -> dict[str, str]:
+    """By name of a Deployment, the version that it is of."""
+    shown = {one.name for one in here}
+    named = ((one, each.name) for one in before for each in version_of(one).spec.install_strategy.deployments)
+    return {
+        name: one.name
+        for one, name in named
+        if name not in shown and any(pieces.unmarked_or_of(client, owner_of(one), name))
+    }
+
+
+def _place(kind: str, meta: pieces.Json) -> _Place:
+    return (kind, meta.get("namespace", ""), meta["name"])
 
 
 def _inherits(site: Site, row: Custom) -> frozenset[Kind]:

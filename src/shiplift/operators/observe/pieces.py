@@ -163,12 +163,12 @@ def owned(
     marked = {one.meta["name"] for listed in found.values() for one in listed if one.kind == DEPLOYMENT}
     for owner, names in owners.items():
         for name in sorted(set(names) - marked):
-            found[owner.uid] += _unmarked(client, owner, name)
+            found[owner.uid] += unmarked_or_of(client, owner, name)
     return {uid: tuple(listed) for uid, listed in found.items()}
 
 
-def _unmarked(client: Client, owner: Owner, name: str) -> Iterator[Owned]:
-    """A Deployment of that name that does not say whose it is, or not so that it is found."""
+def unmarked_or_of(client: Client, owner: Owner, name: str) -> Iterator[Owned]:
+    """The Deployment of that name, where it does not say whose it is, or that it is that owner's."""
     try:
         meta: Json = client.get(DEPLOYMENT, name, owner.namespace)["metadata"]
     except NotFound:

@@ -8,7 +8,7 @@ from shiplift.engine.barrier import Barrier
 from shiplift.engine.decision import Requeue
 from shiplift.engine.layer import Retry
 from shiplift.kube.client import Client
-from shiplift.kube.errors import KubeError
+from shiplift.kube.errors import ApiError, KubeError, Throttled
 from shiplift.kube.events import EventType, Recorder, Regarding
 from shiplift.kube.statuses import Subject, barriers, write
 from shiplift.operators.model import Decided, Key, Told
@@ -31,7 +31,17 @@ class Publisher:
             try:
                 yield from self._publish(told)
             except (KubeError, ValueError) as error:
+                if isinstance(error, ApiError) and not isinstance(error, Throttled):
+                    self._refused(told, error)
                 raise Retry(f"the status of {told.row.name} cannot be written: {error}") from error
+
+    def _refused(self, told: Told, error: ApiError) -> None:
+        """A webhook, or a right that is missing: the status itself cannot say so."""
+        row = told.row
+        unwritten = f"the status of {row.object.KIND} {row.name} cannot be written"
+        note = f"{unwritten}, and what waits for it does: {error}"
+        about = Regarding(row.object.KIND, row.name, row.namespace, row.uid)
+        self._recorder.record(about, "StatusRefused", note, action=_ACTION, type=EventType.WARNING)
 
     def _publish(self, told: Told) -> Iterator[Barrier | Requeue]:
         row, before = told.row, told.row.object.status

@@ -50,7 +50,7 @@ from shiplift.operators.model import (
 S = TypeVar("S", bound=Status)
 _LONGEST = 1000
 _MOST_BROKEN = 500
-_OF_VERSIONS = (About.INSTALLED, About.PROVIDED, About.HANDED_OVER)
+_OF_VERSIONS = (About.COLLECTED, About.INSTALLED, About.PROVIDED, About.HANDED_OVER)
 _OF_APP_TYPES = (About.RESOLVED, About.INSTALLED, About.UP_TO_DATE)
 _WAITING = frozenset(
     {
@@ -110,8 +110,13 @@ def version_told(row: Custom, now: datetime, statements: Iterable[Statement], **
     """The status of an OperatorVersion after one loop has spoken."""
     before = version_of(row).status
     said = _merged(before.conditions, statements, _OF_VERSIONS)
+    return _version_told(row, now, said, **fields)
+
+
+def _version_told(row: Custom, now: datetime, said: dict[str, Statement], **fields: Any) -> Told:
+    before = version_of(row).status
     installed = said.get(About.INSTALLED)
-    counted = [one for one in said.values() if one.type != About.PROVIDED or not _is_installed(installed)]
+    counted = [one for one in said.values() if _counts(row, one, installed)]
     kstatus = _kstatus(counted, installed)
     main = kstatus[0] if kstatus else None
     status = structs.replace(
@@ -124,6 +129,18 @@ def version_told(row: Custom, now: datetime, statements: Iterable[Statement], **
         **fields,
     )
     return Told(row, status)
+
+
+def _counts(row: Custom, one: Statement, installed: Statement | None) -> bool:
+    """Whether a condition that does not hold makes the version unready: of one that is replaced while it
+    runs, that it is still there does not."""
+    match one.type:
+        case About.PROVIDED:
+            return not _is_installed(installed)
+        case About.COLLECTED:
+            return bool(row.deleting) or one.stalled
+        case _:
+            return True
 
 
 def _is_installed(one: Statement | None) -> bool:
@@ -192,12 +209,19 @@ def collected_told(row: Custom, now: datetime, found: Collected) -> Told:
     fields: dict[str, Any] = {"owned": found.owned, "leftovers": tuple(one[:256] for one in found.leftovers)}
     if found.replaced_by:
         fields["replaced_by"] = found.replaced_by
-    told = version_told(row, now, (), **fields)
-    removing = found.line.reason in (Reason.REMOVING, Reason.ORPHANED) or row.deleting
-    if not removing:
-        return told
-    status = structs.replace(told.status, reason=found.line.reason.value, message=short(found.line.message))
-    return Told(row, status)
+    said = _merged(version_of(row).status.conditions, (), _OF_VERSIONS)
+    if found.line.reason is Reason.BEING_REPLACED and not row.deleting:
+        said.pop(About.COLLECTED, None)
+        return _version_told(row, now, said, **fields)
+    return version_told(row, now, [statement(About.COLLECTED, found.line)], **fields)
+
+
+def kept_told(row: Custom, now: datetime) -> tuple[Told, ...]:
+    """Nothing, but where it was said of a version that it goes."""
+    said = _merged(version_of(row).status.conditions, (), _OF_VERSIONS)
+    if said.pop(About.COLLECTED, None) is None:
+        return ()
+    return (_version_told(row, now, said),)
 
 
 # --- AppTypes ---
