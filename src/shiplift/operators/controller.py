@@ -38,12 +38,12 @@ from shiplift.operators.model import (
     OwnedView,
     RequirementView,
     View,
-    holds,
 )
 from shiplift.operators.names import BUNDLE, NAME, REQUIRED, UPGRADE
 from shiplift.operators.observe.checks import Checks
 from shiplift.operators.observe.observer import OF_APP_TYPE, OF_VERSION, READS, Observer, matters_to_turn
 from shiplift.operators.observe.shelf import Shelf
+from shiplift.operators.rows import holds
 from shiplift.operators.tell.metrics import OperatorsCollector
 from shiplift.operators.tell.publish import Publisher
 

@@ -67,7 +67,7 @@ ALL: tuple[Mutant, ...] = (
     Mutant(
         "out of turn",
         "an operator is changed while the control plane is",
-        "operators/model.py",
+        "operators/rows.py",
         "    if target is None or said.get(CONTROL_PLANE) is ConditionStatus.TRUE:\n",
         "    if target is None or said.get(CONTROL_PLANE) is not ConditionStatus.FALSE:\n",
         (("turn", _CLEAN),),
@@ -148,7 +148,7 @@ ALL: tuple[Mutant, ...] = (
         "stored as before (O9)",
         "a version cannot go, and nobody sees to it",
         "operators/decide/install.py",
-        "    _stored_as_before,\n    _unbegun,\n",
+        "    definitions.stored_as_before,\n    _unbegun,\n",
         "    _unbegun,\n",
         (("storing", _CLEAN),),
     ),

@@ -14,8 +14,9 @@ from shiplift.operators.decide import lineage
 from shiplift.operators.decide.collect import collected
 from shiplift.operators.decide.taking_over import taken_over
 from shiplift.operators.handing.ownership import OWNER, OWNER_UID, reference
-from shiplift.operators.model import Owned, OwnedView, Reason, Site, Trouble, owner_of
+from shiplift.operators.model import Owned, OwnedView, Reason, Site, Trouble
 from shiplift.operators.names import ORDER, UNTOUCHED
+from shiplift.operators.rows import owner_of
 from shiplift.operators.steps import DeleteVersion, Hand, NoteKinds, ReleasePiece, RemovePiece, SetFinalizer
 from tests.operators.decide.views import app, owned, site, version
 

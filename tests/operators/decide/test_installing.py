@@ -17,7 +17,8 @@ from shiplift.facts.meta import NO_LABELS, Labels
 from shiplift.facts.pods import PodSpec
 from shiplift.facts.workloads import Deployment
 from shiplift.operators.decide.decision import decide
-from shiplift.operators.decide.install import check_token, installed
+from shiplift.operators.decide.definitions import check_token
+from shiplift.operators.decide.install import installed
 from shiplift.operators.handing.ownership import OWNER, OWNER_UID
 from shiplift.operators.model import (
     Checked,
@@ -32,9 +33,9 @@ from shiplift.operators.model import (
     Site,
     Tried,
     Trouble,
-    owner_of,
 )
 from shiplift.operators.names import BUNDLE, ORDER, UNTOUCHED
+from shiplift.operators.rows import owner_of
 from shiplift.operators.steps import (
     Begin,
     CheckCrd,

@@ -19,7 +19,6 @@ from shiplift.kube.outcomes import LATER, done, uid_of
 from shiplift.operators.catalog import kubernetes, payload
 from shiplift.operators.catalog.installation import NotInstallableError
 from shiplift.operators.catalog.model import Bundle, Crd
-from shiplift.operators.model import denied, turn_of
 from shiplift.operators.names import (
     FINALIZER,
     HAND_OVER,
@@ -32,6 +31,7 @@ from shiplift.operators.names import (
 )
 from shiplift.operators.observe import pieces
 from shiplift.operators.observe.shelf import Shelf
+from shiplift.operators.rows import denied, turn_of
 from shiplift.operators.steps import Begin, HookDone, MakeVersion, NoteKinds, NoteOrder
 
 Json = dict[str, Any]

@@ -15,8 +15,9 @@ from shiplift.facts.kinds import APP_TYPE
 from shiplift.operators.catalog.model import Bundle
 from shiplift.operators.decide import choosing, lineage
 from shiplift.operators.decide.choosing import Chosen
-from shiplift.operators.model import About, AppView, Line, Reason, app_of, catalog_status_of, stuck
+from shiplift.operators.model import About, AppView, Line, Reason
 from shiplift.operators.names import FINALIZER
+from shiplift.operators.rows import app_of, catalog_status_of, stuck
 from shiplift.operators.steps import Bury, DeleteVersion, MakeVersion, SetFinalizer
 
 _LOOK_AGAIN = timedelta(seconds=5)

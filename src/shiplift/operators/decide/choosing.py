@@ -14,7 +14,8 @@ from shiplift.operators.catalog import kubernetes, semver
 from shiplift.operators.catalog.graph import ChannelGraph, Installed
 from shiplift.operators.catalog.model import Bundle, Channel, Package
 from shiplift.operators.catalog.paths import Answer, Way, Why, answer, graph_of, reachable, shortest
-from shiplift.operators.model import AppView, Held, Line, Reason, app_of, catalog_of
+from shiplift.operators.model import AppView, Held, Line, Reason
+from shiplift.operators.rows import app_of, catalog_of
 
 Objection = Callable[[Bundle], str]
 

@@ -16,18 +16,9 @@ from shiplift.facts.custom import Custom
 from shiplift.facts.kinds import CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT, OPERATOR_VERSION, SERVICE_ACCOUNT
 from shiplift.operators.decide import lineage
 from shiplift.operators.decide.taking_over import removed
-from shiplift.operators.model import (
-    Line,
-    Owned,
-    OwnedView,
-    Reason,
-    app_of,
-    is_paused,
-    is_untouched,
-    owner_of,
-    version_of,
-)
+from shiplift.operators.model import Line, Owned, OwnedView, Reason
 from shiplift.operators.names import FINALIZER, RIGHTS
+from shiplift.operators.rows import app_of, is_paused, is_untouched, owner_of, version_of
 from shiplift.operators.steps import DeleteVersion, ReleasePiece, SetFinalizer
 
 _SOON = timedelta(seconds=1)

@@ -4,8 +4,9 @@ the package that owns it, unless somebody has deleted that AppType before."""
 from __future__ import annotations
 
 from shiplift.facts.custom import Custom
-from shiplift.operators.model import CrdView, Key, Loop, Provider, app_of, is_paused
+from shiplift.operators.model import CrdView, Key, Loop, Provider
 from shiplift.operators.names import REQUIRED
+from shiplift.operators.rows import app_of, is_paused
 from shiplift.operators.steps import MakeAppType
 
 

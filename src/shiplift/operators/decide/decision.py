@@ -37,8 +37,8 @@ from shiplift.operators.model import (
     Told,
     UsherView,
     View,
-    app_of,
 )
+from shiplift.operators.rows import app_of
 from shiplift.operators.tell import report
 
 _SOON = timedelta(seconds=1)

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from shiplift.facts.custom import Custom
 from shiplift.facts.workloads import Deployment
 from shiplift.operators.handing.ownership import OWNER, OWNER_UID
-from shiplift.operators.model import has_run, owner_of, version_of
 from shiplift.operators.names import BUNDLE
+from shiplift.operators.rows import has_run, owner_of, version_of
 
 
 class Former(NamedTuple):

@@ -15,8 +15,9 @@ import msgspec
 from shiplift.api.hooks import JobState
 from shiplift.api.values import LocalHook
 from shiplift.facts.custom import Custom
-from shiplift.operators.model import Job, Line, Reason, app_of, has_run, version_of
+from shiplift.operators.model import Job, Line, Reason
 from shiplift.operators.names import HOOKED
+from shiplift.operators.rows import app_of, has_run, version_of
 from shiplift.operators.steps import HookDone, RunHook
 
 _LOOK_AGAIN = timedelta(seconds=2)

@@ -8,19 +8,13 @@ terminal: each look begins anew from what is there.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
-import msgspec
-
 from shiplift.api.operators import (
-    CrdFinding,
-    CrdRule,
     OperatorDeployment,
     RequirementKind,
-    RequirementStatus,
-    RuleAction,
 )
 from shiplift.engine.conditions import Status as Holds
 from shiplift.engine.step import Step
@@ -33,20 +27,13 @@ from shiplift.facts.kinds import (
     SERVICE_ACCOUNT,
 )
 from shiplift.facts.workloads import Deployment
-from shiplift.operators.catalog import semver
-from shiplift.operators.crds.definition import listed, served_by
-from shiplift.operators.decide import hooking, lineage, requirements
+from shiplift.operators.decide import definitions, hooking, lineage, requirements
+from shiplift.operators.decide.case import LOOK_AGAIN, Case, Gate, more
 from shiplift.operators.decide.former import Former, former, names_of
 from shiplift.operators.handing.ownership import OWNER_UID
-from shiplift.operators.model import (
-    About,
-    Checked,
-    InstallView,
-    Line,
-    Live,
-    Piece,
-    Reason,
-    actions_of,
+from shiplift.operators.model import About, InstallView, Line, Live, Piece, Reason
+from shiplift.operators.names import FINALIZER, RIGHTS, UPGRADEABLE
+from shiplift.operators.rows import (
     app_of,
     denies,
     has_run,
@@ -57,51 +44,21 @@ from shiplift.operators.model import (
     owner_of,
     version_of,
 )
-from shiplift.operators.names import FINALIZER, RIGHTS, UPGRADEABLE
 from shiplift.operators.steps import (
     Begin,
-    CheckCrd,
     NoteOrder,
     PutPiece,
     RemovePiece,
     Right,
     SetFinalizer,
     StopDeployment,
-    StoreAnew,
     TryOut,
 )
 
-_LOOK_AGAIN = timedelta(seconds=15)
-"""While something is waited for that no event may announce."""
 _ENDING = timedelta(seconds=1)
 """While pods end: nobody watches them."""
 _VERIFY = timedelta(minutes=5)
 """So often what is installed is looked at once more."""
-
-
-class Case(msgspec.Struct, frozen=True, kw_only=True):
-    """One version at one moment."""
-
-    view: InstallView
-    required: tuple[RequirementStatus, ...]
-    before: tuple[Custom, ...]
-    """The versions that it takes over from."""
-
-    @property
-    def version(self) -> Custom:
-        return self.view.version
-
-    @property
-    def account(self) -> str:
-        app = self.view.site.app
-        return app_of(app).spec.service_account_name if app is not None else ""
-
-    @property
-    def deployments(self) -> list[Piece]:
-        return [one for one in self.view.pieces if one.kind == DEPLOYMENT]
-
-
-Gate = Callable[[Case], Line | None]
 
 
 def installed(view: InstallView) -> tuple[Line, Case]:
@@ -188,7 +145,7 @@ def _troubled(case: Case) -> Line | None:
         holds(case.version, About.INSTALLED) or has_run(case.version)
     ):
         return _uncompared(case, trouble.message)
-    return Line(trouble.reason, trouble.message, due=_LOOK_AGAIN)
+    return Line(trouble.reason, trouble.message, due=LOOK_AGAIN)
 
 
 def _uncompared(case: Case, why: str) -> Line:
@@ -197,8 +154,8 @@ def _uncompared(case: Case, why: str) -> Line:
         one.name for one in version_of(case.version).spec.install_strategy.deployments if not _runs(case, one)
     ]
     if down:
-        told = f"Deployment {down[0]} is not available{_more(len(down) - 1)}, and cannot be put right: {why}"
-        return Line(Reason.NO_PAYLOAD, told, due=_LOOK_AGAIN)
+        told = f"Deployment {down[0]} is not available{more(len(down) - 1)}, and cannot be put right: {why}"
+        return Line(Reason.NO_PAYLOAD, told, due=LOOK_AGAIN)
     told = f"it runs; it is not compared with its manifests: {why}"
     return Line(Reason.INSTALLED, told, Holds.TRUE, due=_VERIFY)
 
@@ -216,13 +173,13 @@ def _required(case: Case) -> Line | None:
         return None
     more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
     told = f"{missing[0].kind} {missing[0].name}: {missing[0].message}{more}"
-    return Line(Reason.REQUIREMENTS_NOT_MET, told, due=_LOOK_AGAIN)
+    return Line(Reason.REQUIREMENTS_NOT_MET, told, due=LOOK_AGAIN)
 
 
 def _conflicting(case: Case) -> Line | None:
     for one in case.view.pieces:
         if why := _conflict(case, one):
-            return Line(Reason.OWNER_CONFLICT, f"{one} {why}", due=_LOOK_AGAIN)
+            return Line(Reason.OWNER_CONFLICT, f"{one} {why}", due=LOOK_AGAIN)
     return None
 
 
@@ -253,19 +210,6 @@ def _is_used(piece: Piece) -> bool:
     return piece.kind == SERVICE_ACCOUNT and live is not None and not (live.owner_uid or live.bundle)
 
 
-def _breaking(case: Case) -> Line | None:
-    """A definition serves all who go by it, whoever owns it."""
-    for one in case.view.pieces:
-        if not _changes_definition(case, one):
-            continue
-        served = {each.name for each in listed(one.manifest) if each.served}
-        lost = [need for need in case.view.needed.get(one.name, ()) if need.version not in served]
-        if lost:
-            told = f"would not serve {lost[0].version} any more, which {lost[0].by} requires"
-            return Line(Reason.OWNER_CONFLICT, f"{one} {told}{_more(len(lost) - 1)}", due=_LOOK_AGAIN)
-    return None
-
-
 def _untried(case: Case) -> Line | None:
     """Before the first object of a version comes, the API server is asked about all of them: what an account
     may not do, and what nobody accepts, is known before anything was changed."""
@@ -279,9 +223,9 @@ def _untried(case: Case) -> Line | None:
     if not tried.refused:
         return None
     first = tried.refused[0]
-    told = f"{first.what}: {first.why}{_more(len(tried.refused) - 1)}"
+    told = f"{first.what}: {first.why}{more(len(tried.refused) - 1)}"
     reason = Reason.NOT_ALLOWED if first.forbidden else Reason.REFUSED
-    return Line(reason, told, steps=steps if tried.old else (), due=_LOOK_AGAIN)
+    return Line(reason, told, steps=steps if tried.old else (), due=LOOK_AGAIN)
 
 
 def _trials(case: Case) -> tuple[TryOut, ...]:
@@ -306,7 +250,7 @@ def _rights(case: Case) -> Iterator[Right]:
 
 def _can_be_tried(case: Case, piece: Piece) -> bool:
     """Not a Deployment that has to be made anew, nor a definition that changes: it is looked at by itself."""
-    return not _changes_definition(case, piece) and not (piece.live is not None and piece.live.other_selector)
+    return not definitions.changes(case, piece) and not (piece.live is not None and piece.live.other_selector)
 
 
 def trial_token(pieces: Iterable[Piece], app: Custom | None) -> str:
@@ -314,108 +258,6 @@ def trial_token(pieces: Iterable[Piece], app: Custom | None) -> str:
     account = app_of(app).spec.service_account_name if app is not None else ""
     text = " ".join([account, *(f"{one.digest}{one.live.uid if one.live else ''}" for one in pieces)])
     return hashlib.sha256(text.encode()).hexdigest()[:24]
-
-
-def _unchecked(case: Case) -> Line | None:
-    """Every definition that would change is looked at before the first is changed."""
-    changing = [one for one in case.view.pieces if _changes_definition(case, one)]
-    checked = case.view.checked
-    steps = tuple(_check(case, one) for one in changing if one.name not in checked or checked[one.name].old)
-    for one in changing:
-        if (said := checked.get(one.name)) and (why := _unsafe(one, said)):
-            return Line(Reason.CRD_UNSAFE, why, steps=steps, due=_LOOK_AGAIN)
-    return Line(Reason.CHECKING_CRDS, steps[0].describe(), steps=steps) if steps else None
-
-
-def _stored_as_before(case: Case) -> Line | None:
-    """Once nothing else speaks against the change: there is a way back until then, and none to a version that
-    does not know how objects are stored now."""
-    steps = tuple(
-        StoreAnew(case.version.namespace, case.account, one.name, one.live.uid, one.live.storage, old)
-        for one in case.view.pieces
-        if _changes_definition(case, one) and one.live is not None and (old := outgrown(one))
-    )
-    if not steps:
-        return None
-    return Line(Reason.STORING_ANEW, f"{steps[0].describe()}{_more(len(steps) - 1)}", steps=steps)
-
-
-def outgrown(piece: Piece) -> tuple[str, ...]:
-    """Versions that go and in which objects may be stored, where they need not be: the one in which they are
-    stored now stays."""
-    live, after = piece.live, {one.name for one in listed(piece.manifest)}
-    if live is None or live.storage not in after:
-        return ()
-    return tuple(one for one in live.stored if one not in after)
-
-
-def _changes_definition(case: Case, piece: Piece) -> bool:
-    live = piece.live
-    if piece.kind != CUSTOM_RESOURCE_DEFINITION or live is None or _content_stays(case, piece):
-        return False
-    return not _says_the_same(case, piece)
-
-
-def _content_stays(case: Case, piece: Piece) -> bool:
-    """Who goes back keeps a definition that serves all that it knows: the newer one has what custom resources
-    were given meanwhile, and fields that go would be lost from them."""
-    live = piece.live
-    if piece.kind != CUSTOM_RESOURCE_DEFINITION or live is None or not _goes_back(case):
-        return False
-    known = served_by(piece.manifest)
-    return bool(known) and set(known) <= set(live.served)
-
-
-def _goes_back(case: Case) -> bool:
-    """To a lower version than all that it takes over from."""
-    mine = _number(case.version)
-    others = [_number(one) for one in case.before]
-    return mine is not None and bool(others) and all(one is not None and mine < one for one in others)
-
-
-def _number(one: Custom) -> semver.Version | None:
-    try:
-        return semver.parse(version_of(one).spec.version.removeprefix("v"))
-    except semver.SemverError:
-        return None
-
-
-def check_token(piece: Piece, app: Custom | None) -> str:
-    """What a check compares, by which rules: the definition as it is, and as it would be."""
-    live, rules = piece.live or Live("", ""), sorted(actions_of(app).items())
-    told = " ".join(f"{rule}={action}" for rule, action in rules)
-    return f"{live.uid} {live.generation} {'+'.join(live.stored)} {piece.digest[:24]} {told}".strip()
-
-
-def _check(case: Case, piece: Piece) -> CheckCrd:
-    app = case.view.site.app
-    return CheckCrd(
-        namespace=case.version.namespace,
-        account=case.account,
-        crd=piece.name,
-        token=check_token(piece, app),
-        manifest=dict(piece.manifest),
-        actions={rule.value: action.value for rule, action in actions_of(app).items()},
-    )
-
-
-def _unsafe(piece: Piece, said: Checked) -> str:
-    """What keeps a definition from being changed; empty where nothing does."""
-    if said.trouble:
-        return f"{piece.name} cannot be checked: {said.trouble}"
-    wrong = [one for one in said.findings if one.action is RuleAction.DENY]
-    if outgrown(piece):
-        wrong = [one for one in wrong if one.rule is not CrdRule.STORED_VERSION_REMOVAL]
-    if not wrong:
-        return ""
-    first = wrong[0]
-    more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-    told = f"{first.crd} {first.path}: {first.rule}: {first.message}{more}"
-    return f"{told}; spec.crdSafety of the AppType can allow it"
-
-
-def findings(view: InstallView) -> tuple[CrdFinding, ...]:
-    return tuple(one for said in view.checked.values() for one in said.findings)
 
 
 def _unbegun(case: Case) -> Line | None:
@@ -439,7 +281,7 @@ def _before_deployments(case: Case) -> Line | None:
     for pieces in (crds, rest):
         steps = tuple(_puts(case, pieces))
         if steps:
-            return Line(Reason.INSTALLING, f"{steps[0].describe()}{_more(len(steps) - 1)}", steps=steps)
+            return Line(Reason.INSTALLING, f"{steps[0].describe()}{more(len(steps) - 1)}", steps=steps)
     return None
 
 
@@ -453,16 +295,8 @@ def _is_put(case: Case, piece: Piece) -> bool:
     live = piece.live
     if live is None:
         return False
-    same = _says_the_same(case, piece) and live.owner_uid == case.version.uid and live.labelled
+    same = definitions.says_the_same(case, piece) and live.owner_uid == case.version.uid and live.labelled
     return (same and not live.leaving) or _is_used(piece)
-
-
-def _says_the_same(case: Case, piece: Piece) -> bool:
-    """What it was made from; and of a definition, whether it still is what was made of that."""
-    live = piece.live
-    if live is None or live.manifest != piece.digest:
-        return False
-    return not live.altered or _content_stays(case, piece)
 
 
 def _put(case: Case, piece: Piece) -> PutPiece:
@@ -479,7 +313,7 @@ def _put(case: Case, piece: Piece) -> PutPiece:
         uid=piece.live.uid if piece.live is not None else "",
         seen_owner=piece.live.owner_uid if piece.live is not None else "",
         seen_generation=piece.live.generation if piece.live is not None else 0,
-        content_stays=_content_stays(case, piece),
+        content_stays=definitions.content_stays(case, piece),
     )
 
 
@@ -553,7 +387,7 @@ def _deployed(case: Case) -> Line | None:
     steps = tuple(_puts(case, case.deployments))
     if not steps:
         return None
-    return Line(Reason.INSTALLING, f"{steps[0].describe()}{_more(len(steps) - 1)}", steps=steps)
+    return Line(Reason.INSTALLING, f"{steps[0].describe()}{more(len(steps) - 1)}", steps=steps)
 
 
 def _available(case: Case) -> Line | None:
@@ -562,9 +396,9 @@ def _available(case: Case) -> Line | None:
         return None
     row = case.view.deployments.get(waiting[0])
     why = "is scaled to 0 by somebody" if row is not None and row.replicas == 0 else "is not available"
-    told = f"Deployment {waiting[0]} {why}{_more(len(waiting) - 1)}"
+    told = f"Deployment {waiting[0]} {why}{more(len(waiting) - 1)}"
     failing = [one.message for one in row.conditions if one.type == "ReplicaFailure"] if row else []
-    return Line(Reason.WAITING_FOR_PODS, f"{told}: {failing[0]}" if failing else told, due=_LOOK_AGAIN)
+    return Line(Reason.WAITING_FOR_PODS, f"{told}: {failing[0]}" if failing else told, due=LOOK_AGAIN)
 
 
 def is_available(case: Case, piece: Piece) -> bool:
@@ -594,10 +428,6 @@ def _all_there(case: Case) -> Line:
     return Line(Reason.INSTALLED, f"{count} objects are there, and it runs", Holds.TRUE, due=_VERIFY)
 
 
-def _more(count: int) -> str:
-    return f" and {count} more" if count > 0 else ""
-
-
 GATES: tuple[Gate, ...] = (
     _going,
     _orphaned,
@@ -608,11 +438,11 @@ GATES: tuple[Gate, ...] = (
     _vetoed,
     _required,
     _conflicting,
-    _breaking,
+    definitions.breaking,
     _untried,
-    _unchecked,
+    definitions.unchecked,
     _hooked,
-    _stored_as_before,
+    definitions.stored_as_before,
     _unbegun,
     _before_deployments,
     _old_acts,

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from shiplift.facts.custom import Custom
-from shiplift.operators.model import About, Site, holds, is_untouched, order_of, version_of
+from shiplift.operators.model import About, Site
+from shiplift.operators.rows import holds, is_untouched, order_of, version_of
 
 
 def in_order(rows: Iterable[Custom]) -> tuple[Custom, ...]:

@@ -7,7 +7,8 @@ from datetime import timedelta
 
 from shiplift.api.operators import RequiredCrd
 from shiplift.engine.conditions import Status as Holds
-from shiplift.operators.model import Line, Provider, Reason, RequirementView, app_of, is_paused, version_of
+from shiplift.operators.model import Line, Provider, Reason, RequirementView
+from shiplift.operators.rows import app_of, is_paused, version_of
 from shiplift.operators.steps import MakeCrd
 
 _LOOK_AGAIN = timedelta(seconds=15)

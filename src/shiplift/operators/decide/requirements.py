@@ -10,8 +10,9 @@ from shiplift.operators.catalog import kubernetes, semver
 from shiplift.operators.catalog.model import Bundle
 from shiplift.operators.catalog.ranges import parse_range
 from shiplift.operators.catalog.semver import SemverError
-from shiplift.operators.model import InstallView, version_of
+from shiplift.operators.model import InstallView
 from shiplift.operators.names import CONTENT
+from shiplift.operators.rows import version_of
 
 _SHORT = 4096
 

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from shiplift.api.values import duration
 from shiplift.engine.backoff import Backoff
 from shiplift.engine.conditions import Status as Holds
-from shiplift.operators.model import ANSWERS_WITHIN, Line, Reading, Reason, SourceView, catalog_of
+from shiplift.operators.model import ANSWERS_WITHIN, Line, Reading, Reason, SourceView
+from shiplift.operators.rows import catalog_of
 from shiplift.operators.steps import ReadCatalog
 
 _SHORTEST = timedelta(seconds=1)

@@ -17,20 +17,9 @@ from shiplift.operators.catalog.model import Bundle
 from shiplift.operators.catalog.paths import Answer, Way, Why
 from shiplift.operators.decide import app_type, choosing, lineage
 from shiplift.operators.decide.choosing import Chosen
-from shiplift.operators.model import (
-    About,
-    AppView,
-    Line,
-    Reason,
-    app_of,
-    denies,
-    has_run,
-    is_paused,
-    is_untouched,
-    stuck,
-    version_of,
-)
+from shiplift.operators.model import About, AppView, Line, Reason
 from shiplift.operators.names import UPGRADEABLE
+from shiplift.operators.rows import app_of, denies, has_run, is_paused, is_untouched, stuck, version_of
 
 
 class Course(NamedTuple):

@@ -17,8 +17,9 @@ from shiplift.facts.kinds import DEPLOYMENT, Kind
 from shiplift.operators.decide import lineage
 from shiplift.operators.handing.ownership import is_marked
 from shiplift.operators.handing.steps import step as hand_over
-from shiplift.operators.model import About, Line, Owned, OwnedView, Reason, app_of, holds, is_paused, owner_of
+from shiplift.operators.model import About, Line, Owned, OwnedView, Reason
 from shiplift.operators.names import RIGHTS
+from shiplift.operators.rows import app_of, holds, is_paused, owner_of
 from shiplift.operators.steps import Hand, NoteKinds, RemovePiece
 
 _SOON = timedelta(seconds=1)

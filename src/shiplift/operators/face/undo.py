@@ -20,8 +20,8 @@ from shiplift.kube.finalizers import finalizer_edit
 from shiplift.kube.outcomes import refusal
 from shiplift.kube.store import Store
 from shiplift.kube.undoing import SETTLE_SECONDS, UndoError, Undoing, undo_until_clean
-from shiplift.operators.model import app_of
 from shiplift.operators.names import FINALIZER
+from shiplift.operators.rows import app_of
 from shiplift.operators.steps import SetFinalizer
 
 

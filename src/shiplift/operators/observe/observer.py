@@ -20,8 +20,9 @@ from shiplift.kube.store import Snapshot, Store
 from shiplift.operators.catalog.installation import NotInstallableError
 from shiplift.operators.catalog.model import Bundle
 from shiplift.operators.decide import hooking, lineage
+from shiplift.operators.decide.definitions import check_token
 from shiplift.operators.decide.former import former, names_of
-from shiplift.operators.decide.install import check_token, trial_token
+from shiplift.operators.decide.install import trial_token
 from shiplift.operators.model import (
     About,
     AppView,
@@ -44,6 +45,13 @@ from shiplift.operators.model import (
     Trouble,
     UsherView,
     View,
+)
+from shiplift.operators.names import REQUIRED
+from shiplift.operators.observe import pieces
+from shiplift.operators.observe.checks import Checks
+from shiplift.operators.observe.pieces import TroubledError
+from shiplift.operators.observe.shelf import NoPayloadError, Shelf, label_selector
+from shiplift.operators.rows import (
     app_of,
     catalog_status_of,
     holds,
@@ -52,11 +60,6 @@ from shiplift.operators.model import (
     turn_of,
     version_of,
 )
-from shiplift.operators.names import REQUIRED
-from shiplift.operators.observe import pieces
-from shiplift.operators.observe.checks import Checks
-from shiplift.operators.observe.pieces import TroubledError
-from shiplift.operators.observe.shelf import NoPayloadError, Shelf, label_selector
 
 T = TypeVar("T")
 _Place = tuple[str, str, str]

@@ -35,7 +35,8 @@ from shiplift.operators.catalog.graph import ChannelGraph
 from shiplift.operators.catalog.manifests import CATALOG_LABEL
 from shiplift.operators.catalog.model import Bundle, Catalog, Fault, FaultKind, Package
 from shiplift.operators.catalog.payload import Payloads
-from shiplift.operators.model import ANSWERS_WITHIN, Held, Key, Loop, Provider, Reading, catalog_of
+from shiplift.operators.model import ANSWERS_WITHIN, Held, Key, Loop, Provider, Reading
+from shiplift.operators.rows import catalog_of
 from shiplift.operators.sources import Imported, SourceError
 
 Json = dict[str, Any]

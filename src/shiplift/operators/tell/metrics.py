@@ -12,7 +12,8 @@ from shiplift.api.operators import OperatorPhase
 from shiplift.facts.custom import Custom
 from shiplift.facts.kinds import APP_TYPE, OPERATOR_CATALOG, OPERATOR_VERSION
 from shiplift.kube.store import Store
-from shiplift.operators.model import About, catalog_of, denies, holds, version_of
+from shiplift.operators.model import About
+from shiplift.operators.rows import catalog_of, denies, holds, version_of
 
 
 class OperatorsCollector(Collector):

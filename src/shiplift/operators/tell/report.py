@@ -28,8 +28,10 @@ from shiplift.engine.conditions import Status as Holds
 from shiplift.facts.custom import Custom
 from shiplift.operators.catalog.model import Fault
 from shiplift.operators.decide import lineage
+from shiplift.operators.decide.case import Case
 from shiplift.operators.decide.collect import Collected
-from shiplift.operators.decide.install import Case, findings, is_available
+from shiplift.operators.decide.definitions import findings
+from shiplift.operators.decide.install import is_available
 from shiplift.operators.decide.successor import Course
 from shiplift.operators.decide.taking_over import Taken
 from shiplift.operators.model import (
@@ -41,11 +43,8 @@ from shiplift.operators.model import (
     Reason,
     SourceView,
     Told,
-    app_of,
-    catalog_of,
-    is_untouched,
-    version_of,
 )
+from shiplift.operators.rows import app_of, catalog_of, is_untouched, version_of
 
 S = TypeVar("S", bound=Status)
 _LONGEST = 1000
