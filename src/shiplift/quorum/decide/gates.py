@@ -268,7 +268,8 @@ def _proxy(scene: Scene) -> Line | None:
     if not proxied:
         return None
     message = (
-        f"{names(proxied)} have a proxy in their environment; NO_PROXY has to name the operator's Service"
+        f"{names(proxied)} have a proxy in their environment; NO_PROXY has to cover where they reach the"
+        " operator: the host of servingURL, else the address of its pod that leads"
     )
     return Line(Reason.PROXY_IN_THE_WAY, message, stalled=True)
 
