@@ -16,7 +16,8 @@ from shiplift.facts.kinds import APP_TYPE, OPERATOR_CATALOG, OPERATOR_VERSION, K
 from shiplift.operators.face import layout
 from shiplift.operators.face.explain import EXPLAIN
 from shiplift.operators.face.fleet import FleetView, changes, fleet_data, fleet_view
-from shiplift.operators.face.standing import standing
+from shiplift.operators.face.standing import HELP, standing
+from shiplift.operators.model import NEED_SOMEBODY
 from shiplift.view.section import Arrival
 from shiplift.view.values import Heard
 
@@ -200,3 +201,7 @@ def drawn(picture: Any) -> str:
     file = console.file
     assert isinstance(file, io.StringIO)
     return file.getvalue()
+
+
+def test_whatever_needs_somebody_says_what_helps() -> None:
+    assert HELP.keys() >= NEED_SOMEBODY

@@ -11,21 +11,32 @@ from shiplift.operators.face.fleet import AppLine, app_line, said
 from shiplift.operators.model import About, Reason
 from shiplift.view.values import plain
 
-_HELP: dict[str, str] = {
+HELP: dict[str, str] = {
     Reason.NEEDS_APPROVAL: "set spec.approved of the AppType to the version that may be installed",
     Reason.VETOED: "the operator itself says Upgradeable: False; it, or whoever set that, takes it back",
-    Reason.OWNER_CONFLICT: "remove what is in the way, or install in another namespace",
+    Reason.OWNER_CONFLICT: "remove what is in the way; if it is no definition, another namespace helps too",
     Reason.CRD_UNSAFE: "change the objects that are named, or allow it in spec.crdSafety of the AppType",
     Reason.NO_ACCOUNT: "the command that is named lets the operator act as the account",
     Reason.NOT_ALLOWED: "give the AppType's ServiceAccount the right that is named, or do not install this",
     Reason.NO_CATALOG: "`kubectl get operatorcatalogs` shows which there are, and whether they were read",
     Reason.NO_CHANNEL: "set spec.channel of the AppType to one that is named",
+    Reason.NO_VERSION: "set spec.version of the AppType to one that `shiplift catalog list` shows",
+    Reason.NOT_HERE: "take another channel or pin; `shiplift catalog list` shows which there are",
+    Reason.UNREADABLE: "put right what is wrong with it: `kubectl get operatorcatalogs -o wide` says what",
     Reason.NO_WAY: "`shiplift catalog why` says more; spec.version of the AppType leads elsewhere",
     Reason.AMBIGUOUS_PROVIDER: "make an AppType of the package that is meant",
     Reason.NO_PROVIDER: "add a catalog that has the package, or make the definition by hand",
     Reason.NAME_TAKEN: "delete one of the two AppTypes",
     Reason.PAUSED: "set spec.paused of the AppType to false",
+    Reason.TURN: "wait: the upgrade of the cluster lets it go; `shiplift status` shows how far that is",
+    Reason.ORPHANED: "make its AppType again; or delete the OperatorVersion, and take our finalizer off it",
+    Reason.NO_PAYLOAD: "`shiplift catalog import` of the folder of the bundle brings its manifests",
+    Reason.NOT_INSTALLABLE: "pin another version in spec.version of the AppType",
+    Reason.HOOK_FAILED: "look at the Job that is named; once it is deleted, it runs again",
+    Reason.REFUSED: "change what the API server or a webhook objects to, or pin another version",
+    Reason.WRONG_CONTENT: "take a catalog whose definition is the one that the version pins",
 }
+"""What a person can do about a reason: for each that needs somebody, and some more."""
 
 
 class VersionLine(msgspec.Struct, frozen=True):
@@ -97,6 +108,6 @@ def _helps(app: AppType, versions: Sequence[OperatorVersion]) -> Iterable[str]:
         for one in conditions
         if one.status.value == "False"
     ]
-    yield from dict.fromkeys(_HELP[one] for one in reasons if one in _HELP)
+    yield from dict.fromkeys(HELP[one] for one in reasons if one in HELP)
     if said(app.status.conditions, "Ready") is None:
         yield "no operator with the layer operators has looked at it yet; `shiplift operator` runs one"
