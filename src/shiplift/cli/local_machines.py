@@ -30,17 +30,23 @@ def names() -> list[str]:
 
 def up(name: str, count: int | None, kubernetes: str, *, bare: bool) -> None:
     """Make the set, and a cluster of it unless it is to be bare; with no count, start what is off."""
-    from shiplift.local.machines import programs as known
-
     machines, began = _machines(name), time.monotonic()
     if count is None:
         machines.up(len(machines.hosts), say)
     else:
-        machines.up(count, say, "" if bare else kubernetes or known.NEWEST)
+        machines.up(count, say, "" if bare else version_for(machines, kubernetes))
     if bare and kubernetes:
         machines.offer(kubernetes, say=say)
     say(f"machines {name} are up after {time.monotonic() - began:.1f} s")
     say(f"hint: shiplift local ssh{_named(name)} m1 logs in as root")
+
+
+def version_for(machines: Machines, asked: str) -> str:
+    """Machines that are added to a cluster are of its version, unless somebody says another."""
+    from shiplift.local.machines import programs as known
+
+    there = machines.state.kubernetes if machines.exists else ""
+    return asked or there or known.NEWEST
 
 
 def pools(machines: Machines, kubernetes: str) -> str:
