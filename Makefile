@@ -13,7 +13,7 @@ help:
 	@echo "             property tests try a ninth of their examples"
 	@echo "make test    all tests, against real parts (WITHIN=seconds: what would take longer is not begun, and told)"
 	@echo "make lint    format, style, types, layering"
-	@echo "make bench   the benchmarks, short"
+	@echo "make bench   two of the benchmarks, short"
 	@echo "make chart   what of charts/shiplift is made of the layers; make image: the operator's image, in the cache"
 	@echo "make crash   every write of the operator interrupted, layer by layer (an hour each; LAYER=name for one);"
 	@echo "             each ends with one line of JSON"
