@@ -1,7 +1,8 @@
 """What a provider may say of an UpgradeConfig: a part of its spec, and an id.
 
-What is not its to say (`approved`, `paused`, `abort`, `retry`, `requests`) stays the users'; `notify` and
-`strategy` stay the administrator's: a document that came from outside names no Secret and no way to force.
+What is not its to say (`approved`, `paused`, `abort`, `retry`, `requests`) stays the users'; `notify`,
+`turnHook` and `strategy` stay the administrator's: a document that came from outside names no Secret and no
+Job, and has one way to force, the original's own (`PDBForceDrainTimeout`).
 """
 
 from __future__ import annotations
