@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from shiplift.api.marks import PROVIDER_LABEL
 from shiplift.api.operators import OperatorVersion
 from shiplift.api.upgrade import Policy, UpgradePhase
 from shiplift.upgrade.model import ClusterVersion, ConfigPool
@@ -274,6 +275,16 @@ def test_what_it_does_not_heed_is_told() -> None:
     (found,) = world.config.status.findings
     assert (found.code, found.severity) == ("NOEFFECT", "Warning")
     assert "spec.strategy.nodes, spec.strategy.workloads" in found.message
+
+
+@pytest.mark.parametrize("labels", [{}, {PROVIDER_LABEL: "OCM"}])
+def test_nobody_is_to_take_out_what_a_provider_would_put_back(labels: dict[str, str]) -> None:
+    world = openshift(PDBForceDrainTimeout=60)
+    world.mark(labels)
+    told(world)
+    (found,) = world.config.status.findings
+    assert (found.code, found.severity) == ("NOEFFECT", "Warning")
+    assert ("comes from provider OCM, and may stay" in found.hint) is bool(labels)
 
 
 def test_another_leader_gives_the_next_channel_as_much_time() -> None:

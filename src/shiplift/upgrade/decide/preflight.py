@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from shiplift.api.marks import PROVIDER_LABEL
 from shiplift.api.nodes import NodePolicy, OnBlockedDrain
 from shiplift.api.operators import OperatorVersion
 from shiplift.api.upgrade import Finding, Severity
@@ -240,9 +241,17 @@ def _no_effect(course: Course) -> Finding | None:
         severity=Severity.WARNING,
         message=f"UpgradeConfig cluster has fields without effect where {who} changes the nodes:"
         f" {_listed([f'spec.{field}' for field in fields])}",
-        hint=f"take them out; type {course.spec.type} knows nothing of them",
+        hint=f"take them out{_there(course)}; type {course.spec.type} knows nothing of them",
         objects=("UpgradeConfig cluster",),
     )
+
+
+def _there(course: Course) -> str:
+    """Where a field is taken out that a provider of policies would put back."""
+    provider = course.upgrade.metadata.labels.get(PROVIDER_LABEL)
+    if provider is None or course.spec.pdb_force_drain_timeout is None:
+        return ""
+    return f" (PDBForceDrainTimeout comes from provider {provider}, and may stay)"
 
 
 def _passed_over(course: Course) -> Iterator[tuple[str, bool]]:
