@@ -1,4 +1,4 @@
-"""The guide on installing has what is printed, the options that say how, and the operator's own alerts."""
+"""The guide on installing has what is printed and the options that say how; a page has every alert."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import yaml
 
 from shiplift.cli.main import COMMANDS, load
-from shiplift.operator import alerts, inside, install
+from shiplift.operator import alerts, inside, install, reference
 from shiplift.operator.inside import Inside
-from shiplift.operator.layers import chosen
+from shiplift.operator.layers import chosen, faces
 from tests.docs.clone import ROOT
 
 GUIDE = (ROOT / "docs/install.md").read_text()
@@ -60,6 +60,14 @@ def is_there(values: Any, path: list[str]) -> bool:
     )
 
 
-def test_every_alert_about_the_operator_itself_is_told() -> None:
-    told = {name for row in rows("alert") for name in re.findall("`(Shiplift[A-Za-z]+)`", row[0])}
-    assert told == {rule["alert"] for rule in alerts.rules(())}
+def test_the_page_of_alerts_is_up_to_date() -> None:
+    assert (ROOT / "docs/reference/alerts.md").read_text() == reference.page(), (
+        "run `python -m shiplift.operator.reference > docs/reference/alerts.md`"
+    )
+
+
+def test_the_page_of_alerts_has_each_of_them_once() -> None:
+    told = re.findall(r"^\| `(\w+)`", reference.page(), re.MULTILINE)
+    assert sorted(told) == sorted(rule["alert"] for rule in alerts.rules(faces().values()))
+    rows = [line for line in reference.page().splitlines() if line.startswith("| ")]
+    assert {line.replace("\\|", "").count("|") for line in rows} == {6}

@@ -15,7 +15,7 @@ ALERTS = (
         f"({_TOO_LONG}) and on() ({_REMOTE})",
         "2m",
         Severity.WARNING,
-        "The provider of upgrade policies has not been asked with success for two periods, and four hours.",
+        "The provider of upgrade policies has given no answer for two periods, and for at least four hours.",
         "ConfigMap shiplift-policy in the operator's namespace says why.",
     ),
     Alert(
