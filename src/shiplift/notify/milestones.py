@@ -16,7 +16,7 @@ from shiplift.api.upgrade import HistoryEntry, UpgradeConfig, UpgradePhase, Upgr
 from shiplift.api.values import Condition, ConditionStatus
 from shiplift.facts.kinds import UPGRADE_CONFIG
 
-_STEPS = (
+STEPS = (
     "ControlPlaneUpgraded",
     "NodesUpgraded",
     "WorkloadsMoved",
@@ -144,7 +144,7 @@ def _step(one: UpgradeConfig) -> Iterator[Milestone]:
     if one.spec.type is UpgradeType.EXTERNAL:
         return
     for said in one.status.conditions:
-        if said.type in _STEPS and said.status is ConditionStatus.FALSE:
+        if said.type in STEPS and said.status is ConditionStatus.FALSE:
             yield Milestone(said.last_transition_time, Rank.STEP, f"step-{said.type.lower()}", said.message)
 
 
