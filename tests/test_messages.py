@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import shiplift
 
 SOURCES = Path(shiplift.__file__).parent
@@ -44,3 +46,9 @@ def test_no_hint_would_take_something_from_an_installation_in_a_cluster() -> Non
         path.relative_to(SOURCES).as_posix() for path in SOURCES.rglob("*.py") if bare in path.read_text()
     }
     assert found <= {"cli/manifests.py"}
+
+
+@pytest.mark.parametrize("words", ["apply `shiplift manifests`", "`shiplift manifests` has it"])
+def test_what_is_missing_is_brought_by_what_installed_shiplift(words: str) -> None:
+    """Helm as well, and each with the options that it was installed with."""
+    assert [path for path in SOURCES.rglob("*.py") if words in path.read_text()] == []

@@ -261,7 +261,7 @@ def test_without_the_policy_that_keeps_nodes_to_their_own_nothing_is_begun() -> 
     decision = decided(stage, distrust="ValidatingAdmissionPolicy shiplift-node-trust is gone")
     why = (
         "nothing is begun: ValidatingAdmissionPolicy shiplift-node-trust is gone, so a node could give itself"
-        " orders; `shiplift manifests` has it"
+        " orders; apply again what installed shiplift (docs/install.md)"
     )
     assert told(decision) == (Reason.NODES_NOT_TRUSTED, why, True)
     assert (decision.steps, decision.look_again_after) == ((), timedelta(seconds=10))

@@ -39,8 +39,9 @@ def test_where_claims_cannot_be_read_no_control_plane_is_begun() -> None:
     decision = decided(stage, claims=None)
     why = (
         "ConfigMap shiplift-control-plane of the operator's namespace, which says who changes the control"
-        " plane, cannot be read: `shiplift manifests` has it, where it is gone; where its annotation"
-        " shiplift.dev/claims is no JSON, take it off once nobody changes the control plane"
+        " plane, cannot be read: where it is gone, apply again what installed shiplift (docs/install.md);"
+        " where its annotation shiplift.dev/claims is no JSON, take it off once nobody changes the control"
+        " plane"
     )
     assert told(decision) == (Reason.NOT_CLAIMED, why, False)
     assert decision.look_again_after == timedelta(seconds=2)

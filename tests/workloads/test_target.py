@@ -215,7 +215,7 @@ def test_inject_that_is_not_installed_stalls_and_says_what_to_do() -> None:
     found = target_of(a_migration(), {OLD: 1, NEW: 1}, inject=False)
     assert found.reason is Reason.INJECT_UNAVAILABLE
     assert found.stalled
-    assert "shiplift manifests" in found.message
+    assert "apply again what installed shiplift" in found.message
 
 
 REFUSED = '403: mutatingadmissionpolicies "shiplift-pods" is forbidden'

@@ -161,7 +161,7 @@ def _in_mode(migration: WorkloadMigration, target: str, inject: bool | str | Non
     return Target(
         reason=Reason.INJECT_UNAVAILABLE,
         message="mode Inject needs admission policies that are not installed;"
-        " apply `shiplift manifests` on Kubernetes 1.36 or newer,"
+        " on Kubernetes 1.36 or newer apply again what installed shiplift (docs/install.md),"
         " or set spec.mode of WorkloadMigration cluster to Template",
         stalled=True,
     )

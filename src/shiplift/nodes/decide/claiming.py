@@ -31,7 +31,8 @@ def others(view: View, mine: str = "") -> str:
     if view.claims is None:
         return (
             f"ConfigMap {CLAIMS} of the operator's namespace, which says who changes the control plane,"
-            f" cannot be read: `shiplift manifests` has it, where it is gone; where its {_NO_JSON}"
+            " cannot be read: where it is gone, apply again what installed shiplift (docs/install.md);"
+            f" where its {_NO_JSON}"
         )
     for claim in view.claims:
         if claim.step != mine:

@@ -92,7 +92,10 @@ def _distrusted(course: Course) -> Line | None:
     """A node that could give itself orders could say anything of itself."""
     if not (why := course.view.distrust):
         return None
-    text = f"nothing is begun: {why}, so a node could give itself orders; `shiplift manifests` has it"
+    text = (
+        f"nothing is begun: {why}, so a node could give itself orders; apply again what installed shiplift"
+        " (docs/install.md)"
+    )
     return Line(Reason.NODES_NOT_TRUSTED, text, stalled=True, due=course.now + _LOOK_AGAIN)
 
 
