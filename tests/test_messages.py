@@ -48,7 +48,9 @@ def test_no_hint_would_take_something_from_an_installation_in_a_cluster() -> Non
     assert found <= {"cli/manifests.py"}
 
 
-@pytest.mark.parametrize("words", ["apply `shiplift manifests`", "`shiplift manifests` has it"])
+@pytest.mark.parametrize(
+    "words", ["apply `shiplift manifests`", "`shiplift manifests` has it", "with `shiplift crds` and"]
+)
 def test_what_is_missing_is_brought_by_what_installed_shiplift(words: str) -> None:
     """Helm as well, and each with the options that it was installed with."""
     assert [path for path in SOURCES.rglob("*.py") if words in path.read_text()] == []

@@ -255,8 +255,8 @@ class Operator:
             "not leading: not everything can be read that the layers need",
             kinds=kinds,
             reason=reason,
-            hint="install what is missing with `shiplift crds` and `shiplift manifests`,"
-            " or name the layers that are installed with --layers",
+            hint="apply again what installed shiplift, CRDs first (docs/install.md), or name the layers that"
+            " are installed with --layers",
         )
 
     def _lead_and_follow(self) -> None:
