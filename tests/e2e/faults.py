@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from shiplift import __version__
 from shiplift.agent.protocol import PROTOCOL, Agent, agent_of
 from shiplift.facts import kinds
+from tests.e2e import keeping
 from tests.e2e.scene import Scene
 from tests.until import until
 
@@ -51,7 +52,6 @@ echo 'deb [trusted=yes] copy:{_OFFERED} ./' > /etc/apt/sources.list.d/torn.list
 """
 WITHDRAW = f"""dpkg --purge --force-remove-reinstreq {TORN}
 rm -rf /etc/apt/sources.list.d/torn.list {_OFFERED} /tmp/torn"""
-_KEPT = {"matchLabels": {"e2e": "kept"}}
 _AGENT, _AGENT_ASIDE = "/usr/bin/shiplift-agent", "/var/tmp/shiplift-agent"
 _REWRITE = """
 import io, os, sys, zipfile
@@ -216,29 +216,11 @@ def _uncordon(scene: Scene) -> None:
 
 
 def _keep_pods(scene: Scene) -> None:
-    """A pod on the node whose budget lets nobody go."""
-    client, labels = scene.rig.client, _KEPT["matchLabels"]
-    place = {"kubernetes.io/hostname": scene.host.name}
-    container = {"name": "pause", "image": "registry.k8s.io/pause:3.10.2"}
-    pod = {"containers": [container], "nodeSelector": place, "terminationGracePeriodSeconds": 1}
-    template = {"metadata": {"labels": labels}, "spec": pod}
-    spec = {"replicas": 1, "selector": _KEPT, "template": template}
-    client.create(kinds.DEPLOYMENT, {"metadata": {"name": "kept"}, "spec": spec}, "default")
-    budget = {"metadata": {"name": "kept"}, "spec": {"selector": _KEPT, "maxUnavailable": 0}}
-    client.create(kinds.POD_DISRUPTION_BUDGET, budget, "default")
-    until(lambda: _is_available(scene, "kept"), 60, 0.5)
-
-
-def _is_available(scene: Scene, name: str) -> bool:
-    found = scene.rig.client.get(kinds.DEPLOYMENT, name, "default")
-    return found.get("status", {}).get("availableReplicas", 0) == 1
+    keeping.keep_a_pod(scene.rig.client, scene.host.name)
 
 
 def _let_pods_go(scene: Scene) -> None:
-    client = scene.rig.client
-    for kind in (kinds.POD_DISRUPTION_BUDGET, kinds.DEPLOYMENT):
-        uid = client.get(kind, "kept", "default")["metadata"]["uid"]
-        client.delete(kind, "kept", "default", uid=uid)
+    keeping.let_it_go(scene.rig.client)
 
 
 def _kill_operator(scene: Scene) -> None:

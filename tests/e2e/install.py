@@ -29,7 +29,7 @@ from shiplift.local.machines import Machines, refusal
 from shiplift.workloads.names import MIGRATION
 from shiplift.workloads.target import OUR_LABELS
 from tests import helm
-from tests.e2e import releases, telling
+from tests.e2e import keeping, releases, telling
 from tests.e2e.releases import Release
 from tests.machines import traffic
 from tests.machines.rig import NEW, Rig
@@ -255,14 +255,15 @@ def tried(rig: Inside, change: Change) -> list[str]:
 
 
 def rolled(rig: Inside, node: str, change: Change) -> list[str]:
-    """One worker is upgraded; the operator is, while that node is being emptied or changed."""
+    """One worker is upgraded; the operator is, while that node is being emptied: a pod cannot go before."""
     name = f"roll-{node}"
     with Witness(rig) as witness:
-        selector = {"matchLabels": {"kubernetes.io/hostname": node}}
-        rig.roll(name, version=NEW, nodeSelector=selector)
-        until(lambda: rig.cordoned(node), 120, 0.1)
-        wrong = tried(rig, change)
-        _say(f"  the operator is of the other release, and the rollout is {rig.status(name).get('phase')}")
+        with keeping.a_kept_pod(rig.client, node):
+            selector = {"matchLabels": {"kubernetes.io/hostname": node}}
+            rig.roll(name, version=NEW, nodeSelector=selector)
+            until(lambda: rig.cordoned(node), 120, 0.1)
+            wrong = tried(rig, change)
+            wrong += [] if rig.cordoned(node) else ["its node was given back before"]
         rig.until_phase(name, "Complete", _SECONDS)
     orders = [one for one in witness.orders() if one[1] == "Packages"]
     wrong += [] if orders == [(node, "Packages")] else [f"orders were {witness.orders()}"]
@@ -273,15 +274,17 @@ def rolled(rig: Inside, node: str, change: Change) -> list[str]:
 
 
 def migrated(rig: Inside, old: str, new: str, change: Change) -> list[str]:
-    """Workloads move from one node to the other; the operator is upgraded when the first have."""
+    """Workloads move from one node to the other; the operator is upgraded when the first have: the last of
+    them cannot go before."""
     back_to(rig, old, new)
     with Pods(rig) as pods:
         until(lambda: len(pods.seen) == len(SHOP) + 1, 30, 0.1)
         body = {"metadata": {"name": MIGRATION}, "spec": {"target": NEW, "waitForNodes": {"settle": "0s"}}}
-        uid = rig.client.create(kinds.WORKLOAD_MIGRATION, body).object["metadata"]["uid"]
-        until(lambda: _came(pods, new), 180, 0.1)
-        wrong = tried(rig, change)
-        _say(f"  the operator is of the other release, and of pods {len(_came(pods, new))} have come")
+        with keeping.kept(rig.client, {"app": SHOP[-1]}, traffic.SPACE):
+            uid = rig.client.create(kinds.WORKLOAD_MIGRATION, body).object["metadata"]["uid"]
+            until(lambda: _came(pods, new), 180, 0.1)
+            wrong = tried(rig, change)
+            wrong += ["all had moved before"] if SHOP[-1] in _came(pods, new) else []
         until(lambda: _places(rig.client) == {new} and _all_there(rig.client), _SECONDS, 0.5)
         time.sleep(10)
     rig.client.delete(kinds.WORKLOAD_MIGRATION, MIGRATION, uid=uid)
