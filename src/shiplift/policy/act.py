@@ -21,7 +21,7 @@ from shiplift.engine.step import Outcome, Step
 from shiplift.facts.kinds import UPGRADE_CONFIG
 from shiplift.kube.client import Client
 from shiplift.kube.errors import KubeError, NotFound, PreconditionFailed
-from shiplift.kube.outcomes import done, refusal
+from shiplift.kube.outcomes import done, gone, refusal
 from shiplift.outside.errors import OutsideError
 from shiplift.outside.letters import Letter
 from shiplift.outside.outbox import Outbox
@@ -120,8 +120,8 @@ class Actor:
             return done(
                 step, self._client.delete(UPGRADE_CONFIG, KEY, uid=step.uid, resource_version=version)
             )
-        except (NotFound, PreconditionFailed):
-            return Outcome.done(step, message="it is gone already")
+        except (NotFound, PreconditionFailed) as error:
+            return gone(step, error)
 
     def _confirm(self, step: Confirm) -> Outcome:
         marks = {REFRESH_DONE: step.refresh, REFRESH_AT: step.answered}
