@@ -54,7 +54,7 @@ class Observer:
             box=box,
             box_trouble=box_trouble,
             record=record,
-            record_trouble=record_trouble,
+            record_trouble=record_trouble or self._book.refused,
             outcomes=outcomes,
         )
 
