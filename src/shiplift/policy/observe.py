@@ -49,7 +49,8 @@ class Observer:
             asking=asking,
             current=snapshot.custom(UPGRADE_CONFIG, KEY),
             unsure=_unsure(
-                bool(snapshot.stale(UPGRADE_CONFIG)), list(snapshot.undecodable(UPGRADE_CONFIG).values())
+                bool(snapshot.behind(outcomes.unsettled, UPGRADE_CONFIG)),
+                list(snapshot.undecodable(UPGRADE_CONFIG).values()),
             ),
             box=box,
             box_trouble=box_trouble,
