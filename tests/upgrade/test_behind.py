@@ -23,7 +23,7 @@ from tests.upgrade.world import World
 
 
 class Silent:
-    """A store whose tables are fresh, as far as anybody knows; there is an UpgradeConfig, and nothing else."""
+    """A store whose tables are fresh, as far as anybody knows: with an UpgradeConfig alone."""
 
     def __init__(self) -> None:
         self.tables: Mapping[Kind, Frozen] = {kind: _table(kind) for kind in READS}
