@@ -100,6 +100,8 @@ class TellTurn(Step, frozen=True):
     of: str
     target: str
     pools: tuple[str, ...] = ()
+    told: bool = False
+    """Whether they were told, as far as this operator knows, and only the note of it is gone."""
 
     @property
     def key(self) -> str:

@@ -26,6 +26,11 @@ _KEPT_SECONDS = 3600
 
 
 def tell(client: Client, step: TellTurn) -> Outcome:
+    """A Job that has ended is gone after a while: of a turn that was told only the note is made again."""
+    return _note(client, step, step.job) if step.told else _told(client, step)
+
+
+def _told(client: Client, step: TellTurn) -> Outcome:
     live = client.get(UPGRADE_CONFIG, UPGRADE)
     if uid_of(live) != step.uid:
         return Outcome.done(step, message="another UpgradeConfig has its name now")
@@ -42,7 +47,7 @@ def tell(client: Client, step: TellTurn) -> Outcome:
         if (why := _of_somebody_else(client, step)) is not None:
             return why
     except Forbidden as error:
-        return Outcome.failed(step, f"{error.message} (hint: {hook_jobs.how_to_grant(step.namespace)})")
+        return hook_jobs.forbidden(step, error, step.namespace)
     return _note(client, step, step.job)
 
 
