@@ -26,7 +26,7 @@ class Server:
     """An UpgradeConfig with a hook; Jobs are made, or forbidden. One that has ended is gone at once."""
 
     def __init__(self, world: World, forbidden: str = "") -> None:
-        about = {"name": "cluster", "uid": world.config.metadata.uid, "resourceVersion": "1"}
+        about = {"name": "cluster", "uid": world.config.metadata.uid, "resourceVersion": "1", "generation": 1}
         self.live = {"metadata": about, "spec": {"desired": {"version": "1.36"}, "turnHook": HOOK}}
         self.forbidden = forbidden
         self.made: list[str] = []

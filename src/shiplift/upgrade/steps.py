@@ -95,6 +95,8 @@ class TellTurn(Step, frozen=True):
     """A hook tells somebody else that it is their turn."""
 
     uid: str
+    generation: int
+    """Of the UpgradeConfig that asks for it: it is not called back."""
     namespace: str
     job: str
     of: str
@@ -177,6 +179,10 @@ class SetUpdate(Step, frozen=True):
 
     uid: str
     version: str
+    upgrade: str
+    """The uid of the UpgradeConfig that asks for it."""
+    generation: int
+    """Of that: it is not called back."""
 
     @property
     def key(self) -> str:

@@ -24,7 +24,15 @@ def told(course: Course) -> Iterator[TellTurn]:
         return
     job = job_name(course, hook.name, turn.of)
     if course.upgrade.metadata.annotations.get(TURN_TOLD) != job:
-        step = TellTurn(course.uid, hook.namespace, job, turn.of.value, course.target, turn.pools)
+        step = TellTurn(
+            course.uid,
+            course.generation,
+            hook.namespace,
+            job,
+            turn.of.value,
+            course.target,
+            turn.pools,
+        )
         yield structs.replace(step, told=step.change in course.view.changes)
 
 
