@@ -308,9 +308,10 @@ class AimRollout(Step, frozen=True):
         return self.key
 
     def undone_by_others(self) -> str:
+        said = ", ".join(f"spec.{one}" for one in self.settings)
         return (
-            f"somebody else sends NodeRollout {self.name} elsewhere; keep them from it while the upgrade"
-            " runs, or abort the upgrade"
+            f"somebody else sends NodeRollout {self.name} elsewhere ({said}); keep them from it while the"
+            " upgrade runs, or abort the upgrade"
         )
 
     def describe(self) -> str:
