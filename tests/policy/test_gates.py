@@ -513,3 +513,21 @@ def test_who_changes_what_comes_with_a_policy_is_told_field_by_field(current: Cu
     decision = decided(view(answered(ONE), current, changes=memory.changes))
     assert decision.told is not None
     assert says in str(decision.told[1])
+
+
+def test_one_who_changes_it_every_few_minutes_is_told_in_between_and_nothing_is_called_well() -> None:
+    memory, now, current, kept = Memory(), NOW, row(ONE), Record("HTTP")
+    written = []
+    for second in range(20 * 60):
+        if second % 180 == 0:
+            current = row(ONE, spec={"desired": {"version": LATER}})
+        seen = view(answered(ONE, at=now), current, changes=memory.changes, record=kept)
+        decision = decided(seen, now)
+        if decision.record is not None:
+            kept = decision.record
+            written.append(bool(kept.trouble))
+        for step in decision.steps:
+            memory.note(step, now)
+            current = row(ONE)
+        now += timedelta(seconds=1)
+    assert written == [True]
