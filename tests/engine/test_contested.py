@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shiplift.engine.contested import Made, Memory, told, wait
+from shiplift.engine.contested import Made, Memory, lately, told, wait
 from shiplift.engine.step import Step
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
@@ -63,6 +63,10 @@ def noted(*steps: Step) -> Memory:
     return memory
 
 
+def made(times: dict[Label, int]) -> dict[str, Made]:
+    return {one.change: Made(count, NOW, one.undone_by_others()) for one, count in times.items()}
+
+
 @pytest.mark.parametrize(("times", "expected"), [(1, 2), (2, 4), (4, 16), (5, 30), (99, 30)])
 def test_what_somebody_undoes_again_and_again_is_left_alone_ever_longer(times: int, expected: int) -> None:
     changes = {STEP.change: Made(times, NOW)}
@@ -72,7 +76,7 @@ def test_what_somebody_undoes_again_and_again_is_left_alone_ever_longer(times: i
 
 
 def test_each_time_that_a_change_is_made_counts() -> None:
-    assert noted(STEP, STEP).changes == {"label node-1": Made(2, NOW)}
+    assert noted(STEP, STEP).changes == made({STEP: 2})
 
 
 def test_what_we_take_back_ourselves_is_not_contested() -> None:
@@ -122,5 +126,27 @@ class Set(Label, frozen=True):
 def test_a_change_takes_back_the_others_that_begin_with_its_words() -> None:
     first, second = Set("node-1", "a"), Set("node-1", "b")
     other = Set("node-12", "a")
-    assert noted(first, other, second).changes == {other.change: Made(1, NOW), second.change: Made(1, NOW)}
-    assert noted(first, first).changes == {first.change: Made(2, NOW)}
+    assert noted(first, other, second).changes == made({other: 1, second: 1})
+    assert noted(first, first).changes == made({first: 2})
+
+
+LINE = "somebody takes the label off node-1"
+
+
+@pytest.mark.parametrize(
+    ("noted_", "needed", "after", "expected"),
+    [
+        ((STEP,), (), 1, []),
+        ((STEP,), (STEP,), 1, [LINE]),
+        ((STEP, STEP), (), 1, [LINE]),
+        ((STEP, STEP), (STEP,), 1, [LINE]),
+        ((STEP, STEP), (), 599, [LINE]),
+        ((STEP, STEP), (), 600, []),
+        ((STEP, STEP, Unlabel("node-1")), (), 1, []),
+        ((Quiet("node-1"), Quiet("node-1")), (), 1, []),
+    ],
+)
+def test_what_was_undone_is_told_until_it_was_left_alone_for_long(
+    noted_: tuple[Step, ...], needed: tuple[Step, ...], after: float, expected: list[str]
+) -> None:
+    assert list(lately(noted(*noted_).changes, needed, NOW + seconds(after))) == expected

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from shiplift.api.marks import POLICY_APPLIED, POLICY_ID, REFRESH_ASKED, REFRESH_DONE
+from shiplift.api.marks import POLICY_APPLIED, POLICY_ID, PROVIDER_LABEL, REFRESH_ASKED, REFRESH_DONE
 from shiplift.engine.contested import Memory
 from shiplift.engine.probes import Probe
 from shiplift.facts.custom import Custom
@@ -66,7 +66,8 @@ def test_what_is_the_same_is_not_written() -> None:
 )
 def test_what_differs_is_replaced_in_place(said: Any) -> None:
     (step,) = decided(view(answered(said), row(ONE))).steps
-    assert step == Replace("u1", 7, "HTTP", said)
+    assert isinstance(step, Replace)
+    assert (step.uid, step.version, step.provider, step.policy) == ("u1", 7, "HTTP", said)
 
 
 def test_times_are_compared_as_times() -> None:
@@ -494,3 +495,39 @@ def test_settings_that_were_never_good_are_told_on_what_came_from_a_provider(of:
     told = decision.told[1]
     assert told is not None
     assert (told.provider, told.message, told.lost) == ("HTTP", why, True)
+
+
+@pytest.mark.parametrize(
+    ("current", "says"),
+    [
+        (row(ONE, spec={"desired": {"version": LATER}}), "changes spec.desired of the UpgradeConfig"),
+        (row(ONE, spec={"desired": {"version": LATER}, "type": "External"}), "changes spec.desired of"),
+        (row(ONE, marks={POLICY_ID: "p9"}), f"changes {POLICY_ID} of the UpgradeConfig"),
+        (row(ONE, provider="OCM"), f"changes {PROVIDER_LABEL} of the UpgradeConfig"),
+    ],
+)
+def test_who_changes_what_comes_with_a_policy_is_told_field_by_field(current: Custom, says: str) -> None:
+    memory = Memory()
+    (step,) = decided(view(answered(ONE), current)).steps
+    memory.note(step, NOW)
+    decision = decided(view(answered(ONE), current, changes=memory.changes))
+    assert decision.told is not None
+    assert says in str(decision.told[1])
+
+
+def test_one_who_changes_it_every_few_minutes_is_told_in_between_and_nothing_is_called_well() -> None:
+    memory, now, current, kept = Memory(), NOW, row(ONE), Record("HTTP")
+    written = []
+    for second in range(20 * 60):
+        if second % 180 == 0:
+            current = row(ONE, spec={"desired": {"version": LATER}})
+        seen = view(answered(ONE, at=now), current, changes=memory.changes, record=kept)
+        decision = decided(seen, now)
+        if decision.record is not None:
+            kept = decision.record
+            written.append(bool(kept.trouble))
+        for step in decision.steps:
+            memory.note(step, now)
+            current = row(ONE)
+        now += timedelta(seconds=1)
+    assert written == [True]

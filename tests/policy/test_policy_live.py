@@ -80,7 +80,7 @@ def test_who_changes_it_back_again_and_again_is_told_and_it_is_put_back(rig: Rig
         if rig.version() == NEW and fights < 3:
             fights += 1
             rig.patch({"spec": {"desired": {"version": LATER}}})
-        return fights == 3 and "somebody else changes what policy p1 says" in str(rig.told())
+        return fights == 3 and "somebody else changes spec.desired of the UpgradeConfig" in str(rig.told())
 
     until(fight)
     until(lambda: rig.version() == NEW)

@@ -257,3 +257,21 @@ def test_what_is_left_alone_for_a_while_is_not_told_any_more() -> None:
     until(world, lambda: world.rollouts, operator)
     operator.round()
     assert "somebody" not in world.config.status.message
+
+
+def test_one_who_comes_by_every_few_minutes_is_told_in_between() -> None:
+    """As GitOps that looks every three minutes: what it undoes is done again at once."""
+    world = made_rollout()
+    world.stuck = "a pod cannot be evicted"
+    operator, told = Operator(world), 0
+    for second in range(20 * MINUTE):
+        if second % (3 * MINUTE) == 0:
+            delete_rollouts(world)
+        operator.round()
+        told += "somebody else deletes NodeRollout" in world.config.status.message
+        world.turn()
+    assert told > 16 * MINUTE
+    for _ in range(11 * MINUTE):
+        operator.round()
+        world.turn()
+    assert "somebody else" not in world.config.status.message

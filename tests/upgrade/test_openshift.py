@@ -219,7 +219,7 @@ def test_what_a_pool_says_is_read_as_it_is_meant(status: dict[str, Any], found: 
 
 def test_steps_say_themselves() -> None:
     assert SetChannel("u", "fast").describe() == "set the channel of ClusterVersion version to fast"
-    assert SetUpdate("u", NEW).describe().endswith(NEW)
+    assert SetUpdate("u", NEW, "c", 1).describe().endswith(NEW)
 
 
 def test_an_update_of_somebody_else_is_finished_first() -> None:

@@ -78,15 +78,15 @@ def test_the_mark_is_put_back_and_who_takes_it_off_again_is_told(how: str) -> No
 
 
 @pytest.mark.parametrize(
-    "field",
+    ("field", "name"),
     [
-        {"version": "v1.36.9"},
-        {"node_selector": LabelSelector(match_labels={"pool": "a"})},
-        {"pools": ("a",)},
+        ({"version": "v1.36.9"}, "version"),
+        ({"node_selector": LabelSelector(match_labels={"pool": "a"})}, "nodeSelector"),
+        ({"pools": ("a",)}, "pools"),
     ],
     ids=["another version", "another selector", "one pool"],
 )
-def test_a_rollout_that_somebody_sends_elsewhere_is_sent_back(field: dict[str, Any]) -> None:
+def test_a_rollout_that_somebody_sends_elsewhere_is_sent_back(field: dict[str, Any], name: str) -> None:
     world, operator = under_way()
     before = world.rollouts[WORKERS].spec
 
@@ -103,7 +103,7 @@ def test_a_rollout_that_somebody_sends_elsewhere_is_sent_back(field: dict[str, A
     for _ in range(5 * MINUTE):
         edit()
         operator.round()
-        told = told or f"sends NodeRollout {WORKERS} elsewhere" in world.config.status.message
+        told = told or f"sends NodeRollout {WORKERS} elsewhere (spec.{name});" in world.config.status.message
         for host in world.hosts.values():
             host.kubelet = host.kubelet if host.api_server else "v1.35.4"
         world.turn()

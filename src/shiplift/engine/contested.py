@@ -26,6 +26,8 @@ class Made(msgspec.Struct, frozen=True):
 
     times: int
     at: datetime
+    line: str = ""
+    """What to tell where it was undone."""
 
 
 Changes = Mapping[str, Made]
@@ -45,7 +47,8 @@ class Memory:
         if step.change:
             before = self.changes.get(step.change)
             again = before is not None and now - before.at < _PEACE
-            self.changes[step.change] = Made(before.times + 1 if before and again else 1, now)
+            times = before.times + 1 if before and again else 1
+            self.changes[step.change] = Made(times, now, step.undone_by_others())
 
     def _take_back(self, name: str, but: str) -> None:
         """The change of that name, and all whose names begin with its words."""
@@ -79,3 +82,14 @@ def told(changes: Changes, steps: Iterable[Step]) -> Iterator[str]:
     for step in steps:
         if step.change in changes and (line := step.undone_by_others()):
             yield line
+
+
+def lately(changes: Changes, steps: Iterable[Step], now: datetime) -> Iterator[str]:
+    """What is told of these steps; and of what had to be made again, until it has been left alone for so long
+    that nobody undoes it any more: who does may only come by every few minutes."""
+    needed = tuple(steps)
+    yield from told(changes, needed)
+    names = {step.change for step in needed}
+    for change, made in changes.items():
+        if change not in names and made.times > 1 and now - made.at < _PEACE and made.line:
+            yield made.line

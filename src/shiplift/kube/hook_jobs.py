@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from shiplift.api.hooks import job_spec
 from shiplift.api.marks import MANAGED_BY, MANAGER
 from shiplift.api.values import LocalHook
+from shiplift.engine.denials import is_denial
+from shiplift.engine.step import Outcome, Step
+from shiplift.kube.errors import Forbidden
 from shiplift.kube.outcomes import Json
 
 
@@ -21,5 +24,9 @@ def job(
     }
 
 
-def how_to_grant(namespace: str) -> str:
-    return f"`shiplift manifests --hooks {namespace} | kubectl apply -f -` lets the operator run Jobs there"
+def forbidden(step: Step, error: Forbidden, namespace: str) -> Outcome:
+    """Who has to mend it: whoever gives rights, or whoever denies the Job."""
+    if is_denial(error.message):
+        return Outcome.failed(step, error.message)
+    grant = f"`shiplift manifests --hooks {namespace} | kubectl apply -f -` lets the operator run Jobs there"
+    return Outcome.failed(step, f"{error.message} (hint: {grant})")

@@ -5,11 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from shiplift.engine.denials import is_denial
 from shiplift.engine.step import Outcome, Step
 from shiplift.facts.selectors import Selector
 from shiplift.kube.client import Written
 from shiplift.kube.errors import (
     AlreadyExists,
+    ApiError,
     BudgetExhausted,
     BudgetPending,
     Conflict,
@@ -40,17 +42,34 @@ def refusal(step: Step, error: KubeError) -> Outcome:
     """Most are everyday: the object has moved on, or not now; where no answer came, nobody knows."""
     if isinstance(error, Unknown):
         return Outcome.unknown(step, error.message)
+    if isinstance(error, _MOVED_ON):
+        return _moved_on(step, error)
     match error:
-        case NotFound() | PreconditionFailed():
-            return Outcome.refused(step, f"the object is gone: {error.message}", SOON)
-        case Conflict() | AlreadyExists():
-            return Outcome.refused(step, f"somebody else was faster: {error.message}", SOON)
         case BudgetExhausted() | BudgetPending() | Unreachable() | ServerError() | Throttled():
             return Outcome.refused(step, error.message, _asked(error))
         case NotLeading():
             return Outcome.refused(step, error.message)
         case _:
             return Outcome.failed(step, str(error))
+
+
+_MOVED_ON = (NotFound, PreconditionFailed, Conflict, AlreadyExists)
+"""What the API server says of an object that the next look shows; a webhook may say so of any."""
+
+
+def _moved_on(step: Step, error: ApiError) -> Outcome:
+    if is_denial(error.message):
+        return Outcome.failed(step, str(error))
+    is_gone = isinstance(error, NotFound | PreconditionFailed)
+    why = "the object is gone" if is_gone else "somebody else was faster"
+    return Outcome.refused(step, f"{why}: {error.message}", SOON)
+
+
+def gone(step: Step, error: ApiError) -> Outcome:
+    """Of what is deleted, and is not there: unless somebody says so who denies it."""
+    if is_denial(error.message):
+        return Outcome.failed(step, str(error))
+    return Outcome.done(step, message="it is gone already")
 
 
 def _asked(error: KubeError) -> timedelta | None:

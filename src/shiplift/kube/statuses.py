@@ -16,6 +16,7 @@ import msgspec
 from shiplift.api.values import Status
 from shiplift.engine.barrier import Barrier
 from shiplift.engine.decision import Requeue, requeue
+from shiplift.engine.denials import is_denial
 from shiplift.engine.progress import Weight
 from shiplift.facts.kinds import Kind
 from shiplift.kube.client import Client, Written
@@ -64,7 +65,7 @@ class Pace:
 
 def write(client: Client, subject: Subject, before: Status, after: Status) -> Written | None:
     """The status as it should be; None where somebody changed the object meanwhile, or it is gone: the next
-    look sees that."""
+    look sees that. A webhook may answer so too: that is no such change."""
     try:
         return client.patch(
             subject.kind,
@@ -75,7 +76,9 @@ def write(client: Client, subject: Subject, before: Status, after: Status) -> Wr
             resource_version=subject.resource_version,
             subresource="status",
         )
-    except (Conflict, NotFound):
+    except (Conflict, NotFound) as error:
+        if is_denial(error.message):
+            raise
         return None
 
 

@@ -90,6 +90,19 @@ class Snapshot:
         """The kinds whose rows may be old; decisions about what is irreversible wait for them."""
         return tuple(kind for kind in of or self._tables if self._tables[kind].stale)
 
+    def behind(self, barriers: Iterable[Barrier], *of: Kind) -> tuple[Kind, ...]:
+        """The kinds whose rows may be old, or lack what these writes were answered with. What was deleted and
+        has no row is shown, also where something else of its kind cannot be decoded."""
+        doubted = {one.kind for one in barriers if one.kind in self._tables and self._lacks(one)}
+        return tuple(kind for kind in of or self._tables if kind in doubted or self._tables[kind].stale)
+
+    def _lacks(self, barrier: Barrier) -> bool:
+        table = self._tables[barrier.kind]
+        if isinstance(barrier, Seen):
+            return table.revision < barrier.resource_version
+        row = table.rows.get(barrier.uid)
+        return row is not None and not row.deleting
+
     def revision(self, kind: Kind) -> int:
         return self._tables[kind].revision
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -21,7 +22,7 @@ from shiplift.engine.step import Outcome, Step
 from shiplift.facts.kinds import UPGRADE_CONFIG
 from shiplift.kube.client import Client
 from shiplift.kube.errors import KubeError, NotFound, PreconditionFailed
-from shiplift.kube.outcomes import done, refusal
+from shiplift.kube.outcomes import SOON, done, gone, refusal
 from shiplift.outside.errors import OutsideError
 from shiplift.outside.letters import Letter
 from shiplift.outside.outbox import Outbox
@@ -76,9 +77,7 @@ class Actor:
         """The UpgradeConfig."""
         match step:
             case Create():
-                # without force: what somebody made by hand meanwhile is not overwritten
-                body = applied(step.provider, step.policy)
-                return done(step, self._client.apply(UPGRADE_CONFIG, body, uid=None))
+                return self._create(step)
             case Replace():
                 return self._replace(step)
             case Delete():
@@ -104,6 +103,15 @@ class Actor:
         self._asker.want(config, step.purpose)
         return Outcome.done(step)
 
+    def _create(self, step: Create) -> Outcome:
+        """What somebody made by hand meanwhile is neither overwritten nor, where it says the same, adopted:
+        an apply without force does that."""
+        with contextlib.suppress(NotFound):
+            self._client.get(UPGRADE_CONFIG, KEY)
+            return Outcome.refused(step, "somebody else was faster: an UpgradeConfig is there", SOON)
+        body = applied(step.provider, step.policy)
+        return done(step, self._client.apply(UPGRADE_CONFIG, body, uid=None))
+
     def _replace(self, step: Replace) -> Outcome:
         """In place, and only what is the policy's: no moment without an UpgradeConfig, its history kept."""
         body = applied(step.provider, step.policy)
@@ -120,8 +128,8 @@ class Actor:
             return done(
                 step, self._client.delete(UPGRADE_CONFIG, KEY, uid=step.uid, resource_version=version)
             )
-        except (NotFound, PreconditionFailed):
-            return Outcome.done(step, message="it is gone already")
+        except (NotFound, PreconditionFailed) as error:
+            return gone(step, error)
 
     def _confirm(self, step: Confirm) -> Outcome:
         marks = {REFRESH_DONE: step.refresh, REFRESH_AT: step.answered}

@@ -8,7 +8,7 @@ Job, and has one way to force, the original's own (`PDBForceDrainTimeout`).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, cast
 
 import msgspec
@@ -61,13 +61,14 @@ class Wanted(msgspec.Struct, frozen=True):
 
     def same_as(self, spec: UpgradeConfigSpec) -> bool:
         """Whether a spec has what this policy says, whatever else it has; times are compared as times."""
-        wanted = self.spec
-        return all(getattr(wanted, name) == getattr(spec, name) for name in self._names())
+        return not any(self.differing(spec))
 
-    def _names(self) -> Iterable[str]:
-        return (
-            one.name for one in msgspec.structs.fields(UpgradeConfigSpec) if one.encode_name in self.fields
-        )
+    def differing(self, spec: UpgradeConfigSpec) -> Iterator[str]:
+        """The fields of this policy that a spec has otherwise, as the API calls them."""
+        wanted = self.spec
+        for one in msgspec.structs.fields(UpgradeConfigSpec):
+            if one.encode_name in self.fields and getattr(wanted, one.name) != getattr(spec, one.name):
+                yield one.encode_name
 
 
 def wanted(document: Document) -> Wanted:

@@ -74,7 +74,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     record: Record | None = None
     """None where it cannot be read."""
     record_trouble: str = ""
-    """Why it cannot be."""
+    """Why it cannot be, or was not taken when it was last written."""
     outcomes: Outcomes = Outcomes()
     changes: Changes = {}
     """What was changed of what somebody else may write too."""

@@ -49,12 +49,13 @@ class Observer:
             asking=asking,
             current=snapshot.custom(UPGRADE_CONFIG, KEY),
             unsure=_unsure(
-                bool(snapshot.stale(UPGRADE_CONFIG)), list(snapshot.undecodable(UPGRADE_CONFIG).values())
+                bool(snapshot.behind(outcomes.unsettled, UPGRADE_CONFIG)),
+                list(snapshot.undecodable(UPGRADE_CONFIG).values()),
             ),
             box=box,
             box_trouble=box_trouble,
             record=record,
-            record_trouble=record_trouble,
+            record_trouble=record_trouble or self._book.refused,
             outcomes=outcomes,
         )
 

@@ -65,6 +65,8 @@ class Replace(Step, frozen=True):
     policy: Wanted
     anew: bool = False
     """Whether the upgrade before it was aborted: the wish to abort was about that one."""
+    differs: tuple[str, ...] = ()
+    """The fields, labels and annotations that are not what the policy says."""
 
     @property
     def key(self) -> str:
@@ -81,8 +83,8 @@ class Replace(Step, frozen=True):
 
     def undone_by_others(self) -> str:
         return (
-            f"somebody else changes what policy {self.policy.id} says in the UpgradeConfig; change it at the"
-            " provider, or keep them from it"
+            f"somebody else changes {', '.join(self.differs)} of the UpgradeConfig, which come with policy"
+            f" {self.policy.id}; change that at its provider, or keep them from it"
         )
 
     def describe(self) -> str:

@@ -95,11 +95,15 @@ class TellTurn(Step, frozen=True):
     """A hook tells somebody else that it is their turn."""
 
     uid: str
+    generation: int
+    """Of the UpgradeConfig that asks for it: it is not called back."""
     namespace: str
     job: str
     of: str
     target: str
     pools: tuple[str, ...] = ()
+    told: bool = False
+    """Whether they were told, as far as this operator knows, and only the note of it is gone."""
 
     @property
     def key(self) -> str:
@@ -175,6 +179,10 @@ class SetUpdate(Step, frozen=True):
 
     uid: str
     version: str
+    upgrade: str
+    """The uid of the UpgradeConfig that asks for it."""
+    generation: int
+    """Of that: it is not called back."""
 
     @property
     def key(self) -> str:
@@ -300,9 +308,10 @@ class AimRollout(Step, frozen=True):
         return self.key
 
     def undone_by_others(self) -> str:
+        said = ", ".join(f"spec.{one}" for one in self.settings)
         return (
-            f"somebody else sends NodeRollout {self.name} elsewhere; keep them from it while the upgrade"
-            " runs, or abort the upgrade"
+            f"somebody else sends NodeRollout {self.name} elsewhere ({said}); keep them from it while the"
+            " upgrade runs, or abort the upgrade"
         )
 
     def describe(self) -> str:

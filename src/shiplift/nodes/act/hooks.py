@@ -42,7 +42,7 @@ class Hooks:
         except AlreadyExists:
             outcome = self._known(step)
         except Forbidden as error:
-            return Outcome.failed(step, f"{error.message} (hint: {hook_jobs.how_to_grant(step.namespace)})")
+            return hook_jobs.forbidden(step, error, step.namespace)
         if outcome.ok:
             self._jobs.note((step.namespace, step.job))
         return outcome

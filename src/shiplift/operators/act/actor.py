@@ -9,6 +9,7 @@ from typing import Any
 
 from shiplift.api.marks import MANAGED_BY, MANAGER
 from shiplift.api.operators import CrdRule, RuleAction
+from shiplift.engine.denials import is_denial
 from shiplift.engine.step import Outcome, Step
 from shiplift.facts.kinds import APP_TYPE, CUSTOM_RESOURCE_DEFINITION, OPERATOR_CATALOG, OPERATOR_VERSION
 from shiplift.kube.api_servers import ApiServers
@@ -25,14 +26,13 @@ from shiplift.kube.errors import (
     Throttled,
 )
 from shiplift.kube.finalizers import finalizer_edit
-from shiplift.kube.outcomes import SOON, done, refusal, uid_of, version_of
+from shiplift.kube.outcomes import SOON, done, gone, refusal, uid_of, version_of
 from shiplift.operators import steps
 from shiplift.operators.act import hooks, objects, versions
 from shiplift.operators.crds import existing, rules
 from shiplift.operators.crds.definition import DefinitionError, content_of, read, storage_of
 from shiplift.operators.crds.existing import ExistingError
 from shiplift.operators.crds.storing import StoringError, store_anew
-from shiplift.operators.denials import is_denial
 from shiplift.operators.model import MOST_GRAVES, Checked, Unasked
 from shiplift.operators.names import BUNDLE, CONTENT, FINALIZER, REQUIRED
 from shiplift.operators.observe.checks import Checks
@@ -121,7 +121,7 @@ class Actor:
                 propagation=Propagation.ORPHAN,
             )
         except (NotFound, PreconditionFailed) as error:
-            return objects.gone(step, error)
+            return gone(step, error)
         return done(step, written)
 
     def _make_app_type(self, step: steps.MakeAppType) -> Outcome:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from shiplift.engine.step import Outcome, Step
+from shiplift.engine.denials import is_denial
+from shiplift.engine.step import Outcome
 from shiplift.facts.kinds import CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT, SERVICE_ACCOUNT
 from shiplift.kube.changing import Edit, Subject, change
 from shiplift.kube.client import Client, Written
@@ -20,11 +21,10 @@ from shiplift.kube.errors import (
     Throttled,
     Unauthorized,
 )
-from shiplift.kube.outcomes import SOON, done, uid_of, version_of
+from shiplift.kube.outcomes import SOON, done, gone, uid_of, version_of
 from shiplift.kube.rights import allowed
 from shiplift.operators import steps
 from shiplift.operators.crds.definition import content_of, stored_content_of
-from shiplift.operators.denials import is_denial
 from shiplift.operators.handing import acting
 from shiplift.operators.handing.ownership import (
     OWNER_UID,
@@ -159,13 +159,6 @@ def _removed(client: Client, step: steps.RemovePiece) -> Outcome:
     except (NotFound, PreconditionFailed) as error:
         return gone(step, error)
     return done(step, written)
-
-
-def gone(step: Step, error: ApiError) -> Outcome:
-    """Of what is deleted; a webhook may say so of what is there."""
-    if is_denial(error.message):
-        return Outcome.failed(step, str(error))
-    return Outcome.done(step, message="it is gone already")
 
 
 def _released(live: Json, step: steps.ReleasePiece) -> Json:

@@ -17,11 +17,11 @@ from typing import Any
 import msgspec
 
 from shiplift.api.operators import CrdFinding, CrdRule, RuleAction
+from shiplift.engine.denials import is_denial
 from shiplift.facts.kinds import CUSTOM_RESOURCE_DEFINITION, Kind
 from shiplift.kube.client import Client
 from shiplift.kube.errors import ApiError, Forbidden, Invalid, NotFound
 from shiplift.operators.crds.definition import Definition, read
-from shiplift.operators.denials import is_denial
 
 Json = dict[str, Any]
 SHADOW = "operators.shiplift.dev/shadow"

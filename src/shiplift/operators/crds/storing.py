@@ -15,11 +15,11 @@ from typing import Any
 
 import msgspec
 
+from shiplift.engine.denials import is_denial
 from shiplift.facts.kinds import CUSTOM_RESOURCE_DEFINITION, Kind
 from shiplift.kube.client import Client
 from shiplift.kube.errors import ApiError, Conflict, Invalid, KubeError, NotFound, PreconditionFailed
 from shiplift.operators.crds.definition import listed, storage_of, stored_in
-from shiplift.operators.denials import is_denial
 
 Json = dict[str, Any]
 Servers = Callable[[], Iterable[Client]]

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from shiplift.engine import contested, retries
 from shiplift.engine.conditions import Status as Holds
 from shiplift.engine.decision import LookAgain, await_change, earliest, requeue
+from shiplift.engine.denials import is_denial
 from shiplift.engine.step import Outcomes
 from shiplift.facts.custom import Custom
 from shiplift.operators.decide import (
@@ -20,7 +21,6 @@ from shiplift.operators.decide import (
     successor,
     taking_over,
 )
-from shiplift.operators.denials import is_denial
 from shiplift.operators.model import (
     AppView,
     CrdView,

@@ -92,6 +92,6 @@ def _trouble(case: Case, judgement: Judgement, steps: Sequence[Step]) -> str:
         _unkept(case),
         reports.unreadable(view, case.config),
         *retries.failures(view.outcomes, steps),
-        *contested.told(view.changes, steps),
+        *contested.lately(view.changes, steps, case.now),
     )
     return "; ".join(one for one in lines if one)

@@ -142,7 +142,12 @@ def differs(case: Case) -> Judgement | None:
     if policy.same_as(config_of(row).spec) and marked == wanted:
         return None
     anew = not is_running(config_of(row)) and _begins_anew(config_of(row).spec, policy.spec)
-    return Judgement((Replace(row.uid, row.resource_version, case.provider, policy, anew),))
+    names = zip((PROVIDER_LABEL, POLICY_ID, POLICY_APPLIED), marked, wanted, strict=True)
+    others = (
+        *(f"spec.{name}" for name in policy.differing(config_of(row).spec)),
+        *(name for name, have, want in names if have != want),
+    )
+    return Judgement((Replace(row.uid, row.resource_version, case.provider, policy, anew, others),))
 
 
 def _begins_anew(spec: UpgradeConfigSpec, wanted: UpgradeConfigSpec) -> bool:

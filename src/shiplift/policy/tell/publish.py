@@ -17,7 +17,7 @@ from shiplift.kube.errors import KubeError
 from shiplift.kube.events import EventType, Recorder, Regarding
 from shiplift.kube.statuses import Subject, barriers, write
 from shiplift.policy.model import Record, Syncing
-from shiplift.policy.tell.record import RecordBook
+from shiplift.policy.tell.record import RecordBook, is_refusal
 
 _ACTION = "Sync"
 
@@ -30,15 +30,22 @@ class Publisher:
         self._namespace, self._alarm = namespace, ""
 
     def publish(self, decision: Syncing) -> Iterator[Barrier | Requeue]:
-        """Write what differs; what the store must show before the next decision."""
+        """Write what differs; what the store must show before the next decision. What cannot be written keeps
+        nothing else from being told."""
+        failed: list[KubeError] = []
         try:
             if decision.record is not None:
                 self._record(decision.record)
-            self._warn(decision.alarm)
+        except KubeError as error:
+            failed.append(error)
+        self._warn(decision.alarm)
+        try:
             if decision.told is not None:
                 yield from self._tell(*decision.told)
         except KubeError as error:
-            raise Retry(f"cannot be written: {error}") from None
+            failed.append(error)
+        if failed:
+            raise Retry(f"cannot be written: {'; '.join(map(str, failed))}")
 
     def _warn(self, alarm: str) -> None:
         """Once, for as long as it is so."""
@@ -61,4 +68,16 @@ class Publisher:
         about = config.metadata
         subject = Subject(UPGRADE_CONFIG, about.name, about.uid, about.resource_version)
         after = structs.replace(config.status, policy=policy)
-        yield from barriers(write(self._client, subject, config.status, after))
+        try:
+            written = write(self._client, subject, config.status, after)
+        except KubeError as error:
+            if is_refusal(error):
+                self._refused(config, error)
+            raise
+        yield from barriers(written)
+
+    def _refused(self, config: UpgradeConfig, error: KubeError) -> None:
+        """A webhook, or a right that is missing: the status itself cannot say so."""
+        about = Regarding(UPGRADE_CONFIG, config.metadata.name, uid=config.metadata.uid)
+        note = f"what is told of its policy cannot be written: {error}"
+        self._recorder.record(about, "StatusRefused", note, action=_ACTION, type=EventType.WARNING)

@@ -7,6 +7,7 @@ import threading
 import msgspec
 
 from shiplift.kube.client import Client
+from shiplift.kube.errors import ApiError, KubeError, Throttled
 from shiplift.kube.kept_text import KeptText
 from shiplift.policy.model import Record
 from shiplift.policy.names import RECORD
@@ -21,6 +22,8 @@ class RecordBook:
         self._kept = KeptText(client, namespace, RECORD, KEY)
         self._lock = threading.Lock()
         self._record: Record | None = None
+        self.refused = ""
+        """Why it was not taken when it was last written; empty where it was."""
 
     def read(self) -> Record:
         with self._lock:
@@ -31,9 +34,18 @@ class RecordBook:
     def write(self, record: Record) -> None:
         text = msgspec.json.encode(record).decode()
         with self._lock:
-            self._record = None
-            self._kept.change(lambda _: text)
+            self._record, self.refused = None, ""
+            try:
+                self._kept.change(lambda _: text)
+            except KubeError as error:
+                self.refused = str(error) if is_refusal(error) else ""
+                raise
             self._record = record
+
+
+def is_refusal(error: KubeError) -> bool:
+    """Whether somebody has to mend it: a webhook that denies it, or a right that is missing."""
+    return isinstance(error, ApiError) and not isinstance(error, Throttled)
 
 
 def _read(text: str) -> Record:

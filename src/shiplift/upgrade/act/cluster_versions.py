@@ -4,15 +4,20 @@ changed."""
 from __future__ import annotations
 
 from shiplift.engine.step import Outcome
-from shiplift.facts.kinds import CLUSTER_VERSION
+from shiplift.facts.kinds import CLUSTER_VERSION, UPGRADE_CONFIG
 from shiplift.kube.changing import Edit, Subject, change
 from shiplift.kube.client import Client
 from shiplift.kube.outcomes import Json
-from shiplift.upgrade.names import CLUSTER_VERSION_NAME
+from shiplift.upgrade.act import asked
+from shiplift.upgrade.names import CLUSTER_VERSION_NAME, UPGRADE
 from shiplift.upgrade.steps import SetChannel, SetUpdate
 
 
 def take(client: Client, step: SetChannel | SetUpdate) -> Outcome:
+    if isinstance(step, SetUpdate):
+        upgrade = client.get(UPGRADE_CONFIG, UPGRADE)
+        if (why := asked.no_more(upgrade, step, step.upgrade, step.generation)) is not None:
+            return why
     subject = Subject(CLUSTER_VERSION, CLUSTER_VERSION_NAME, "", step.uid, "ClusterVersion")
     return change(client, step, subject, lambda live: _edit(live, step))
 

@@ -17,7 +17,8 @@ from shiplift.kube import hook_jobs
 from shiplift.kube.changing import Edit, Subject, change
 from shiplift.kube.client import Client
 from shiplift.kube.errors import AlreadyExists, Forbidden
-from shiplift.kube.outcomes import Json, uid_of
+from shiplift.kube.outcomes import Json
+from shiplift.upgrade.act import asked
 from shiplift.upgrade.names import UPGRADE
 from shiplift.upgrade.steps import ForgetTurn, TellTurn
 
@@ -26,9 +27,14 @@ _KEPT_SECONDS = 3600
 
 
 def tell(client: Client, step: TellTurn) -> Outcome:
+    """A Job that has ended is gone after a while: of a turn that was told only the note is made again."""
+    return _note(client, step, step.job) if step.told else _told(client, step)
+
+
+def _told(client: Client, step: TellTurn) -> Outcome:
     live = client.get(UPGRADE_CONFIG, UPGRADE)
-    if uid_of(live) != step.uid:
-        return Outcome.done(step, message="another UpgradeConfig has its name now")
+    if (why := asked.no_more(live, step, step.uid, step.generation)) is not None:
+        return why
     hook = cast("UpgradeConfig", api.decode(UPGRADE_CONFIG, msgspec.json.encode(live))).spec.turn_hook
     if hook is None or hook.namespace != step.namespace:
         return Outcome.failed(step, "spec.turnHook of the UpgradeConfig is another one by now")
@@ -42,7 +48,7 @@ def tell(client: Client, step: TellTurn) -> Outcome:
         if (why := _of_somebody_else(client, step)) is not None:
             return why
     except Forbidden as error:
-        return Outcome.failed(step, f"{error.message} (hint: {hook_jobs.how_to_grant(step.namespace)})")
+        return hook_jobs.forbidden(step, error, step.namespace)
     return _note(client, step, step.job)
 
 

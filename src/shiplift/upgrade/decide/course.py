@@ -81,6 +81,11 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         return self.upgrade.metadata.uid
 
     @property
+    def generation(self) -> int:
+        """Another one each time that something else is asked for."""
+        return self.upgrade.metadata.generation
+
+    @property
     def queued(self) -> str:
         """A version that was asked for after the start; empty where none was."""
         wanted = versions.goal(self.spec.desired.version or "")

@@ -10,7 +10,7 @@ What is kept true, whatever happens in between:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 
 from shiplift.api.upgrade import UpgradeConfig
@@ -68,12 +68,19 @@ def _decided(view: View, now: datetime) -> Conducted:
         return Conducted(steps=() if blind else tuple(ending.orphans(view)), now=now)
     course = course_of(view, upgrade, now)
     line = _line(course)
-    against = (*retries.failures(view.outcomes, line.steps), *contested.told(view.changes, line.steps))
+    against = (*retries.failures(view.outcomes, line.steps), *_undone(course, line))
     if against:
         stalled = line.stalled or _is_denied(view, line.steps)
         line = line._replace(message=f"{line.message}; {against[0]}", stalled=stalled)
     told = Told(upgrade, status_of(Report(course=course, line=line, findings=_findings(course))))
     return Conducted(steps=_unique(line.steps), look_again=_look_again(course, line), told=told, now=now)
+
+
+def _undone(course: Course, line: Line) -> Iterator[str]:
+    """By others: of what is over only what has to be done again now."""
+    if course.begun and not line.over:
+        return contested.lately(course.view.changes, line.steps, course.now)
+    return contested.told(course.view.changes, line.steps)
 
 
 def _is_denied(view: View, steps: Iterable[Step]) -> bool:

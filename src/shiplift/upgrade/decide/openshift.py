@@ -65,7 +65,7 @@ def _not_told(course: Course, found: ClusterVersion) -> Line | None:
     target = course.target.removeprefix("v")
     if target in (found.wanted, found.reached):
         return None
-    told_before = SetUpdate(found.uid, target).change in course.view.changes
+    told_before = _update(course, found).change in course.view.changes
     return rolling.may_begin(course) or (None if told_before else busy(course))
 
 
@@ -86,7 +86,11 @@ def _told(course: Course, found: ClusterVersion) -> Line | None:
         text = f"{_OPERATOR} does not offer {target} in channel {channel or 'none'}; it offers {offers}"
         return Line(Reason.STEP_STALLED, text, stalled=True)
     text = f"{_OPERATOR} is told {target}"
-    return Line(Reason.CONTROL_PLANE, text, steps=(SetUpdate(found.uid, target),))
+    return Line(Reason.CONTROL_PLANE, text, steps=(_update(course, found),))
+
+
+def _update(course: Course, found: ClusterVersion) -> SetUpdate:
+    return SetUpdate(found.uid, course.target.removeprefix("v"), course.uid, course.generation)
 
 
 def _has_just_been_told(course: Course, found: ClusterVersion) -> bool:

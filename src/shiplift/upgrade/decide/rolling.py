@@ -164,8 +164,13 @@ def aimed(course: Course) -> Iterator[AimRollout]:
         have, about = rollout.spec, rollout.metadata
         wanted = msgspec.structs.replace(have, version=course.target, node_selector=_selector(part), pools=())
         if wanted != have and about.deletion_timestamp is None:
-            said: dict[str, Any] = msgspec.to_builtins(wanted)
-            yield AimRollout(about.name, about.uid, {name: said.get(name) for name in _AIM})
+            yield AimRollout(about.name, about.uid, _aim(have, wanted))
+
+
+def _aim(have: NodeRolloutSpec, wanted: NodeRolloutSpec) -> dict[str, Any]:
+    """Of its fields those that somebody has changed; None for what is absent."""
+    old, new = msgspec.to_builtins(have), msgspec.to_builtins(wanted)
+    return {name: new.get(name) for name in _AIM if old.get(name) != new.get(name)}
 
 
 _AIM = ("version", "nodeSelector", "pools")

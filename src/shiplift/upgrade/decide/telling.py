@@ -7,6 +7,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
+from msgspec import structs
+
 from shiplift.api.marks import TURN_TOLD
 from shiplift.api.upgrade import TurnOf
 from shiplift.upgrade.decide.course import Course
@@ -22,7 +24,16 @@ def told(course: Course) -> Iterator[TellTurn]:
         return
     job = job_name(course, hook.name, turn.of)
     if course.upgrade.metadata.annotations.get(TURN_TOLD) != job:
-        yield TellTurn(course.uid, hook.namespace, job, turn.of.value, course.target, turn.pools)
+        step = TellTurn(
+            course.uid,
+            course.generation,
+            hook.namespace,
+            job,
+            turn.of.value,
+            course.target,
+            turn.pools,
+        )
+        yield structs.replace(step, told=step.change in course.view.changes)
 
 
 def forgotten(course: Course) -> Iterator[ForgetTurn]:

@@ -85,7 +85,7 @@ class Observer:
             apps=later.apps(snapshot),
             operators=_operators(snapshot) if starts else (),
             never_allowed=self._never.get() if starts else (),
-            stale=snapshot.stale(*(READS if starts else _CONDUCTED)),
+            stale=snapshot.behind(outcomes.unsettled, *(READS if starts else _CONDUCTED)),
             unreadable=_unreadable(snapshot),
             outcomes=outcomes,
         )
