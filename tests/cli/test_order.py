@@ -234,7 +234,7 @@ def test_a_file_is_checked_against_the_cluster(
     code, said, errors = run(str(file), "-n", shop)
     assert code == 1
     assert said.splitlines() == [
-        "WorkloadOrder ordered/shop: 1 workloads, 1 dependencies, 2 problems",
+        "WorkloadOrder ordered/shop: 1 workload, 1 dependency, 2 problems",
         "  Deployment ordered/webb does not exist: its dependsOn has no effect;"
         " did you mean Deployment ordered/web?",
         "  Deployment ordered/webb waits for Deployment ordered/db, which does not exist;"
@@ -243,7 +243,7 @@ def test_a_file_is_checked_against_the_cluster(
     assert errors.startswith("error: 2 problems in 1 order\nhint: ")
     file.write_text(FINE.replace("namespace: shop", f"namespace: {shop}"))
     code, said, _ = run(str(file))
-    assert (code, said) == (0, "WorkloadOrder ordered/shop: 1 workloads, 1 dependencies, fine\n")
+    assert (code, said) == (0, "WorkloadOrder ordered/shop: 1 workload, 1 dependency, fine\n")
 
 
 def test_the_orders_of_a_cluster_are_checked(run: Run, client: Client, space: Callable[[str], str]) -> None:
@@ -258,7 +258,7 @@ def test_the_orders_of_a_cluster_are_checked(run: Run, client: Client, space: Ca
     code, said, _ = run("-n", shop)
     assert code == 1
     assert other not in said
-    assert f"WorkloadOrder {shop}/order: 1 workloads, 1 dependencies, 1 problem\n" in said
+    assert f"WorkloadOrder {shop}/order: 1 workload, 1 dependency, 1 problem\n" in said
     assert f"waits for Deployment {shop}/wbe, which does not exist; did you mean" in said
     for one in (made, theirs):
         about = one["metadata"]
@@ -276,5 +276,5 @@ def test_a_file_that_is_not_there_is_a_line_and_a_hint(run: Run) -> None:
 def test_standard_input_is_a_file_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(SLIPS.encode())))
     code, said, _ = run("-", "-n", "nobody-here")
-    told = "WorkloadOrder nobody-here/shop: 1 workloads, 1 dependencies, 2 problems"
+    told = "WorkloadOrder nobody-here/shop: 1 workload, 1 dependency, 2 problems"
     assert (code, said.splitlines()[0]) == (1, told)

@@ -83,6 +83,17 @@ def test_time_and_windows_are_written_as_they_are_meant(run: Run, client: Client
     assert found["approval"] == "Automatic"
 
 
+def test_who_asks_again_without_a_time_is_told_that_there_is_one(run: Run, client: Client) -> None:
+    made(client, upgradeAt="2027-02-01T00:00:00Z")
+    assert run("upgrade", "--to", "v1.36.3", "--yes")[1].splitlines() == [
+        "nothing to change: UpgradeConfig cluster asks for that already, at 2027-02-01T00:00:00Z",
+        "hint: --at says another time",
+    ]
+    assert run("upgrade", "--to", "v1.36.3", "--at", "2027-02-01T00:00:00Z")[1].splitlines() == [
+        "nothing to change: UpgradeConfig cluster asks for that already, at 2027-02-01T00:00:00Z",
+    ]
+
+
 def test_where_somebody_else_changes_nodes_a_minor_will_do(run: Run, client: Client) -> None:
     assert run("upgrade", "--to", "1.36", "--external", "--approve")[0] == 0
     assert (spec(client)["type"], spec(client)["desired"]) == ("External", {"version": "v1.36"})

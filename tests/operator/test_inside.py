@@ -173,10 +173,17 @@ def test_who_edits_a_namespace_orders_workloads_and_nobody_gets_the_cluster_by_t
     upgrade = the("ClusterRole", printed(), inside.UPGRADE_ROLE)
     assert "labels" not in upgrade["metadata"]
     assert [rule["resources"] for rule in upgrade["rules"]] == [
-        ["machinepools", "noderollouts", "operatorcatalogs", "upgradeconfigs", "workloadmigrations"]
+        ["machinepools", "noderollouts", "operatorcatalogs", "upgradeconfigs", "workloadmigrations"],
+        ["nodes"],
     ]
     bound = [one["roleRef"]["name"] for one in printed() if one["kind"] == "ClusterRoleBinding"]
     assert not {inside.UPGRADE_ROLE, inside.READER_ROLE} & set(bound)
+
+
+def test_who_upgrades_a_cluster_reads_its_nodes_which_view_does_not_let_them() -> None:
+    upgrade = the("ClusterRole", printed(), inside.UPGRADE_ROLE)
+    [rule] = [rule for rule in upgrade["rules"] if "nodes" in rule["resources"]]
+    assert rule["verbs"] == ["get", "list", "watch"]
 
 
 def test_every_kind_that_people_write_is_served_by_its_layer() -> None:

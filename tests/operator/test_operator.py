@@ -66,7 +66,8 @@ def test_without_its_fence_it_leads_but_does_not_act(rig: Rig) -> None:
     rig.ask_for_a_stamp("unsafe")
     assert rig.stamp("unsafe") == ""
     follower = rig.start()
-    until(lambda: follower.said("lease.standing_by"))
+    [standing_by] = until(lambda: follower.said("lease.standing_by"))
+    assert operator.said("lease.leading")[0]["lease"] == standing_by["lease"]
     assert follower.get("/readyz") == (200, "ok\n"), "it could take over"
     status, said = follower.get("/actingz")
     assert (status, "leads, but does not act: the fence does not hold" in said) == (503, True), said

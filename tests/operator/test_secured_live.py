@@ -54,7 +54,8 @@ def test_metrics_are_for_whom_the_api_server_lets_read_them(site: Site) -> None:
         assert got(server, "/metrics")[0] == 401
         assert got(server, "/metrics", "guessed")[0] == 401
         status, said = got(server, "/metrics", site.token("stranger"))
-        assert (status, said) == (403, "this user may not read it\n")
+        takes = f"that takes ClusterRole {inside.READER_ROLE}"
+        assert (status, said) == (403, f"this user may not read it: {takes}\n")
         status, said = got(server, "/metrics", site.token("reader"))
         assert status == 200
         assert "shiplift_leading 1.0" in said

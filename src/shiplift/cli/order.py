@@ -176,8 +176,10 @@ def _tell(checked: list[Checked]) -> None:
 
     wrong = 0
     for one in checked:
-        counted = f"{one.workloads} workloads, {one.dependencies} dependencies"
-        sys.stdout.write(plain(f"{one.order}: {counted}, {_judged(len(one.findings))}") + "\n")
+        workloads = "1 workload" if one.workloads == 1 else f"{one.workloads} workloads"
+        dependencies = "1 dependency" if one.dependencies == 1 else f"{one.dependencies} dependencies"
+        line = f"{one.order}: {workloads}, {dependencies}, {_judged(len(one.findings))}"
+        sys.stdout.write(plain(line) + "\n")
         for finding in one.findings:
             hint = f"; {finding.hint}" if finding.hint else ""
             sys.stdout.write(f"  {plain(finding.message + hint)}\n")

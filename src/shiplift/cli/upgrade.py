@@ -45,7 +45,10 @@ def upgrade(  # noqa: PLR0913 - the options of the command
     ] = False,
     at: Annotated[
         str,
-        Parameter(show_default=False, help="Not before this time, as 2026-11-20T22:00:00Z. Default: now."),
+        Parameter(
+            show_default=False,
+            help="Not before this time, as 2026-11-20T22:00:00Z. Default: as it is; of a new one: now.",
+        ),
     ] = "",
     window: Annotated[
         tuple[str, ...],
@@ -154,7 +157,7 @@ def _change(
 ) -> None:
     changed = changes(found, wanted)
     if not changed:
-        return say(f"nothing to change: UpgradeConfig {_NAME} asks for that already")
+        return _tell_same(found, wanted)
     for line in _shown(found, changed):
         say(line)
     if dry_run:
@@ -166,6 +169,16 @@ def _change(
     if found.spec.approval.value == "Manual":
         say(f"hint: shiplift approve shows the plan and approves it{'; --approve is for new ones' * approve}")
     return _tell_how_it_goes(client)
+
+
+def _tell_same(found: UpgradeConfig, wanted: Spec) -> None:
+    """Whoever names no time keeps the one that is there: that may not be what they mean."""
+    import msgspec
+
+    at = msgspec.to_builtins(found.spec).get("upgradeAt")
+    say(f"nothing to change: UpgradeConfig {_NAME} asks for that already{f', at {at}' if at else ''}")
+    if at and "upgradeAt" not in wanted:
+        say("hint: --at says another time")
 
 
 def changes(found: UpgradeConfig, wanted: Spec) -> Spec:

@@ -418,7 +418,12 @@ class Leader:
     def _begin(self, term: Term) -> None:
         before, self._term = self._term, term
         if before is None or before.epoch != term.epoch:
-            log.info("lease.leading", lease=self.name, identity=self.identity, epoch=term.epoch)
+            log.info(
+                "lease.leading",
+                lease=f"{self.namespace}/{self.name}",
+                identity=self.identity,
+                epoch=term.epoch,
+            )
             self._leading.set()
             self._on_leading(term.epoch)
 

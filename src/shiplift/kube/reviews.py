@@ -43,7 +43,7 @@ class Verdict(Enum):
 
     ALLOWED = "allowed"
     NOBODY = "no token, or one that the API server does not know"
-    REFUSED = "this user may not read it"
+    REFUSED = "this user may not read it: that takes ClusterRole shiplift-metrics-reader"
     UNKNOWN = "the API server cannot be asked who this is"
 
 

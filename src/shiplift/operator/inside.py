@@ -35,13 +35,14 @@ READER_ROLE = "shiplift-metrics-reader"
 EDIT_ROLE = "shiplift-edit"
 """Part of the cluster's own role `edit`, and so of `admin`: objects of ours in namespaces."""
 UPGRADE_ROLE = "shiplift-upgrade"
-"""Bound to nobody: objects of ours that are about the whole cluster."""
+"""Bound to nobody: objects of ours that are about the whole cluster; nodes to read, which `view` lacks."""
 USER_ID = 65532
 PRIORITY = 1_000_000
 """Before what has none: where room is short, what makes room comes first."""
 MOST_REPLICAS = 9
 SCRATCH = "/tmp"  # noqa: S108 - a volume of the pod's own
 """Where its temporary files are, which go with the pod."""
+_READS = ("get", "list", "watch")
 _WRITES = ("create", "update", "patch", "delete", "deletecollection")
 _DNS_PORTS = (53, 5353)
 """Of names: what enforces a NetworkPolicy may see the port of the pods that answer, 5353 on OpenShift."""
@@ -158,7 +159,10 @@ def _people_roles(parts: Iterable[LayerPart]) -> list[Manifest]:
     edit = _written(EDIT_ROLE, near)
     for role in edit:
         role["metadata"]["labels"] = {f"{rbac.GROUP}/aggregate-to-edit": "true"}
-    return [*edit, *_written(UPGRADE_ROLE, wide)]
+    upgrade = _written(UPGRADE_ROLE, wide)
+    for role in upgrade:
+        role["rules"].append(rbac.rule(kinds.NODE.group, [kinds.NODE.plural], _READS))
+    return [*edit, *upgrade]
 
 
 def _written(name: str, written: list[Kind]) -> list[Manifest]:

@@ -33,6 +33,11 @@ def test_what_apt_says_is_wrong_goes_before_what_it_says_last() -> None:
     assert commands.last_words(said) == "Unable to locate package kubelet"
 
 
+def test_what_is_too_long_to_be_told_says_that_there_is_more() -> None:
+    assert commands.last_words("x" * 300) == "x" * 300
+    assert commands.last_words("x" * 301) == "x" * 299 + "…"
+
+
 def test_a_program_that_is_not_there_is_named() -> None:
     with pytest.raises(CommandError, match="no-such-program cannot be started: No such file"):
         commands.run(["no-such-program"], seconds=5)

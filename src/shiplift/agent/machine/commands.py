@@ -95,7 +95,8 @@ def last_words(said: str) -> str:
     """The last line that says something; the first that calls itself an error goes before."""
     lines = [line.strip() for line in without_secrets(said).splitlines() if line.strip()]
     errors = [line for line in lines if _ERROR.match(line)]
-    return _APT.sub("", (errors[:1] or lines[-1:] or [""])[0])[:_LONGEST_LINE]
+    line = _APT.sub("", (errors[:1] or lines[-1:] or [""])[0])
+    return line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 1] + "…"
 
 
 def without_secrets(said: str) -> str:
