@@ -8,13 +8,14 @@ import pytest
 from msgspec import structs
 
 from shiplift.api.placements import Turn
-from shiplift.api.workloads import WaitForNodes, WorkloadState, WorkloadStatus
+from shiplift.api.workloads import OnNoCapacity, WaitForNodes, WorkloadState, WorkloadStatus
 from shiplift.drain.own import ALONE
 from shiplift.drain.steps import HandOver
 from shiplift.engine.step import Outcomes
 from shiplift.facts.meta import Labels
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod
+from shiplift.facts.quantities import Resources
 from shiplift.kube.store import Store
 from shiplift.kube.succession import Succession
 from shiplift.workloads.decide.deadlines import let_go
@@ -113,19 +114,50 @@ def test_an_operator_that_runs_elsewhere_holds_back_nobody() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("state", "reason"),
-    [(WorkloadState.BLOCKED, Reason.NEVER_EVICTABLE), (WorkloadState.HELD, Reason.NO_SLOT)],
-)
-def test_others_that_cannot_go_are_not_waited_for(state: WorkloadState, reason: Reason) -> None:
-    world = a_cluster()
+def told(world: World, state: WorkloadState, reason: Reason) -> None:
+    """What the status says of the other one."""
     stuck = WorkloadStatus(
         kind=DEPLOYMENT, namespace=WEB.namespace, name="web", uid="u", state=state, reason=reason
     )
     migration = world.migration
     assert migration is not None
     world.publish(structs.replace(migration.status, workloads=(stuck,)))
+
+
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        (WorkloadState.BLOCKED, Reason.NEVER_EVICTABLE),
+        (WorkloadState.BLOCKED, Reason.NO_SLOT),
+        (WorkloadState.HELD, Reason.NO_SLOT),
+    ],
+)
+def test_others_that_cannot_go_are_not_waited_for(state: WorkloadState, reason: Reason) -> None:
+    world = a_cluster()
+    pod = pods_of(world, "web")[0]
+    change_pod(world, pod, spec=structs.replace(pod.spec, requests=Resources(cpu=10**9)))
+    told(world, state, reason)
     assert turns(decided(world))[OURS.owner_key] is Turn.RELEASED
+
+
+@pytest.mark.parametrize("state", [WorkloadState.BLOCKED, WorkloadState.HELD])
+def test_others_for_which_there_is_room_by_now_go_before_it(state: WorkloadState) -> None:
+    world = a_cluster()
+    told(world, state, Reason.NO_SLOT)
+    assert turns(decided(world)) == {WEB.owner_key: Turn.RELEASED}
+
+
+@pytest.mark.parametrize("policy", [OnNoCapacity.WAIT, OnNoCapacity.CONSOLIDATE])
+def test_it_does_not_go_with_others_once_a_target_node_is_given_back(policy: OnNoCapacity) -> None:
+    world = a_cluster(on_no_capacity=policy)
+    targets = [one for one in world.all(Node) if one.name.startswith("new")]
+    cordon(world, *(one.name for one in targets))
+    closed = decided(world)
+    told(world, line_of(closed, tally(closed.view, "web")).state, Reason.NO_SLOT)
+    assert Turn.RELEASED not in turns(decided(world)).values()
+    for one in targets:
+        world.put(one)
+    assert turns(decided(world)) == {WEB.owner_key: Turn.RELEASED}
 
 
 def test_others_that_have_left_the_old_nodes_are_not_waited_for_though_they_never_get_ready() -> None:

@@ -1,14 +1,16 @@
 """The operator's own workload goes after all others: whoever moves them is not moved in the middle of it.
 
-Others that cannot go are not waited for: they may wait for room that only empty old nodes give. Nor are those
-that have left the old nodes, Ready where they are or not: nothing of them is left to move.
+Others that cannot go are not waited for: they may wait for room that only empty old nodes give. What was told
+of them may be old by now, so room is looked for anew: a node may have been given back a moment ago. Nor are
+those waited for that have left the old nodes, Ready where they are or not: nothing of them is left to move.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shiplift.api.workloads import WorkloadState
+from shiplift.api.workloads import OnNoCapacity, WorkloadState
+from shiplift.room.booking import Booking, NoSlot
 from shiplift.workloads.identity import WorkloadId, workload_id
 from shiplift.workloads.model import Line, Reason, Tally, View
 
@@ -34,13 +36,29 @@ def line(view: View, id_: WorkloadId) -> Line | None:
 
 
 def _goes_first(view: View) -> Iterator[WorkloadId]:
-    stuck = {
-        workload_id(str(one.kind), one.namespace, one.name)
+    stuck, booking = _stuck(view), Booking(view.room)
+    for id_ in view.order.ready - {view.own_workload}:
+        tally, why = view.tallies[id_], stuck.get(id_)
+        if not _is_leaving(tally):
+            continue
+        if why is None or (why == Reason.NO_SLOT and _has_room(view, booking, tally)):
+            yield id_
+
+
+def _stuck(view: View) -> dict[WorkloadId, str]:
+    """Workloads that could not go when that was told last, and why."""
+    return {
+        workload_id(str(one.kind), one.namespace, one.name): one.reason or ""
         for one in view.status.workloads
         if one.state is WorkloadState.BLOCKED or one.reason in _STUCK
     }
-    passed = stuck | {view.own_workload}
-    return (id_ for id_ in view.order.ready if id_ not in passed and _is_leaving(view.tallies[id_]))
+
+
+def _has_room(view: View, booking: Booking, tally: Tally) -> bool:
+    """Whether it could begin now, as far as room is concerned."""
+    whole = view.spec.on_no_capacity is OnNoCapacity.CONSOLIDATE
+    pods = tally.away if whole else tally.away[:1]
+    return not any(isinstance(booking.book(pod), NoSlot) for pod in pods)
 
 
 def _is_leaving(tally: Tally) -> bool:
