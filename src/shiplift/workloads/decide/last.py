@@ -25,9 +25,14 @@ def kept(view: View) -> WorkloadId | None:
     return ours if any(_goes_first(view)) else None
 
 
+def keeps(view: View, id_: WorkloadId) -> bool:
+    """Whether it is the operator's own, and others go first; of others this costs nothing."""
+    return id_ == view.own_workload and kept(view) is not None
+
+
 def line(view: View, id_: WorkloadId) -> Line | None:
     """What it waits for, where it is that one."""
-    if id_ != view.own_workload or kept(view) is None:
+    if not keeps(view, id_):
         return None
     left = sorted(_goes_first(view))
     more = f" and {len(left) - 1} more" if len(left) > 1 else ""

@@ -123,7 +123,7 @@ def _fits(booking: Booking, pod: Pod) -> bool:
 def _is_held(view: View, id_: WorkloadId) -> bool:
     """New pods of a workload that has arrived go to target nodes by themselves, but not in mode Template
     where it had no pods when it arrived."""
-    if view.tallies[id_].skipped or (id_ in view.order.ready and id_ != last.kept(view)):
+    if view.tallies[id_].skipped or (id_ in view.order.ready and not last.keeps(view, id_)):
         return False
     if view.target.mode is Mode.TEMPLATE:
         return True
