@@ -9,7 +9,7 @@ import pytest
 
 from shiplift.facts.kinds import NODE, NODE_ROLLOUT, POD_DISRUPTION_BUDGET, Kind
 from shiplift.kube.client import Client
-from shiplift.kube.errors import ApiError
+from shiplift.kube.errors import ApiError, KubeError
 from tests.kube.answering import answer, answering
 
 CHANGE = {"status": {"phase": "Running"}}
@@ -18,6 +18,7 @@ BY_POLICY = (
     " denied request: not in December"
 )
 BY_WEBHOOK = 'admission webhook "freeze.example" denied the request: not in December'
+WEBHOOK_AWAY = 'Internal error occurred: failed calling webhook "freeze.example": no endpoints available'
 FORBIDDEN = 'noderollouts.shiplift.dev "r" is forbidden: User "a" cannot patch resource "noderollouts/status"'
 INVALID = 'NodeRollout.shiplift.dev "r" is invalid: status.phase: Unsupported value: "x"'
 
@@ -30,7 +31,7 @@ def heard(kind: Kind, subresource: str, code: str, message: str) -> list[str]:
     with (
         answering(said) as server,
         Client(server.credentials, on_untold=_into(found)) as client,
-        pytest.raises(ApiError),
+        pytest.raises(KubeError),
     ):
         client.patch(
             kind, "r", CHANGE, space, uid="u", resource_version=subresource and "1", subresource=subresource
@@ -49,6 +50,7 @@ def _into(found: list[str]) -> Callable[[ApiError], None]:
         ("403 Forbidden", BY_POLICY),
         ("403 Forbidden", BY_WEBHOOK),
         ("400 Bad Request", BY_WEBHOOK),
+        ("500 Internal Server Error", WEBHOOK_AWAY),
     ],
 )
 def test_a_status_of_ours_that_admission_denies_is_heard_whatever_the_code(code: str, message: str) -> None:

@@ -74,7 +74,7 @@ class Client:
     """Reads and writes; safe to use from many threads. `timeout` bounds a call with all its retries.
 
     `on_forbidden` hears of every write that is forbidden, `on_untold` of every status of an object of ours
-    that admission denies; on the thread that sent it, and both must be quick.
+    that admission does not let through; on the thread that sent it, and both must be quick.
     `may_write` is asked right before each change is sent, each time that it is: where it raises, nothing is.
     """
 

@@ -89,8 +89,9 @@ NOT_THE_SERVER = "does something before the API server, such as a load balancer,
 """The hint where an answer is not what any API server says."""
 
 
-DENIED = re.compile(r"\bdenied (the )?request\b")
-"""What the API server says where a policy or a webhook of admission denies a write, whatever the code."""
+DENIED = re.compile(r"\b(denied (the )?request|failed calling webhook)\b")
+"""What the API server says where a policy or a webhook of admission denies a write, or a webhook that has to
+be asked does not answer; whatever the code."""
 
 
 class ApiError(KubeError):
