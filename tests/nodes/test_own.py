@@ -14,6 +14,7 @@ from shiplift.drain.own import ALONE
 from shiplift.drain.steps import HandOver
 from shiplift.engine.step import Outcomes
 from shiplift.facts.meta import Labels
+from shiplift.facts.pods import Pod
 from shiplift.nodes.decide.decision import decide
 from shiplift.nodes.model import Rolling, View
 from shiplift.nodes.steps import Evict
@@ -35,8 +36,12 @@ def seen_with(*pods: Any, nodes: tuple[str, ...] = ("a", "b")) -> Seen:
     return seen
 
 
+NO_OUTCOMES = Outcomes()
+"""The same each time: others would make a new view."""
+
+
 def view_of(seen: Seen) -> View:
-    return seen.observer.observe(Outcomes())
+    return seen.observer.observe(NO_OUTCOMES)
 
 
 def seen_records(seen: Seen) -> Any:
@@ -94,6 +99,23 @@ def test_while_it_hands_over_its_own_pod_stays() -> None:
 
 
 MARKS = {"app.kubernetes.io/name": "shiplift", "app.kubernetes.io/component": "operator"}
+
+
+def marked(pod: Pod) -> Pod:
+    spec = structs.replace(pod.spec, service_account="shiplift")
+    return structs.replace(pod, spec=spec, labels=Labels({**pod.labels, **MARKS}))
+
+
+def test_another_pod_that_gets_ready_or_is_lost_is_seen_at_once_on_whatever_node() -> None:
+    """Pods on nodes that nobody changes do not matter, but these do: they say whether ours may go."""
+    seen = seen_with(marked(OWN), marked(OTHER))
+    assert view_of(seen).own.heirs == ("shiplift-2",)
+    seen.put(structs.replace(marked(OTHER), ready=False))
+    assert (view_of(seen).own.heirs, view_of(seen).own.ready) == ((), 0)
+    seen.put(marked(OTHER))
+    assert view_of(seen).own.heirs == ("shiplift-2",)
+    seen.remove(marked(OTHER))
+    assert view_of(seen).own.ready == 0
 
 
 @pytest.mark.parametrize(("namespace", "ends"), [("shop", ["own"]), ("other", [])])

@@ -16,11 +16,13 @@ from urllib.parse import quote
 import msgspec
 
 from shiplift.engine.barrier import Barrier
-from shiplift.facts.kinds import POD, Kind
+from shiplift.facts.kinds import GROUP, POD, Kind
 from shiplift.kube import errors
 from shiplift.kube.credentials import Credentials, Impersonation
 from shiplift.kube.errors import (
+    DENIED,
     NOT_THE_SERVER,
+    ApiError,
     BadAnswer,
     Forbidden,
     Invalid,
@@ -64,14 +66,15 @@ class Written(msgspec.Struct, frozen=True):
     barrier: Barrier | None
 
 
-def _nobody(_: Forbidden) -> None:
+def _nobody(_: ApiError) -> None:
     pass
 
 
 class Client:
     """Reads and writes; safe to use from many threads. `timeout` bounds a call with all its retries.
 
-    `on_forbidden` hears of every write that is forbidden, on the thread that sent it, and must be quick.
+    `on_forbidden` hears of every write that is forbidden, `on_untold` of every status of an object of ours
+    that admission does not let through; on the thread that sent it, and both must be quick.
     `may_write` is asked right before each change is sent, each time that it is: where it raises, nothing is.
     """
 
@@ -82,11 +85,12 @@ class Client:
         timeout: float = 30.0,
         on_forbidden: Callable[[Forbidden], None] = _nobody,
         may_write: Callable[[], object] | None = None,
+        on_untold: Callable[[ApiError], None] = _nobody,
     ) -> None:
         self.credentials = credentials
         self.field_manager = field_manager
         self._timeout = timeout
-        self._on_forbidden = on_forbidden
+        self._on_forbidden, self._on_untold = on_forbidden, on_untold
         self._transport = Transport(credentials, timeout, may_write)
 
     def __enter__(self) -> Self:
@@ -362,7 +366,7 @@ class Client:
     def _settle(self, kind: Kind, request: Request, doubt: Unsettled, dry_run: bool) -> Written:
         """Send a write, and know what became of it."""
         try:
-            answer = _object(request, self._transport.call(request))
+            answer = self._sent(kind, request)
         except Forbidden as error:
             self._on_forbidden(error)
             raise
@@ -373,6 +377,15 @@ class Client:
                 raise Unreachable(error.message) if isinstance(error, Lost) else error from error
             answer = self._look(doubt, error)
         return Written(answer, None if dry_run else doubt.barrier(kind, answer))
+
+    def _sent(self, kind: Kind, request: Request) -> Object:
+        try:
+            return _object(request, self._transport.call(request))
+        except ApiError as error:
+            of_ours = kind.group == GROUP and request.path.endswith("/status")
+            if of_ours and DENIED.search(error.message):
+                self._on_untold(error)
+            raise
 
     def _look(self, doubt: Unsettled, error: Lost | BadAnswer | ServerError) -> Object:
         look, found = self.resolve_unknown(doubt)

@@ -30,7 +30,7 @@ from shiplift.facts.kinds import Kind
 from shiplift.facts.meta import Row
 from shiplift.kube.client import Client
 from shiplift.kube.credentials import Credentials
-from shiplift.kube.errors import Forbidden, KubeError
+from shiplift.kube.errors import ApiError, Forbidden, KubeError
 from shiplift.kube.events import Recorder
 from shiplift.kube.fence import Fence, Names, StaleEpoch, manager, refused
 from shiplift.kube.lease import Leader, NotLeading, Timing
@@ -322,6 +322,7 @@ class Operator:
             field_manager=manager(epoch),
             on_forbidden=partial(self._hear_forbidden, epoch),
             may_write=partial(self.leader.check, epoch),
+            on_untold=self._hear_untold,
         )
         self._acting, self._acting_since = epoch, time.monotonic()
         self._proven_at = self._acting_since
@@ -341,6 +342,11 @@ class Operator:
         if refused(error, self._settings.names):
             self._news.put(_Refused(epoch, error.message))
         elif _OF_OURS in error.message:
+            self._denied = (time.monotonic(), error.message)
+
+    def _hear_untold(self, error: ApiError) -> None:
+        """On the thread of a step: a policy of somebody else's keeps us from telling what we do."""
+        if not refused(error, self._settings.names):
             self._denied = (time.monotonic(), error.message)
 
     def _heed_refusal(self, epoch: int, why: str) -> None:

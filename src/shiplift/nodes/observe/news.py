@@ -1,8 +1,9 @@
 """What was heard of the cluster since the last look, as far as it matters.
 
 Most events do not: while there is no rollout nothing does but rollouts and what nodes carry of them; while
-there is one, pods matter on nodes that are being changed, and a mere heartbeat of an agent only there. What a
-look goes by is said before it takes its snapshot, so that nothing is missed in between.
+there is one, pods matter on nodes that are being changed, and a mere heartbeat of an agent only there. Pods
+of the operator matter wherever they are, since the one that leads goes when another is Ready. What a look
+goes by is said before it takes its snapshot, so that nothing is missed in between.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections import deque
 from collections.abc import Collection
 from typing import NamedTuple, cast
 
+from shiplift.drain.own import is_operator
 from shiplift.facts import kinds
 from shiplift.facts.kinds import Kind
 from shiplift.facts.meta import Row
@@ -72,10 +74,11 @@ class Heard:
     def _note_pod(self, old: Pod | None, new: Pod | None) -> None:
         if not self._rolling:
             return
-        nodes = tuple({pod.node for pod in (old, new) if pod is not None and pod.node})
-        unreadable = old is None and new is None
-        if nodes or unreadable:
-            self._news.append((unreadable or not self._recorded.isdisjoint(nodes), nodes))
+        known = [pod for pod in (old, new) if pod is not None]
+        nodes = tuple({pod.node for pod in known if pod.node})
+        if nodes or not known:
+            matters = not known or not self._recorded.isdisjoint(nodes) or any(map(is_operator, known))
+            self._news.append((matters, nodes))
 
     def _note_node(self, old: Node | None, new: Node | None) -> None:
         names = tuple({row.name for row in (old, new) if row is not None})
