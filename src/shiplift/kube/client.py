@@ -16,11 +16,11 @@ from urllib.parse import quote
 import msgspec
 
 from shiplift.engine.barrier import Barrier
+from shiplift.engine.denials import is_denial
 from shiplift.facts.kinds import GROUP, POD, Kind
 from shiplift.kube import errors
 from shiplift.kube.credentials import Credentials, Impersonation
 from shiplift.kube.errors import (
-    DENIED,
     NOT_THE_SERVER,
     ApiError,
     BadAnswer,
@@ -383,7 +383,7 @@ class Client:
             return _object(request, self._transport.call(request))
         except ApiError as error:
             of_ours = kind.group == GROUP and request.path.endswith("/status")
-            if of_ours and DENIED.search(error.message):
+            if of_ours and is_denial(error.message):
                 self._on_untold(error)
             raise
 

@@ -27,7 +27,6 @@ Messages are cut to a bounded length and never hold a request's headers or body.
 
 from __future__ import annotations
 
-import re
 from enum import Enum
 
 import msgspec
@@ -87,11 +86,6 @@ class BadAnswer(KubeError):
 
 NOT_THE_SERVER = "does something before the API server, such as a load balancer, answer in its place?"
 """The hint where an answer is not what any API server says."""
-
-
-DENIED = re.compile(r"\b(denied (the )?request|failed calling webhook)\b")
-"""What the API server says where a policy or a webhook of admission denies a write, or a webhook that has to
-be asked does not answer; whatever the code."""
 
 
 class ApiError(KubeError):
