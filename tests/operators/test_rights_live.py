@@ -9,7 +9,7 @@ from shiplift.facts.kinds import APP_TYPE, CLUSTER_ROLE_BINDING, DEPLOYMENT, SER
 from shiplift.kube import rbac
 from shiplift.kube.client import Client
 from shiplift.kube.credentials import Impersonation
-from shiplift.kube.errors import Forbidden
+from shiplift.kube.errors import Forbidden, NotFound
 from tests.operators.bundles import Written
 from tests.operators.rig import ACCOUNT, NEAR, Scene, boats
 
@@ -107,6 +107,7 @@ def test_who_may_not_run_pods_cannot_name_an_account(scene: Scene) -> None:
     for one in (role, bound):
         scene.rig.put(one)
     ada = scene.client.acting_as(Impersonation("ada", groups=("system:authenticated",)))
+    scene.waits(lambda: _may_read(ada, scene.space))
     body = {"metadata": {"name": "boats"}, "spec": {"package": "boats", "serviceAccountName": "installer"}}
     with pytest.raises(Forbidden, match="may not create pods in namespace"):
         ada.create(APP_TYPE, body, scene.space)
@@ -124,6 +125,17 @@ def test_who_may_not_run_pods_cannot_name_an_account(scene: Scene) -> None:
     uid = (scene.find(APP_TYPE, "boats") or {})["metadata"]["uid"]
     scene.waits(lambda: not _may_change(ada, scene.space, uid, {"serviceAccountName": "default"}))
     assert _may_change(ada, scene.space, uid, {"paused": True}), "what is not about the account is free"
+
+
+def _may_read(client: Client, space: str) -> bool:
+    """The API server knows of a new role a moment later."""
+    try:
+        client.get(APP_TYPE, "boats", space)
+    except Forbidden:
+        return False
+    except NotFound:
+        pass
+    return True
 
 
 def _may_change(client: Client, space: str, uid: str, spec: dict[str, object]) -> bool:
