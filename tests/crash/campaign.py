@@ -80,8 +80,7 @@ class Campaign:
 
     def _plans(self, name: str) -> list[Plan]:
         scenario = layers.scenario(self._layer, name)
-        made = generate.plans(self._layer, name, self._books[name], scenario.outages)
-        every = [one for one in made if one.trouble not in scenario.meant]
+        every = generate.plans(self._layer, name, self._books[name], scenario.outages, scenario.meant)
         repeated = self._books.get(scenario.repeats)
         kept = thin.thinned(self._suite, scenario, every, self._books[name], repeated)
         self.figures.thinned += len(every) - len(kept)

@@ -29,10 +29,16 @@ OUTAGE = 6.0
 """Seconds that the API server is away: longer than an operator here may lead without it."""
 
 
-def plans(layer: str, scenario: str, books: Sequence[Book], outages: Sequence[Spot] = ()) -> list[Plan]:
-    """All plans for a scenario of a layer."""
+def plans(
+    layer: str,
+    scenario: str,
+    books: Sequence[Book],
+    outages: Sequence[Spot] = (),
+    meant: Sequence[Trouble] = (),
+) -> list[Plan]:
+    """All plans for a scenario of a layer, but for trouble that ends otherwise by design."""
     away = (Outage(spot, OUTAGE) for spot in outages)
-    return [Plan(layer, scenario, trouble) for trouble in (*_troubles(books), *away)]
+    return [Plan(layer, scenario, one) for one in (*_troubles(books), *away) if one not in meant]
 
 
 def sample(every: Sequence[Plan], number: int, seed: int) -> list[Plan]:

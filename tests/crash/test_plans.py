@@ -87,3 +87,12 @@ def test_an_outage_is_planned_where_a_scenario_has_one() -> None:
         Outage(WRITE, generate.OUTAGE)
     ]
     assert not [one for one in generate.plans("nodes", "rollout", [BOOK]) if isinstance(one.trouble, Outage)]
+
+
+def test_trouble_that_ends_otherwise_by_design_is_in_no_plan() -> None:
+    meant = Fault(Spot("patch nodes [labels]"), Failure.CONFLICT)
+    every = generate.plans("nodes", "rollout", [BOOK])
+    assert [one for one in every if one.trouble != meant] == generate.plans(
+        "nodes", "rollout", [BOOK], meant=(meant,)
+    )
+    assert Plan("nodes", "rollout", meant) in every

@@ -54,7 +54,8 @@ def test_whatever_goes_wrong_the_end_is_the_same_and_a_bug_is_caught(
     with a_lane(layer, tmp_path, clusters_folder) as lane:
         for name in SCENARIOS[layer]:
             runs = [_clean(lane, layer, name) for _ in range(2)]
-            plans = generate.plans(layer, name, [run.book for run in runs])
+            meant = layers.scenario(layer, name).meant
+            plans = generate.plans(layer, name, [run.book for run in runs], meant=meant)
             clean = oracle.reference(runs)
             for plan in generate.sample(plans, PLANS, SEED):
                 found = perform(lane, Task(plan, clean)).result.found
