@@ -13,10 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from shiplift.api.hooks import JobState
-from shiplift.api.operators import (
-    CrdFinding,
-    Tombstone,
-)
+from shiplift.api.operators import CrdFinding, RuleAction, Tombstone
 from shiplift.api.values import Status
 from shiplift.engine.conditions import Reason as AnyReason
 from shiplift.engine.conditions import Status as Holds
@@ -350,6 +347,10 @@ class Checked(NamedTuple):
     trouble: str = ""
     old: bool = False
     """It was some time ago: objects may have come or changed since."""
+
+    @property
+    def denied(self) -> tuple[CrdFinding, ...]:
+        return tuple(one for one in self.findings if one.action is RuleAction.DENY)
 
 
 class Refused(NamedTuple):

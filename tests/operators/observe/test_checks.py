@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shiplift.operators.model import Checked
-from shiplift.operators.observe.checks import COUNTS, COUNTS_LONGEST, Checks, Notes
+from shiplift.operators.observe.checks import COUNTS, COUNTS_CLEAR, COUNTS_LONGEST, Checks, Notes
 
 
 class Clock:
@@ -35,6 +35,19 @@ def test_what_was_compared_counts_for_a_while_and_longer_where_it_says_the_same(
     checks.note("ops", "boats", "a", Checked())
     clock.now += COUNTS + 1
     assert is_old(checks), "it said something else"
+
+
+def test_a_change_that_nothing_speaks_against_counts_for_longer_at_once() -> None:
+    clock = Clock()
+    checks = Checks(clock).definitions
+    checks.note("ops", "boats", "a", Checked(), COUNTS_CLEAR)
+    clock.now += COUNTS_CLEAR - 1
+    assert not is_old(checks)
+    checks.note("ops", "boats", "a", Checked(), COUNTS_CLEAR)
+    clock.now += 2 * COUNTS_CLEAR - 1
+    assert not is_old(checks)
+    clock.now += 2
+    assert is_old(checks)
 
 
 def test_another_definition_is_another_question() -> None:

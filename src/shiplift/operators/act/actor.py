@@ -35,7 +35,7 @@ from shiplift.operators.crds.existing import ExistingError
 from shiplift.operators.crds.storing import StoringError, store_anew
 from shiplift.operators.model import MOST_GRAVES, Checked, Unasked
 from shiplift.operators.names import BUNDLE, CONTENT, FINALIZER, REQUIRED
-from shiplift.operators.observe.checks import Checks
+from shiplift.operators.observe.checks import COUNTS, COUNTS_CLEAR, Checks
 from shiplift.operators.observe.pieces import as_account, forbidden
 from shiplift.operators.observe.shelf import NoPayloadError, Shelf
 
@@ -198,13 +198,15 @@ class Actor:
             found = rules.findings(read(live), read(step.manifest), actions)
             action = actions[CrdRule.EXISTING_OBJECTS]
             asked = action is not RuleAction.ALLOW
-            checked = existing.check(client, step.manifest, self._mark, _MOST_SECONDS) if asked else None
-            if checked is not None:
-                found += existing.findings(step.crd, checked, action)
+            seen = existing.check(client, step.manifest, self._mark, _MOST_SECONDS) if asked else None
+            if seen is not None:
+                found += existing.findings(step.crd, seen, action)
         except (DefinitionError, ExistingError) as error:
             self._checks.definitions.note(step.namespace, step.crd, step.token, Checked(trouble=str(error)))
             return Outcome.failed(step, str(error))
-        self._checks.definitions.note(step.namespace, step.crd, step.token, Checked(tuple(found)))
+        checked = Checked(tuple(found))
+        counts = COUNTS if checked.denied else COUNTS_CLEAR
+        self._checks.definitions.note(step.namespace, step.crd, step.token, checked, counts)
         return Outcome.done(step, message=f"{len(found)} findings")
 
     def _store_anew(self, client: Client, step: steps.StoreAnew) -> Outcome:

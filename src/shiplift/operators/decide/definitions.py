@@ -7,7 +7,7 @@ stored in does not go while they are.
 
 from __future__ import annotations
 
-from shiplift.api.operators import CrdFinding, CrdRule, RuleAction
+from shiplift.api.operators import CrdFinding, CrdRule
 from shiplift.facts.custom import Custom
 from shiplift.facts.kinds import CUSTOM_RESOURCE_DEFINITION
 from shiplift.operators.catalog import semver
@@ -126,7 +126,7 @@ def _unsafe(piece: Piece, said: Checked) -> str:
     """What keeps a definition from being changed; empty where nothing does."""
     if said.trouble:
         return f"{piece.name} cannot be checked: {said.trouble}"
-    wrong = [one for one in said.findings if one.action is RuleAction.DENY]
+    wrong = list(said.denied)
     if _outgrown(piece):
         wrong = [one for one in wrong if one.rule is not CrdRule.STORED_VERSION_REMOVAL]
     if not wrong:

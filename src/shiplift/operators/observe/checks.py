@@ -17,6 +17,9 @@ _MOST = 1000
 COUNTS, COUNTS_LONGEST = 10.0, 300.0
 """Seconds after which a check is made again, since users change what is in the way; ever later where it says
 the same: it makes definitions, and the API server tells everybody of those."""
+COUNTS_CLEAR = 60.0
+"""Where nothing was in the way: all definitions of a version are looked at before the first is changed, which
+on a busy API server takes longer than `COUNTS`."""
 TRIED_LONGEST = 40.0
 """Whoever is told which right is missing gives it, and wants to see that it helped."""
 
@@ -40,11 +43,12 @@ class Notes(Generic[T]):
         self._lock = threading.Lock()
         self._notes: dict[tuple[str, str], _Note[T]] = {}
 
-    def note(self, namespace: str, name: str, token: str, found: T) -> None:
+    def note(self, namespace: str, name: str, token: str, found: T, counts: float = COUNTS) -> None:
+        """It counts for so many seconds, and for longer where it says the same again."""
         with self._lock:
             before = self._notes.get((namespace, name))
-            same = before is not None and (before.token, before.found) == (token, found)
-            counts = min(2 * before.counts, self._longest) if before is not None and same else COUNTS
+            if before is not None and (before.token, before.found) == (token, found):
+                counts = min(2 * before.counts, self._longest)
             self._notes[namespace, name] = _Note(token, self._clock(), counts, found)
             while len(self._notes) > _MOST:
                 del self._notes[next(iter(self._notes))]
