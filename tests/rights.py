@@ -1,8 +1,8 @@
 """Granted is used: what the operator may do, and what of that it did in the tests of a run.
 
-A test that plays all of a layer compares both itself. Where a layer's rights are used by many tests, their
-cluster is an `audited` one: what its operators asked for is noted when it ends, and the summary of the run
-names the rights that no test had a use for.
+A test that plays all of a layer compares both itself (`unused`). Where a layer's rights are used by many
+tests, their cluster is an `audited` one: what its operators asked for is noted when it ends, and the summary
+of the run names the rights that no test had a use for.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,15 @@ def without_use(given: set[str], asked: set[str]) -> set[str]:
     """Rights that nobody used, but for those that have a test of their own: a server that does not stream
     lists, as 1.33, is asked for pages (`tests/kube/test_store`)."""
     return {one for one in given - asked - _SERIES if not one.startswith("list ") and _is_noted(one)}
+
+
+def unused(
+    part: LayerPart, asked: set[str], elsewhere: AbstractSet[str] = frozenset(), *, templates: bool = False
+) -> set[str]:
+    """Rights of a layer that the test which plays all of it had no use for. What it used counts in the
+    summary of the run, and so does what has a test of its own elsewhere."""
+    note({part.name: asked | elsewhere})
+    return without_use(granted(part, templates=templates), asked | elsewhere)
 
 
 def _is_noted(right: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from tests import rights
 
 @pytest.fixture(autouse=True)
 def _nothing_noted(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction] - pytest calls it
-    monkeypatch.setattr(rights, "_used", {name: set[str]() for name in ("journal upgrade", "upgrade")})
+    used: rights.Used = defaultdict(set)
+    monkeypatch.setattr(rights, "_used", used)
 
 
 def event(verb: str, user: str, **about: str) -> dict[str, Any]:
@@ -45,3 +47,11 @@ def test_what_workers_note_is_summed_up_by_layer() -> None:
 
 def test_pages_of_lists_are_asked_for_where_nothing_streams() -> None:
     assert rights.without_use({"list pods", "get pods", "watch pods"}, {"watch pods"}) == {"get pods"}
+
+
+def test_what_a_test_of_a_whole_layer_used_or_another_has_counts_in_the_summary() -> None:
+    part = LAYERS["nodes"]
+    given = sorted(rights.granted(part))
+    assert rights.unused(part, set(given[2:]), {given[0]}) == rights.without_use({given[1]}, set())
+    (said,) = (line for line in rights.summary() if line.startswith("rights of nodes"))
+    assert f"{given[0]}," not in said

@@ -15,7 +15,7 @@ from shiplift.operator import install
 from tests.audit import Audit
 from tests.nodes.rig import Rig, Scene, scene
 from tests.operated import NEW, OLD, SPACE
-from tests.rights import granted, without_use
+from tests.rights import unused
 from tests.until import until
 
 PLANE = {"node-role.kubernetes.io/control-plane": ""}
@@ -148,8 +148,7 @@ def test_the_printed_rights_are_enough_and_none_is_without_use(rig: Rig) -> None
         assert one.residue() == []
         assert one.status(rollout)["snapshot"]["machine"]
     assert audit.forbidden() == []
-    elsewhere = LOOKS | FORCED | FORGOTTEN
-    assert without_use(granted(PART), audit.asked() | elsewhere) == set()
+    assert unused(PART, audit.asked(), LOOKS | FORCED | FORGOTTEN) == set()
 
 
 def test_everything_is_undone_without_an_operator(scene: Scene) -> None:

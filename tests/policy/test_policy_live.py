@@ -21,7 +21,7 @@ from tests.policy.held import TOKEN
 from tests.policy.ocm_server import AUTH, failure
 from tests.policy.rig import AT, Rig, document
 from tests.policy.views import over
-from tests.rights import granted, without_use
+from tests.rights import unused
 from tests.until import until
 
 NEW, LATER = "v1.36.3", "v1.36.9"
@@ -305,7 +305,7 @@ def test_the_printed_rights_are_enough_and_none_is_without_use(rig: Rig) -> None
     rig.begin(section)
     until(lambda: "there is no ClusterVersion" in rig.record().get("trouble", ""))
     assert audit.forbidden() == []
-    assert without_use(granted(PART), audit.asked() | LOOKS | MAKING) == set()
+    assert unused(PART, audit.asked(), LOOKS | MAKING) == set()
 
 
 def test_a_secret_that_nobody_granted_is_named_with_the_command_that_grants_it(rig: Rig) -> None:

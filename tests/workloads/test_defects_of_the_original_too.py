@@ -30,7 +30,7 @@ from shiplift.workloads.memory import InForce
 from shiplift.workloads.steps import Force, Replace
 from tests.audit import Audit
 from tests.operated import NEW, OLD, SPACE
-from tests.rights import granted, without_use
+from tests.rights import unused
 from tests.until import until
 from tests.workloads import rig as rigs
 from tests.workloads.halfway import autoscaler
@@ -265,7 +265,7 @@ def test_12_the_printed_rights_are_enough_and_none_is_without_use(rig: Rig) -> N
         with rigs.scene(rig) as scene:
             play(scene)
     assert audit.forbidden() == []
-    assert without_use(granted(PART, templates=True), audit.asked() | LOOKS) == set()
+    assert unused(PART, audit.asked(), LOOKS, templates=True) == set()
 
 
 def _by_inject(scene: Scene) -> None:

@@ -23,7 +23,7 @@ from tests.audit import Audit, events
 from tests.machines.in_cluster.rig import Rig
 from tests.machines.in_cluster.world import hosts, spec
 from tests.operated import SPACE
-from tests.rights import granted, without_use
+from tests.rights import unused
 from tests.until import until
 
 Json = dict[str, Any]
@@ -207,7 +207,7 @@ def test_the_printed_rights_are_enough_and_none_is_without_use(rig: Rig) -> None
     rig.says("burst", "RemovalNotDone", "Stalled")
     until(lambda: "create events" in audit.asked())
     assert audit.forbidden() == []
-    assert without_use(granted(PART), audit.asked() | LOOKS) == set()
+    assert unused(PART, audit.asked(), LOOKS) == set()
 
 
 def test_the_account_can_make_no_other_nodes_and_cannot_touch_those_that_are_there(rig: Rig) -> None:
