@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from benchmarks.rows import make
+from shiplift.api.marks import OPERATOR_ACCOUNT, OPERATOR_LABELS
 from shiplift.drain.model import Hold, Why
 from shiplift.drain.own import NOT_IN_A_POD, NOT_READY, STRANDED, TOGETHER, Own, could_take, handed_over, own
 from shiplift.drain.plan import plan
@@ -17,6 +19,7 @@ from shiplift.engine.step import Step
 from shiplift.facts.meta import Labels, Owner
 from shiplift.facts.nodes import Node, Taint
 from shiplift.facts.pods import Pod, Toleration
+from shiplift.facts.selectors import NodeTerm, Requirement
 from shiplift.nodes.steps import Cordon, Evict, Force
 from tests.drain.pods import NOW, a_budget, a_pod
 from tests.drain.test_plan import a_scene, evicted, waits
@@ -64,6 +67,15 @@ def known(*pods: Pod, leads: str = "one", stays: tuple[str, ...] = ("node-2",), 
 def test_who_could_lead_instead(other: Pod, heirs: tuple[str, ...], ready: int, alone: bool) -> None:
     found = known(ours("one"), other)
     assert (found.heirs, found.ready, found.alone) == (heirs, ready, alone)
+
+
+def test_a_second_deployment_of_the_operator_shares_its_lease() -> None:
+    green = a_pod(
+        "green-1", Owner("ReplicaSet", "green-1", "g", controller=True), node="node-2", labels=OPERATOR_LABELS
+    )
+    green = structs.replace(green, spec=structs.replace(green.spec, service_account=OPERATOR_ACCOUNT))
+    found = known(ours("one"), green)
+    assert (found.heirs, found.alone) == (("green-1",), False)
 
 
 def test_nobody_is_let_lead_again_right_after_that_was_tried() -> None:
@@ -141,6 +153,7 @@ def a_node(name: str = "node-2", **given: Any) -> Node:
 
 PLANE = Taint("node-role.kubernetes.io/control-plane", "", "NoSchedule")
 LINUX = {"kubernetes.io/os": "linux"}
+IN_A = (NodeTerm((Requirement("zone", "In", ("a",)),)),)
 
 
 @pytest.mark.parametrize(
@@ -155,6 +168,8 @@ LINUX = {"kubernetes.io/os": "linux"}
         (a_node(taints=(Taint("a", "", "PreferNoSchedule"),)), {}, True),
         (a_node(), {"node_selector": Labels(LINUX)}, False),
         (a_node(labels=Labels(LINUX)), {"node_selector": Labels(LINUX)}, True),
+        (a_node(), {"node_terms": IN_A}, False),
+        (a_node(labels=Labels(zone="a")), {"node_terms": IN_A}, True),
     ],
 )
 def test_which_other_nodes_could_take_it(node: Node, pod: dict[str, Any], could: bool) -> None:

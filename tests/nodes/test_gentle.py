@@ -141,9 +141,22 @@ def test_a_node_of_the_operator_comes_after_others_however_much_budgets_keep_of_
     assert record.name == begun
 
 
-def _at_workers() -> Stage:
+@pytest.mark.parametrize(("stuck", "begun"), [((), "w-0"), (("w-0",), "w-2")])
+def test_of_the_nodes_of_the_operator_one_is_away_at_a_time(stuck: tuple[str, ...], begun: str) -> None:
+    """Were all of them, and no other node took its pods, nobody would be there to give one back."""
+    stage, demands = _at_workers(budget=3), Told({}, stuck=stuck)
+    own = Own("own", places={"own": "w-2", "other": "w-0"})
+    found = decided(stage, demands=demands, own=own).told[0]
+    assert {one.name for one in found.status.nodes} == {"w-1", begun}
+    rollout = stage.world.rollouts["next"]
+    stage.world.rollouts["next"] = msgspec.structs.replace(rollout, status=found.status)
+    later = decided(stage, demands=demands, own=own)
+    assert all(len(one.status.nodes) == 2 for one in later.told)
+
+
+def _at_workers(budget: int = 1) -> Stage:
     """None of three is begun."""
-    stage = Stage(3)
+    stage = Stage(3, budget=budget)
     stage.until(lambda: stage.told.running_pass is RolloutPass.WORKERS)
     rollout = stage.world.rollouts["next"]
     empty = msgspec.structs.replace(rollout.status, nodes=())

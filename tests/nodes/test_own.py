@@ -68,8 +68,27 @@ def test_another_pod_of_the_operator_that_stays_is_its_heir() -> None:
 
 def test_one_on_a_node_that_is_drained_too_is_not() -> None:
     seen = seen_with(OWN, OTHER)
-    seen.put(structs.replace(seen.named_node("b"), unschedulable=True))
+    node = seen.put(structs.replace(seen.named_node("b"), unschedulable=True))
+    assert view_of(seen).own.heirs == ("shiplift-2",), "cordoned by hand, it stays where it is"
+    seen.annotate(node, {"node.shiplift.dev/cordoned-by": "another"})
     assert view_of(seen).own.heirs == ()
+
+
+def test_it_goes_where_the_other_is_on_a_node_that_was_cordoned_by_hand() -> None:
+    """Nobody else takes pods; that the other stays is enough for somebody to go on."""
+    seen = seen_with(OWN, OTHER)
+    seen.put(structs.replace(seen.named_node("b"), unschedulable=True))
+    (step,) = (one for one in decided(seen).steps if isinstance(one, HandOver))
+    assert step.to == "shiplift-2"
+
+
+def test_a_pod_of_it_that_ends_for_ever_is_not_waited_for() -> None:
+    """Its node is lost, say; the one that is left is the only one, and says so."""
+    lost = structs.replace(OTHER, deleting=int(AT.timestamp()) - 3600)
+    found = view_of(seen_with(OWN, lost)).own
+    assert (found.alone, found.hold(OWN)) == (True, None)
+    leaves = structs.replace(OTHER, deleting=int(AT.timestamp()) - 1)
+    assert not view_of(seen_with(OWN, leaves)).own.alone
 
 
 def test_without_a_rollout_nobody_asks_which_pods_are_ours() -> None:

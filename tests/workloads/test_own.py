@@ -175,6 +175,14 @@ def test_others_are_waited_for_until_their_last_pod_is_gone_from_the_old_nodes()
     assert OURS.owner_key not in turns(decided(world))
 
 
+def test_pods_of_others_that_end_on_target_nodes_are_not_waited_for() -> None:
+    world = a_cluster()
+    say(world, {WEB.owner_key: Turn.RELEASED})
+    moved(world, pods_of(world, "web")[0])
+    change_pod(world, pods_of(world, "web")[0], deleting=True)
+    assert turns(decided(world))[OURS.owner_key] is Turn.RELEASED
+
+
 def test_who_depends_on_the_operator_goes_after_it() -> None:
     world = a_cluster()
     world.order("order", [(WEB, OURS)])
@@ -193,6 +201,19 @@ def released(replicas: int = 2) -> World:
 def moved(world: World, pod: Pod, *, ready: bool = True) -> None:
     assert any(node.name == "new-1" for node in world.all(Node))
     change_pod(world, pod, node="new-1", ready=ready)
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_a_pod_of_it_that_ends_for_ever_keeps_its_leader_from_nothing(replicas: int) -> None:
+    """Its node is lost, say."""
+    world = released(replicas)
+    leader, *others = pods_of(world, "shiplift")
+    for one in others:
+        moved(world, one)
+    lost = structs.replace(leader, name="shiplift-lost", uid="lost", deleting=True, ready=False)
+    world.put(lost)
+    ends = [one.uid for one in decided(world, leader.uid).steps if isinstance(one, Evict | HandOver)]
+    assert ends == [leader.uid]
 
 
 def test_its_leader_goes_after_its_other_pods() -> None:

@@ -7,16 +7,18 @@ other node could take it, for nobody would go on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from shiplift.api.marks import OPERATOR_ACCOUNT, OPERATOR_LABELS
 from shiplift.drain.holds import owner_key
 from shiplift.drain.model import Hold
+from shiplift.drain.plan import late_words
 from shiplift.drain.steps import HandOver
 from shiplift.engine.step import Step
 from shiplift.facts.nodes import Node
 from shiplift.facts.pods import Pod, tolerated
+from shiplift.facts.selectors import any_term_matches
 
 _KEEPS_OFF = ("NoSchedule", "NoExecute")
 ALONE = (
@@ -121,15 +123,22 @@ def own(
     )
 
 
+def that_count(pods: Iterable[Pod], now: int) -> Iterator[Pod]:
+    """Without those that should have ended a while ago, as on a node that is lost: who comes in the place of
+    such a pod is there already."""
+    return (one for one in pods if not late_words(one, now))
+
+
 def _leads_if_need_be(pod: Pod, evicting: frozenset[str]) -> bool:
     return pod.ready and not pod.deleting and pod.uid not in evicting
 
 
 def _is_mate(pod: Pod, other: Pod) -> bool:
-    """Whether both are of one Deployment; a pod of nobody has none."""
+    """Whether both are of one Deployment, or the other is of the operator by its marks, as where a second
+    Deployment of it runs: they share the Lease. A pod of nobody has none."""
     key = owner_key(pod)
     there = not other.finished and other.namespace == pod.namespace
-    return bool(key) and there and owner_key(other) == key
+    return bool(key) and there and (owner_key(other) == key or is_operator(other))
 
 
 def is_operator(pod: Pod, namespace: str = "") -> bool:
@@ -144,7 +153,9 @@ def could_take(pod: Pod, node: Node) -> bool:
     if node.name == pod.node or node.unschedulable or not node.ready or node.deleting:
         return False
     closed = [one for one in node.taints if one.effect in _KEEPS_OFF]
-    selected = all(node.labels.get(key) == value for key, value in pod.spec.node_selector.items())
+    spec = pod.spec
+    selected = all(node.labels.get(key) == value for key, value in spec.node_selector.items())
+    selected = selected and any_term_matches(spec.node_terms, node.labels, node.name)
     return selected and all(tolerated(pod.spec.tolerations, one) for one in closed)
 
 

@@ -234,6 +234,8 @@ class Tally(msgspec.Struct, frozen=True, gc=False):
     """Any of its pods, though it may be leaving: missing pods will be like it."""
     apart: Mapping[str, tuple[str, ...]] = {}
     """The budgets of those pods, by uid, whose own labels are covered otherwise than the template's."""
+    leaving_target: int = 0
+    """Of those that are leaving, the ones that terminate on target nodes."""
 
 
 class Absent(msgspec.Struct, frozen=True):

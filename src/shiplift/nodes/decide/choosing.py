@@ -1,8 +1,8 @@
 """Which nodes are begun next, and what is written down of each before anything is done to it.
 
 The order: nodes that are away already, then canary nodes, then the node that a migration empties, then those
-whose pods budgets let go, by name; those that the operator itself runs on after others, and the one whose pod
-leads after these. Nodes that hold pods whose turn has not come are not begun.
+whose pods budgets let go, by name; those that the operator itself runs on after others, one at a time, and
+the one whose pod leads after these. Nodes that hold pods whose turn has not come are not begun.
 """
 
 from __future__ import annotations
@@ -161,6 +161,8 @@ def _first(course: Course, free: list[Member], count: int) -> list[Member]:
     """Nodes of the operator when no other can be drained, however little budgets keep of them; before those
     with a pod that can never go, which may be waited for for ever."""
     emptying, demands = course.view.migration.emptying, course.view.demands
+    if _is_at_own(course):
+        free = [one for one in free if not course.view.own.of_node(one.name)]
     chosen = [one for one in free if one.name == emptying][: max(count, 0)]
     others = [one for one in free if one.name != emptying]
     stuck = list[Member]()
@@ -170,7 +172,20 @@ def _first(course: Course, free: list[Member], count: int) -> list[Member]:
         found, late = drainable(list(group), left, demands, course.spec)
         chosen += gentlest(found, left, demands)
         stuck += late
-    return chosen + gentlest(stuck, count - len(chosen), demands)
+    return _one_of_own(course, chosen + gentlest(stuck, count - len(chosen), demands))
+
+
+def _is_at_own(course: Course) -> bool:
+    """Whether a node of the operator is away: were all of them, its pods could find no place at all."""
+    at_work = course.busy.union(course.flying)
+    return any(
+        one.uid in at_work and course.view.own.of_node(one.name) for one in course.view.members.values()
+    )
+
+
+def _one_of_own(course: Course, chosen: list[Member]) -> list[Member]:
+    own = [one.uid for one in chosen if course.view.own.of_node(one.name)]
+    return [one for one in chosen if one.uid not in own[1:]]
 
 
 def _room(course: Course) -> int:

@@ -6,7 +6,7 @@ While nothing that matters has changed the view is the one from before: what was
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Protocol, cast
@@ -15,7 +15,7 @@ from shiplift.api.marks import CORDONED_BY
 from shiplift.api.nodes import NodeRollout, NodeState, NodeStatus
 from shiplift.api.workloads import WorkloadMigration
 from shiplift.drain.filters import CORDON
-from shiplift.drain.own import NOT_IN_A_POD, Own, could_take, own
+from shiplift.drain.own import NOT_IN_A_POD, Own, could_take, own, that_count
 from shiplift.drain.own import is_operator as is_operator_of
 from shiplift.engine import clock, contested
 from shiplift.engine.step import Outcomes
@@ -165,7 +165,7 @@ class Observer:
         under_way = moving(_migration(snapshot), snapshot.customs(kinds.WORKLOAD_PLACEMENT))
         under_way = under_way if rollouts else None
         nodes = _rows(members) if under_way else {}
-        ours = self._own(snapshot, outcomes) if rollouts else NOT_IN_A_POD
+        ours = self._own(snapshot, rollouts, outcomes) if rollouts else NOT_IN_A_POD
         asked = _asked(rollouts, members, self.memory.changes.changes)
         asked.sort(key=lambda one: ours.of_node(one.node.name))
         is_operator = partial(is_operator_of, namespace=self._namespace)
@@ -200,18 +200,19 @@ class Observer:
                     self.memory.jobs.note(job)
         self._first = False
 
-    def _own(self, snapshot: Snapshot, outcomes: Outcomes) -> Own:
-        """The operator's own pods: who stays where no pod is taken off its node could lead instead."""
+    def _own(self, snapshot: Snapshot, rollouts: Sequence[NodeRollout], outcomes: Outcomes) -> Own:
+        """The operator's own pods: who stays where no rollout takes pods off its node could lead instead."""
         uid = self._asking.own_pod()
         pod = snapshot.by_uid(Pod, uid) if uid else None
         if pod is None:
             return NOT_IN_A_POD
-        mates = snapshot.pods_matching(pod.namespace, _EVERY)
+        mates = that_count(snapshot.pods_matching(pod.namespace, _EVERY), int(self._now().timestamp()))
         may, pending = self._asking.may_hand_over(), self._asking.hands_over()
+        taken = {record.name for _, record in in_flight(rollouts)}
         return own(
             pod,
             mates,
-            partial(_stays, snapshot),
+            partial(_stays, snapshot, taken),
             may_hand_over=may,
             pending=pending,
             evicting=being_evicted(outcomes),
@@ -219,9 +220,11 @@ class Observer:
         )
 
 
-def _stays(snapshot: Snapshot, pod: Pod) -> bool:
+def _stays(snapshot: Snapshot, taken: Container[str], pod: Pod) -> bool:
+    """Also where somebody has cordoned the node by hand: whoever drains it, too, goes by the budget."""
     node = snapshot.find(Node, pod.node)
-    return node is not None and node.ready and not node.unschedulable
+    ours = pod.node in taken or (node is not None and CORDONED_BY in node.annotations)
+    return node is not None and node.ready and not ours
 
 
 def _asked(

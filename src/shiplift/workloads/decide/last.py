@@ -67,5 +67,5 @@ def _has_room(view: View, booking: Booking, tally: Tally) -> bool:
 
 
 def _is_leaving(tally: Tally) -> bool:
-    """Whether pods of it are on old nodes, or on their way out."""
-    return bool(tally.away or tally.leaving)
+    """Whether pods of it are on old nodes, or on their way out of them."""
+    return bool(tally.away) or tally.leaving > tally.leaving_target

@@ -95,7 +95,15 @@ def goes_now(books: Books, tally: Tally, pod: Pod) -> Closed | None:
     """What keeps a pod that its budget lets go: no room, or, of the operator itself, others that could not
     lead yet."""
     ours = pod.uid == books.view.own.pod
-    return (others_are_ready(tally, pod) if ours else None) or target_has_room(books, tally, pod)
+    return (_another_leads(tally, pod) if ours else None) or target_has_room(books, tally, pod)
+
+
+def _another_leads(tally: Tally, pod: Pod) -> Closed | None:
+    """The one that leads goes while another is Ready, or where it is to be the only one. What ends for ever,
+    as on a node that is lost, is not waited for."""
+    others = [one for one in tally.pods if one.uid != pod.uid]
+    alone = not others and tally.row.replicas <= 1
+    return None if alone or any(one.ready for one in others) else Closed(still_coming(tally))
 
 
 POD_GATES = (

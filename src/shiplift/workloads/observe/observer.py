@@ -14,7 +14,7 @@ from shiplift.api.holding import as_held
 from shiplift.api.placements import Turn, WorkloadPlacement
 from shiplift.api.values import selector_of
 from shiplift.api.workloads import MigrationState, Mode, WorkloadMigration
-from shiplift.drain.own import NOT_IN_A_POD, Own, own
+from shiplift.drain.own import NOT_IN_A_POD, Own, own, that_count
 from shiplift.engine import clock, contested
 from shiplift.engine.step import Outcomes
 from shiplift.facts import kinds
@@ -276,7 +276,8 @@ class Observer:
         def stays(one: Pod) -> bool:
             return fleet.roles.get(one.node) is Role.TARGET
 
-        return own(pod, mates, stays, may_hand_over=may, pending=pending)
+        counted = that_count(mates, int(self._now().timestamp()))
+        return own(pod, counted, stays, may_hand_over=may, pending=pending)
 
     def _read_placements(self, snapshot: Snapshot) -> dict[str, Placement]:
         """Each is read once for each version of it. One that is deleted counts while our finalizer keeps it:

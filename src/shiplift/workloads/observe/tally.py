@@ -34,7 +34,7 @@ def tally(  # noqa: PLR0913 - all that a tally is made of
     here: list[Pod] = []
     away: list[Pod] = []
     pending: list[Pod] = []
-    leaving = ready = last_ready = 0
+    leaving = leaving_target = ready = last_ready = 0
     evicted: tuple[str, ...] = ()
     last: Pod | None = None
     for pod in pods:
@@ -44,6 +44,7 @@ def tally(  # noqa: PLR0913 - all that a tally is made of
             evicted += (pod.uid,)
         if pod.deleting:
             leaving, last = leaving + 1, pod
+            leaving_target += roles.get(pod.node) is Role.TARGET
             continue
         here.append(pod)
         if not pod.node:
@@ -81,6 +82,7 @@ def tally(  # noqa: PLR0913 - all that a tally is made of
         (),
         here[0] if here else last,
         cover.apart,
+        leaving_target,
     )
 
 
