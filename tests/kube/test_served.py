@@ -43,6 +43,7 @@ def test_mutating_policies_are_known_from_1_36_on(version: str, minor: str, *, m
         ("2.0", "'2.0' is no version of Kubernetes"),
         ("latest", "'latest' is no version"),
         ("1.36x", "'1.36x' is no version"),
+        ("1.36.x", "'1.36.x' is no version"),
         ("", "'' is no version"),
         ("1.٣٦", "is no version"),
     ],

@@ -309,10 +309,43 @@ def test_there_is_room_for_temporary_files_where_a_layer_asks_for_it(charts: Hel
         ({"metrics": {"serviceMonitor": "yes"}}, "serviceMonitor"),
         ({"metrics": {"tlsSecret": "a b"}}, "tlsSecret"),
         ({"env": [{"name": "A", "valueFrom": {}}]}, "env"),
+        ({"env": [{"name": "A B", "value": "x"}]}, "env"),
+        ({"image": {"repository": "Foo/bar"}}, "repository"),
+        ({"resources": {"limits": {"memory": "768MB"}}}, "memory"),
+        ({"resources": {"requests": {"cpu": -1}}}, "cpu"),
+        ({"tolerations": [{"effect": "NoSchedul"}]}, "effect"),
+        ({"networkPolicy": {"apiPorts": None}}, "apiPorts"),
     ],
 )
 def test_a_slip_in_the_values_is_an_error_that_names_it(charts: Helm, values: Json, named: str) -> None:
     assert named in charts.refused(values)
+
+
+def told_after(charts: Helm, folder: Path, version: str, *more: str) -> str:
+    """What helm tells after an installation; a template of its own, since helm renders it for that alone."""
+    chart = folder / "chart"
+    shutil.copytree(CHART, chart)
+    notes = (chart / "templates/NOTES.txt").read_text()
+    told = f'{{{{ define "told" }}}}{notes}{{{{ end }}}}\ntext: {{{{ include "told" . | quote }}}}\n'
+    (chart / "templates/told.yaml").write_text(told)
+    only = ("--kube-version", version, "--namespace", SPACE, "--show-only", "templates/told.yaml")
+    code, out, err = charts.run("template", "shiplift", chart, *only, *more)
+    assert code == 0, err
+    return yaml.safe_load(out)["text"]
+
+
+def test_what_is_told_after_an_installation_names_the_image(charts: Helm, tmp_path: Path) -> None:
+    told = told_after(charts, tmp_path, "1.36.0", "--set", "image.tag=x")
+    assert "from\nimage registry.example/shiplift:x." in told
+    assert "mode Template" not in told
+
+
+def test_where_mode_inject_is_not_there_it_says_what_mode_template_takes(
+    charts: Helm, tmp_path: Path
+) -> None:
+    assert "Kubernetes 1.34 has no mode Inject" in told_after(charts, tmp_path, "1.34.2")
+    shutil.rmtree(tmp_path / "chart")
+    assert "mode Inject" not in told_after(charts, tmp_path, "1.34.2", "--set", "podTemplates=true")
 
 
 def test_helm_has_nothing_to_say_against_it(charts: Helm) -> None:

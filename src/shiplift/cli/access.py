@@ -35,6 +35,7 @@ _UNLIMITED = 1000
 _SYNC_SECONDS = 60.0
 _REFUSED = ("401 ", "403 ")
 """Trying again would not help; everything else may be over in a moment."""
+_AWAY = "is the API server there, and is it the right kubeconfig?"
 _NOT_THERE = "the server has no "
 _NOT_THERE_SECONDS = 2.0
 """Seconds for which a kind may be missing: one that was just defined is served in a moment."""
@@ -183,10 +184,9 @@ def _check(one: KindHealth, passed: float) -> None:
     if one.error.startswith(_NOT_THERE) and passed > _NOT_THERE_SECONDS:
         raise UnknownKindError(one.kind)
     if one.error.startswith(_REFUSED) or (late and one.error):
-        raise NotReadableError(
-            f"cannot read {one.kind.plural}: {one.error}",
-            f"kubectl auth can-i list {one.kind.plural} -A tells whether you may",
-        )
+        refused = one.error.startswith(_REFUSED)
+        may = f"kubectl auth can-i list {one.kind.plural} -A tells whether you may"
+        raise NotReadableError(f"cannot read {one.kind.plural}: {one.error}", may if refused else _AWAY)
 
 
 def _is_lacking(one: KindHealth, *, late: bool) -> bool:

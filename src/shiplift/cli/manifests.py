@@ -132,9 +132,9 @@ def manifests(  # noqa: PLR0913 - what an administrator can choose
         ),
     ] = (),
     kubernetes: Annotated[
-        str,
+        str | None,
         Parameter(help="For a server of this version, such as 1.34. Default: ask it.", show_default=False),
-    ] = "",
+    ] = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
@@ -162,7 +162,7 @@ def manifests(  # noqa: PLR0913 - what an administrator can choose
     else:
         _only_in_cluster(image, replicas, api_port, egress_port)
         wanted = install.manifests(namespace, parts, user, templates=template)
-    server = by_version(kubernetes) if kubernetes else _asked(wanted, namespace, kubeconfig, context)
+    server = _asked(wanted, namespace, kubeconfig, context) if kubernetes is None else by_version(kubernetes)
     known, unknown = told_apart(wanted, server.knows)
     for line in _left_out(unknown, server.version, parts, template=template):
         say(line)

@@ -107,6 +107,8 @@ _HINTS = {
     "CredentialsError": "check --kubeconfig and KUBECONFIG; for a cluster on this computer,"
     ' `shiplift local up` makes one and eval "$(shiplift local env)" sets it',
     "Forbidden": "kubectl auth can-i --list tells what you may do",
+    "ServerError": "the API server cannot answer now; it may be restarting, as in an upgrade: try again",
+    "Throttled": "the API server has too much to do: try again in a moment",
     "Unauthorized": "has the login expired?",
     "Unreachable": "is the API server there, and is it the right kubeconfig?",
 }

@@ -74,7 +74,7 @@ def journal_of(client: Client) -> Journal:
     from shiplift.cli.hearing import Ear
     from shiplift.cli.operator import NAMESPACE
     from shiplift.journal.book import journal_in
-    from shiplift.kube.errors import Forbidden, KubeError
+    from shiplift.kube.errors import Forbidden
 
     ear = Ear(client)
     ear.listen()
@@ -86,9 +86,6 @@ def journal_of(client: Client) -> Journal:
             f"the journal may not be read: {error}",
             f"it is ConfigMap shiplift-journal in namespace {space}: the role view there is enough",
         ) from error
-    except KubeError as error:
-        hint = error.hint or "apply again what installed shiplift (docs/install.md)"
-        raise CommandError(error.message, hint) from error
 
 
 def _chapter(journal: Journal, number: int) -> Chapter:

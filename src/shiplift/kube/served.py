@@ -26,7 +26,7 @@ OLDEST = 33
 SINCE: Mapping[Kind, int] = {MUTATING_ADMISSION_POLICY: 36, MUTATING_ADMISSION_POLICY_BINDING: 36}
 """The minor version in which a kind came to be served by default, in the version in which we write it."""
 
-_VERSION = re.compile(r"v?1\.([0-9]{1,3})(?:[.+-].*)?")
+_VERSION = re.compile(r"v?1\.([0-9]{1,3})(?:\.[0-9]+)?(?:[+-].*)?")
 
 
 class VersionError(ValueError):

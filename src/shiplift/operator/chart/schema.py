@@ -9,9 +9,13 @@ from shiplift.operator.inside import MOST_REPLICAS
 
 Schema = dict[str, Any]
 
-_QUANTITY: Schema = {"type": ["string", "integer", "number"], "pattern": "^[0-9]+(\\.[0-9]+)?[A-Za-z]*$"}
+_QUANTITY: Schema = {
+    "type": ["string", "integer", "number"],
+    "minimum": 0,
+    "pattern": "^[0-9]+(\\.[0-9]+)?([numkMGTPE]|[KMGTPE]i)?$",
+}
 _PART = "[a-z0-9]+([._-]+[a-z0-9]+)*"
-_REPOSITORY = f"^([A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?/)?{_PART}(/{_PART})*$"
+_REPOSITORY = f"^([a-z0-9][a-z0-9.-]*(:[0-9]+)?/)?{_PART}(/{_PART})*$"
 """Without a tag: that has a value of its own."""
 _TEXTS: Schema = {"type": "object", "additionalProperties": {"type": "string"}}
 _NAME: Schema = {"type": "string", "pattern": "^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$"}
@@ -38,7 +42,8 @@ def of_values(layers: Iterable[str]) -> Schema:
                         "enabled": _SWITCH,
                         "apiPorts": _listed(_PORT, least=1),
                         "egressPorts": _listed(_PORT, least=0),
-                    }
+                    },
+                    needed=("apiPorts",),
                 ),
                 "crds": _closed({"install": _SWITCH}),
                 "metrics": _closed(
@@ -74,14 +79,19 @@ def _image() -> Schema:
 
 def _toleration() -> Schema:
     words = ("key", "operator", "value", "effect")
-    known: Schema = {"operator": {"enum": ["Exists", "Equal"]}, "tolerationSeconds": {"type": "integer"}}
+    known: Schema = {
+        "operator": {"enum": ["Exists", "Equal"]},
+        "effect": {"enum": ["", "NoSchedule", "PreferNoSchedule", "NoExecute"]},
+        "tolerationSeconds": {"type": "integer"},
+    }
     return _closed({word: {"type": "string"} for word in words} | known)
 
 
 def _variable() -> Schema:
     """A value that everybody may read, such as a proxy: nothing secret is set by it."""
     return _closed(
-        {"name": {"type": "string", "minLength": 1}, "value": {"type": "string"}}, ("name", "value")
+        {"name": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_.-]*$"}, "value": {"type": "string"}},
+        ("name", "value"),
     )
 
 
