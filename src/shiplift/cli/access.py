@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from shiplift.cli.output import CommandError, TimedOutError, configure_logs, say
+from shiplift.cli.output import AWAY, CommandError, TimedOutError, configure_logs, say
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -35,7 +35,6 @@ _UNLIMITED = 1000
 _SYNC_SECONDS = 60.0
 _REFUSED = ("401 ", "403 ")
 """Trying again would not help; everything else may be over in a moment."""
-_AWAY = "is the API server there, and is it the right kubeconfig?"
 _NOT_THERE = "the server has no "
 _NOT_THERE_SECONDS = 2.0
 """Seconds for which a kind may be missing: one that was just defined is served in a moment."""
@@ -186,7 +185,7 @@ def _check(one: KindHealth, passed: float) -> None:
     if one.error.startswith(_REFUSED) or (late and one.error):
         refused = one.error.startswith(_REFUSED)
         may = f"kubectl auth can-i list {one.kind.plural} -A tells whether you may"
-        raise NotReadableError(f"cannot read {one.kind.plural}: {one.error}", may if refused else _AWAY)
+        raise NotReadableError(f"cannot read {one.kind.plural}: {one.error}", may if refused else AWAY)
 
 
 def _is_lacking(one: KindHealth, *, late: bool) -> bool:

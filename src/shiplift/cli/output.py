@@ -103,6 +103,7 @@ def configure_logs() -> None:
     )
 
 
+AWAY = "is the API server there, and is it the right kubeconfig?"
 _HINTS = {
     "CredentialsError": "check --kubeconfig and KUBECONFIG; for a cluster on this computer,"
     ' `shiplift local up` makes one and eval "$(shiplift local env)" sets it',
@@ -110,7 +111,7 @@ _HINTS = {
     "ServerError": "the API server cannot answer now; it may be restarting, as in an upgrade: try again",
     "Throttled": "the API server has too much to do: try again in a moment",
     "Unauthorized": "has the login expired?",
-    "Unreachable": "is the API server there, and is it the right kubeconfig?",
+    "Unreachable": AWAY,
 }
 """By name, so that nothing is imported to tell them."""
 

@@ -161,7 +161,7 @@ def _first(course: Course, free: list[Member], count: int) -> list[Member]:
     """Nodes of the operator when no other can be drained, however little budgets keep of them; before those
     with a pod that can never go, which may be waited for for ever."""
     emptying, demands = course.view.migration.emptying, course.view.demands
-    if _is_at_own(course):
+    if _own_is_away(course):
         free = [one for one in free if not course.view.own.of_node(one.name)]
     chosen = [one for one in free if one.name == emptying][: max(count, 0)]
     others = [one for one in free if one.name != emptying]
@@ -175,7 +175,7 @@ def _first(course: Course, free: list[Member], count: int) -> list[Member]:
     return _one_of_own(course, chosen + gentlest(stuck, count - len(chosen), demands))
 
 
-def _is_at_own(course: Course) -> bool:
+def _own_is_away(course: Course) -> bool:
     """Whether a node of the operator is away: were all of them, its pods could find no place at all."""
     at_work = course.busy.union(course.flying)
     return any(
